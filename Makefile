@@ -1,0 +1,56 @@
+# The two commands of the README: `make run` and `make test`. Both set up .venv first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint types unit notebooks docs verify bench clean
+
+run: $(VENV)/.installed
+	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
+	$(BIN)/tunax-lite run configs/runs/synthetic.yaml \
+	  --parameters results/synthetic_calibration/parameters.yaml --output results/synthetic_calibrated.nc
+	$(BIN)/tunax-lite evaluate configs/runs/synthetic.yaml --parameters results/synthetic_calibration/parameters.yaml
+	$(BIN)/tunax-lite plot results/synthetic_calibrated.nc
+
+test: lint types unit notebooks docs
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/pyright
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/pytest -n 2 --dist worksteal tests
+
+notebooks: $(VENV)/.installed-dev
+	$(BIN)/pytest --nbmake --nbmake-timeout=600 -p no:warnings notebooks
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+verify: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.reference
+
+# The checks of the interpreter come first: a clear message instead of a failure in the middle.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "tunax_lite needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev,docs]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache docs/_build results

@@ -1,0 +1,35 @@
+"""A differentiable one-dimensional model of the ocean water column.
+
+The names here build and run a model; `tunax_lite.io` reads and writes files, `tunax_lite.calibration`
+fits parameters to observations, `tunax_lite.plotting` draws.
+"""
+
+from importlib.metadata import version as _version
+
+from .case import Case as Case
+from .checkpointing import Auto as Auto
+from .checkpointing import SaveEverything as SaveEverything
+from .checkpointing import SaveSegments as SaveSegments
+from .checkpointing import SaveSteps as SaveSteps
+from .closures import Constant as Constant
+from .closures import ConvectiveAdjustment as ConvectiveAdjustment
+from .closures import KEpsilon as KEpsilon
+from .closures import PacanowskiPhilander as PacanowskiPhilander
+from .closures import SecondMomentClosure as SecondMomentClosure
+from .forcing import ConstantForcing as ConstantForcing
+from .forcing import SurfaceFluxes as SurfaceFluxes
+from .forcing import TimeSeriesForcing as TimeSeriesForcing
+from .grid import Grid as Grid
+from .model import Model as Model
+from .observations import Observations as Observations
+from .physics import LinearEquationOfState as LinearEquationOfState
+from .physics import TwoBandAbsorption as TwoBandAbsorption
+from .physics import coriolis_parameter as coriolis_parameter
+from .physics import mixed_layer_depth as mixed_layer_depth
+from .simulate import first_non_finite as first_non_finite
+from .simulate import simulate as simulate
+from .state import State as State
+from .trajectory import Restart as Restart
+from .trajectory import Trajectory as Trajectory
+
+__version__ = _version("tunax_lite")

@@ -1,0 +1,86 @@
+"""Array types that carry their place on the grid, and `parameter`, the field of a calibratable number.
+
+Axis 0 of every column array is the vertical, index 0 the bottom; further axes are batch axes (columns,
+members) and broadcast.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.core
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+CenterArray = Float[Array, "center *#batch"]
+FaceArray = Float[Array, "face *#batch"]
+InnerFaceArray = Float[Array, "inner *#batch"]
+"""Faces between two cells, without the bottom and the surface: `n_cells - 1` of them."""
+ColumnArray = Float[Array, "level *#batch"]
+"""Values on any set of levels; the places follow from the context."""
+Scalar = Float[Array, "*#batch"]
+"""One number per column: shape `()` or the batch shape."""
+ScalarLike = Float[Array, "*#batch"] | float | int
+IntegerLike = Int[Array, ""] | int
+
+
+def is_traced(tree: Any) -> bool:
+    """Whether any leaf is traced by JAX, so that its values are not known yet and cannot be checked."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
+
+
+class ParameterInfo(NamedTuple):
+    """What is known of a calibratable number: its path in the module, value, unit and valid range."""
+
+    path: str
+    value: Any
+    unit: str
+    valid_range: tuple[float, float]
+
+
+def _to_float_array(value: Any) -> Any:
+    # None marks a parameter that is derived from others; other leaves (tracers, the placeholders that JAX
+    # puts into pytrees) pass through.
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return jnp.asarray(value, dtype=float)
+    return value
+
+
+def parameter(
+    default: Any = dataclasses.MISSING,
+    *,
+    unit: str = "1",
+    valid_range: tuple[float, float] = (-float("inf"), float("inf")),
+) -> Any:
+    """Declare a calibratable number of a module.
+
+    The value becomes a zero-dimensional floating-point array, because a Python `float` field of an
+    Equinox module gets no gradient; an array of the batch shape gives one value per column.
+
+    Args:
+        default: value used if none is given; `None` if it is derived from other parameters.
+        unit: unit of the number.
+        valid_range: closed interval outside which the number has no meaning, checked by
+            `check_parameters` and used as default bounds of a calibration.
+    """
+    metadata = {"unit": unit, "valid_range": valid_range}
+    return eqx.field(default=default, converter=_to_float_array, metadata=metadata)
+
+
+def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[ParameterInfo]:
+    """Yield all fields declared with `parameter`, in nested modules too, with dotted paths."""
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if "valid_range" in field.metadata:
+            unit, valid_range = field.metadata["unit"], field.metadata["valid_range"]
+            yield ParameterInfo(prefix + field.name, value, unit, valid_range)
+        elif isinstance(value, eqx.Module):
+            yield from iterate_parameters(value, f"{prefix}{field.name}.")
+
+
+def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:
+    """Batch shape to which all parameters of a module broadcast: `()` for a single column."""
+    shapes = [jnp.shape(info.value) for info in iterate_parameters(module) if info.value is not None]
+    return jnp.broadcast_shapes((), *shapes)

@@ -1,0 +1,211 @@
+"""Which numbers of a closure a calibration may change, between which bounds, and from where.
+
+A parameter is named by its path in the closure: `c_eps_1`, `second_moment.cc1`.
+"""
+
+import dataclasses
+import difflib
+import math
+import operator
+from collections.abc import Mapping
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._types import ParameterInfo, iterate_parameters
+from ..closures.base import AbstractClosure
+from .transforms import AbstractTransform, Bounded, LogBounded, Unbounded
+
+UnconstrainedVector = Float[Array, " parameter"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeParameter:
+    """One number that a calibration may change.
+
+    Args:
+        path: in the closure, with dots.
+        lower, upper: bounds, in the unit of the parameter; by default its valid range.
+        start: value to start from; by default that of the closure.
+        scale: `log` for a parameter that varies over orders of magnitude.
+    """
+
+    path: str
+    lower: float | None = None
+    upper: float | None = None
+    start: float | None = None
+    scale: Literal["linear", "log"] = "linear"
+
+    @property
+    def transform(self) -> AbstractTransform:
+        """The map from the unconstrained number; needs bounds.
+
+        Raises:
+            ValueError: bounds without meaning for the scale.
+        """
+        lower, upper = self.lower, self.upper
+        if lower is None or upper is None:
+            raise ValueError(f"{self.path}: expected bounds; `FreeParameters.resolve` fills them in.")
+        if math.isinf(lower) and math.isinf(upper) and self.scale == "linear":
+            return Unbounded()
+        try:
+            return (LogBounded if self.scale == "log" else Bounded)(lower, upper)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeParameters:
+    """The numbers that a calibration may change, in the order of the unconstrained vector.
+
+    Raises:
+        ValueError: none at all, or the same path twice.
+    """
+
+    parameters: tuple[FreeParameter, ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "parameters", tuple(self.parameters))
+        if not self.parameters:
+            raise ValueError("FreeParameters: expected at least one free parameter, got none.")
+        repeated = {path for path in self.paths if self.paths.count(path) > 1}
+        if repeated:
+            raise ValueError(
+                f"FreeParameters: expected every path once, got {', '.join(sorted(repeated))} twice."
+            )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(free.path for free in self.parameters)
+
+    def resolve(self, closure: AbstractClosure) -> "FreeParameters":
+        """The same parameters with bounds and start values filled in from a closure, all checked.
+
+        Raises:
+            ValueError: a path that the closure does not have, bounds that leave the valid range, or a
+                start value that is missing, not a single number, or not between the bounds.
+        """
+        known = {info.path: info for info in iterate_parameters(closure)}
+        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in self.parameters))
+        resolved.start()  # raises for a start value on a bound
+        return resolved
+
+    def start(self) -> UnconstrainedVector:
+        """The unconstrained vector of the start values.
+
+        Raises:
+            ValueError: a start value on its bounds or outside of them.
+        """
+        return self.to_unconstrained({free.path: _given_start(free) for free in self.parameters})
+
+    def to_unconstrained(self, values: Mapping[str, float]) -> UnconstrainedVector:
+        """The unconstrained vector of physical values by path.
+
+        Raises:
+            ValueError: a value on its bounds or outside of them.
+        """
+        numbers = []
+        for free in self.parameters:
+            try:
+                numbers.append(free.transform.to_unconstrained(float(values[free.path])))
+            except ValueError as error:
+                raise ValueError(f"{free.path}: {error}") from None
+        return jnp.asarray(numbers, dtype=float)
+
+    def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
+        """The physical values, each in its own unit."""
+        values = [free.transform.to_physical(x[i]) for i, free in enumerate(self.parameters)]
+        return jnp.stack(values)
+
+    def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
+        """The closure with the physical values of x in place of its own; differentiable to x."""
+        values = self.to_physical(x)
+        return _replace(closure, {path: values[i] for i, path in enumerate(self.paths)})
+
+
+def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
+    """The closure with other numbers, as a calibration left them behind.
+
+    Args:
+        closure: whose other parameters stay.
+        values: by path.
+
+    Raises:
+        ValueError: a path that the closure does not have, or a value outside of its valid range.
+    """
+    known = {info.path: info for info in iterate_parameters(closure)}
+    for path, value in values.items():
+        lower, upper = _lookup(path, known, closure).valid_range
+        if not lower <= value <= upper:
+            raise ValueError(
+                f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}."
+            )
+    return _replace(closure, {path: jnp.asarray(value, float) for path, value in values.items()})
+
+
+def _replace(closure: AbstractClosure, values: Mapping[str, Array]) -> AbstractClosure:
+    getters = [operator.attrgetter(path) for path in values]
+    if not getters:
+        return closure
+    return eqx.tree_at(
+        lambda tree: [get(tree) for get in getters],
+        closure,
+        list(values.values()),
+        is_leaf=lambda leaf: leaf is None,
+    )
+
+
+def _lookup(path: str, known: Mapping[str, ParameterInfo], closure: AbstractClosure) -> ParameterInfo:
+    if path in known:
+        return known[path]
+    close = difflib.get_close_matches(path, known, n=3, cutoff=0.5)
+    others = [name for name in known if name not in close]
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    raise ValueError(
+        f"{path}: {type(closure).__name__} has no such parameter; {hint}It has: "
+        f"{', '.join(close + others)}."
+    )
+
+
+def _resolve(
+    free: FreeParameter, known: Mapping[str, ParameterInfo], closure: AbstractClosure
+) -> FreeParameter:
+    info = _lookup(free.path, known, closure)
+    if free.scale not in ("linear", "log"):
+        raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
+    valid_lower, valid_upper = info.valid_range
+    lower = valid_lower if free.lower is None else float(free.lower)
+    upper = valid_upper if free.upper is None else float(free.upper)
+    if not (valid_lower <= lower < upper <= valid_upper):
+        raise ValueError(
+            f"{free.path}: expected bounds within the valid range {valid_lower:g} to {valid_upper:g} "
+            f"[{info.unit}], lower < upper, got {lower:g} and {upper:g}."
+        )
+    start = free.start
+    if start is None:
+        start = _own_value(info)
+    return dataclasses.replace(free, lower=lower, upper=upper, start=float(start))
+
+
+def _own_value(info: ParameterInfo) -> float:
+    if info.value is None:
+        raise ValueError(
+            f"{info.path}: expected a start value, because the closure derives this number from others "
+            "unless it is given; add `start`."
+        )
+    value = np.asarray(info.value)
+    if value.shape:
+        raise ValueError(
+            f"{info.path}: expected one number to start from, got an array of shape {value.shape}; "
+            "calibrate a closure without a batch axis."
+        )
+    return float(value)
+
+
+def _given_start(free: FreeParameter) -> float:
+    if free.start is None:
+        raise ValueError(f"{free.path}: expected a start value; `FreeParameters.resolve` fills it in.")
+    return free.start

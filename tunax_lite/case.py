@@ -1,0 +1,117 @@
+"""A case: one column of water (or a batch of columns) and everything that acts on it."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._types import Scalar, is_traced, parameter, parameter_batch_shape
+from .forcing import AbstractForcing
+from .grid import Grid
+from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
+from .physics.shortwave import TwoBandAbsorption
+from .state import State
+
+
+class Case(eqx.Module):
+    """The place and the water: grid, initial state, forcing, rotation, equation of state, duration.
+
+    The equation of state belongs here, not to the model: a large-eddy simulation comes with its own
+    thermal expansion, and one model runs many cases.
+
+    Args:
+        grid: the vertical grid.
+        initial_state: on that grid.
+        forcing: surface fluxes as a function of the time since the start.
+        coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
+        equation_of_state: how temperature and salinity set the buoyancy.
+        absorption: of sunlight with depth; only used where the forcing has a shortwave flux.
+        duration: length of the case [s].
+        name: for messages and files.
+        start_time: ISO 8601 date and time of the start; `None` for an idealised case.
+
+    Raises:
+        ValueError: a state of another number of cells, a value that is not finite, a duration that is
+            not positive.
+    """
+
+    grid: Grid
+    initial_state: State
+    forcing: AbstractForcing
+    coriolis_parameter: Scalar = parameter(0.0, unit="s-1", valid_range=(-1e-2, 1e-2))
+    equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
+    absorption: TwoBandAbsorption = eqx.field(default_factory=TwoBandAbsorption)
+    duration: float = eqx.field(default=172800.0, static=True)
+    name: str = eqx.field(default="case", static=True)
+    start_time: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        if not (np.isfinite(self.duration) and self.duration > 0.0):
+            raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state):
+            if is_traced(leaf) or not isinstance(leaf, (jax.Array, np.ndarray)):
+                continue
+            variable = jax.tree_util.keystr(path).lstrip(".")
+            if leaf.shape[:1] != (self.grid.n_cells,):
+                raise ValueError(
+                    f"{self.name}: expected {variable} on the {self.grid.n_cells} cells of the grid, "
+                    f"got shape {leaf.shape}; use `case.on(grid)` to move a case to another grid."
+                )
+            bad = np.argwhere(~np.isfinite(np.asarray(leaf)))
+            if len(bad):
+                raise ValueError(
+                    f"{self.name}: expected a finite initial {variable}, got "
+                    f"{np.asarray(leaf)[tuple(bad[0])]} in cell {int(bad[0][0])} (0 is the bottom)."
+                )
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Common batch shape of everything in the case: `()` for one column."""
+        return np.broadcast_shapes(
+            self.grid.batch_shape,
+            self.initial_state.batch_shape,
+            self.forcing.batch_shape,
+            parameter_batch_shape(self),
+        )
+
+    def on(self, grid: Grid) -> "Case":
+        """The same case on another grid of the same depth; contents of the column are conserved.
+
+        Source: first-order conservative remapping: values are constant within a cell.
+
+        Raises:
+            ValueError: a grid of another depth, or a batch of grids.
+        """
+        state = jax.tree.map(lambda values: remap(values, self.grid, grid), self.initial_state)
+        return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
+
+
+def remap(values, source: Grid, target: Grid):
+    """Cell means on another grid of the same depth, conserving the integral over the column.
+
+    Raises:
+        ValueError: grids of different depth, or batches of grids.
+    """
+    if source.batch_shape or target.batch_shape:
+        raise ValueError("remap: expected grids of a single column, got a batch of grids.")
+    deep, deep_target = float(source.depth), float(target.depth)
+    if abs(deep - deep_target) > 1e-6 * deep:
+        raise ValueError(
+            f"grid: expected the depth of the case, {deep:g} m, got {deep_target:g} m; "
+            "choose a grid of the same depth."
+        )
+    if source.n_cells == target.n_cells and np.allclose(
+        source.z_face, target.z_face, rtol=0.0, atol=1e-9 * deep
+    ):
+        return values
+    thickness = source.cell_thickness.reshape((-1,) + (1,) * (values.ndim - 1))
+    content = jnp.concatenate([jnp.zeros_like(values[:1]), jnp.cumsum(values * thickness, axis=0)])
+
+    def interpolate(column):
+        return jnp.interp(target.z_face, source.z_face, column)
+
+    flat = content.reshape(content.shape[0], -1)
+    at_faces = jax.vmap(interpolate, in_axes=1, out_axes=1)(flat)
+    at_faces = at_faces.reshape(at_faces.shape[:1] + values.shape[1:])
+    new_thickness = target.cell_thickness.reshape((-1,) + (1,) * (values.ndim - 1))
+    return (at_faces[1:] - at_faces[:-1]) / new_thickness

@@ -1,0 +1,73 @@
+"""What every closure is: a set of parameters with `init` and `step`, and a state with eddy coefficients."""
+
+import abc
+from typing import Generic, TypeVar
+
+import equinox as eqx
+
+from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ..grid import Grid
+from ..state import State
+
+
+class CloState(eqx.Module):
+    """What every closure hands to the model; each closure adds its own variables.
+
+    Args:
+        eddy_viscosity: of momentum [m2 s-1].
+        eddy_diffusivity: of temperature, salinity and tracers [m2 s-1].
+        nonlocal_transport: share of the surface flux that is carried to a face without a gradient [1],
+            0 at the surface and the bottom; `None` for a local closure, which costs nothing.
+    """
+
+    eddy_viscosity: eqx.AbstractVar[FaceArray]
+    eddy_diffusivity: eqx.AbstractVar[FaceArray]
+    nonlocal_transport: eqx.AbstractVar[FaceArray | None]
+
+
+class ClosureInputs(eqx.Module):
+    """What a closure may know of the column; computed once per step by the model.
+
+    Args:
+        grid: the vertical grid, with the batch axes of the state.
+        state: after the transport of this step.
+        buoyancy_frequency_squared: N² of that state [s-2].
+        shear_squared: S² between the states before and after the viscous step [s-2].
+        surface_friction_velocity: u* = sqrt(|stress| / density) [m s-1].
+        surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
+            positive stabilises.
+        coriolis_parameter: f [s-1].
+    """
+
+    grid: Grid
+    state: State
+    buoyancy_frequency_squared: InnerFaceArray
+    shear_squared: InnerFaceArray
+    surface_friction_velocity: Scalar
+    surface_buoyancy_flux: Scalar
+    coriolis_parameter: Scalar
+
+
+S = TypeVar("S", bound=CloState)
+
+
+class AbstractClosure(eqx.Module, Generic[S]):
+    """A turbulence closure: its fields are its parameters."""
+
+    @abc.abstractmethod
+    def prepare(self) -> "AbstractClosure[S]":
+        """The same closure with what follows from its parameters alone computed, or itself.
+
+        The time loop calls it once, so that neither the steps nor their gradient repeat that work.
+        """
+
+    @abc.abstractmethod
+    def init(self, inputs: ClosureInputs) -> S:
+        """Closure state of a column at rest, used by the first transport step."""
+
+    @abc.abstractmethod
+    def step(self, clo_state: S, inputs: ClosureInputs, dt: ScalarLike) -> S:
+        """Closure state at the end of a step of `dt` [s], from that at its start.
+
+        The eddy coefficients returned mix the column during the next step. They are at least zero.
+        """

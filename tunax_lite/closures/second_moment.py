@@ -1,0 +1,174 @@
+"""Second-moment closure: the non-dimensional functions c_mu and c_mu' of algebraic stress models.
+
+With alpha_N = (k/eps)² N² and alpha_M = (k/eps)² S²,
+
+    c_mu = N_n / D,   c_mu' = N_b / D,   nu = c_mu k²/eps,   kappa = c_mu' k²/eps,
+    N_n = n0 + n1 alpha_N + n2 alpha_M,   N_b = b0 + b1 alpha_N + b2 alpha_M,
+    D = d0 + d1 alpha_N + d2 alpha_M + d3 alpha_N alpha_M + d4 alpha_N² + d5 alpha_M²,
+
+whose coefficients follow from the constants of the pressure-strain and pressure-scrambling models.
+In quasi-equilibrium alpha_M is not taken from the flow but solves P + B = eps,
+c_mu alpha_M - c_mu' alpha_N = 1, a quadratic equation.
+
+Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Canuto et al. (2001),
+J. Phys. Oceanogr. 31, 1413-1426, for the constants (their model A).
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ..numerics.limiters import safe_sqrt
+
+_SMALLEST_DENOMINATOR = 1e-3  # of D / d0, which is 1 in neutral water and at least 0.2 for Canuto A
+
+
+class StabilityFunctions(eqx.Module):
+    """The functions c_mu and c_mu' of one second-moment closure.
+
+    Args:
+        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral water [1].
+        c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
+        lowest_alpha_n: the most negative alpha_N that `quasi_equilibrium` uses [1].
+    """
+
+    n0: Scalar
+    n1: Scalar
+    n2: Scalar
+    b0: Scalar
+    b1: Scalar
+    b2: Scalar
+    d1: Scalar
+    d2: Scalar
+    d3: Scalar
+    d4: Scalar
+    d5: Scalar
+    c_mu_0: Scalar
+    lowest_alpha_n: Scalar
+
+    def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] where production balances dissipation.
+
+        Args:
+            alpha_n: (k/eps)² N² [1]; limited from below, with zero gradient beyond the limit.
+
+        Returns:
+            c_mu and c_mu', at least zero. Where the quadratic has no real root, its vertex is used.
+        """
+        alpha_n = jnp.maximum(alpha_n, self.lowest_alpha_n)
+        # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
+        t0 = -1.0 - (self.d1 + self.b0) * alpha_n - (self.d4 + self.b1) * alpha_n**2
+        t1 = self.n0 - self.d2 + (self.n1 - self.d3 - self.b2) * alpha_n
+        t2 = self.n2 - self.d5
+        root = t1 + safe_sqrt(t1**2 - 4.0 * t2 * t0)
+        alpha_m = -2.0 * t0 / jnp.maximum(root, 1e-10)
+        return self(alpha_n, alpha_m)
+
+    def __call__(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] at given stability and shear numbers, at least zero."""
+        denominator = (
+            1.0
+            + (self.d1 + self.d4 * alpha_n) * alpha_n
+            + (self.d2 + self.d3 * alpha_n + self.d5 * alpha_m) * alpha_m
+        )
+        inverse = 1.0 / jnp.maximum(denominator, _SMALLEST_DENOMINATOR)
+        c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
+        c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
+        return jnp.maximum(c_mu, 0.0), jnp.maximum(c_mu_prime, 0.0)
+
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
+
+        Without equilibrium at that Richardson number the vertex of the quadratic is used.
+        """
+        ri = richardson_number
+        # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
+        q1 = self.n0 / ri - self.b0 - self.d1 - self.d2 / ri
+        q2 = (self.n1 + self.n2 / ri) / ri - self.b1 - self.b2 / ri - self.d4 - self.d3 / ri - self.d5 / ri**2
+        alpha_n = 2.0 / jnp.maximum(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
+        alpha_m = alpha_n / ri
+        c_mu = self.n0 + self.n1 * alpha_n + self.n2 * alpha_m
+        c_mu_prime = self.b0 + self.b1 * alpha_n + self.b2 * alpha_m
+        return c_mu / c_mu_prime
+
+
+class SecondMomentClosure(eqx.Module):
+    """Constants of the second-moment closure; the default is Canuto's model A.
+
+    Args:
+        cc1 ... cc6: pressure-strain model [1].
+        ct1 ... ct5, ctt: pressure-scrambling model of the buoyancy flux and its variance [1].
+        instability_limit: the most negative alpha_N used, as a share of the value at which the shear
+            number of quasi-equilibrium reaches zero [1].
+    """
+
+    cc1: Scalar = parameter(5.0, valid_range=(2.0, 12.0))
+    cc2: Scalar = parameter(0.8, valid_range=(0.0, 1.3))
+    cc3: Scalar = parameter(1.968, valid_range=(0.0, 2.5))
+    cc4: Scalar = parameter(1.136, valid_range=(0.0, 2.0))
+    cc5: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
+    cc6: Scalar = parameter(0.4, valid_range=(0.0, 1.0))
+    ct1: Scalar = parameter(5.95, valid_range=(2.0, 15.0))
+    ct2: Scalar = parameter(0.6, valid_range=(0.0, 1.5))
+    ct3: Scalar = parameter(1.0, valid_range=(0.0, 2.0))
+    ct4: Scalar = parameter(0.0, valid_range=(-1.0, 0.9))
+    ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
+    ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
+    instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
+
+    def stability_functions(self) -> StabilityFunctions:
+        """The functions that these constants imply."""
+        n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
+        linear, square = d1 + b0, d4 + b1
+        # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is exact for
+        # square = 0 too; without a real root the vertex is used.
+        zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
+        return StabilityFunctions(
+            n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5, self._c_mu_0(), self.instability_limit * zero_shear
+        )
+
+    def _c_mu_0(self) -> Scalar:
+        n = 0.5 * self.cc1
+        a1, a2, a3, _ = self._stress_constants()
+        radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
+        return safe_sqrt(safe_sqrt(jnp.maximum(radicand, 1e-8)))
+
+    def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
+        return (
+            2.0 / 3.0 - 0.5 * self.cc2,
+            1.0 - 0.5 * self.cc3,
+            1.0 - 0.5 * self.cc4,
+            0.5 - 0.5 * self.cc6,
+        )
+
+    def _coefficients(self) -> tuple[Scalar, ...]:
+        """n0, n1, n2, b0, b1, b2, d1 ... d5 over d0: Umlauf and Burchard (2005), A.20 to A.22."""
+        a1, a2, a3, a5 = self._stress_constants()
+        t1, t2 = 1.0 - self.ct2, 1.0 - self.ct3
+        t3, t5 = 2.0 * (1.0 - self.ct4), 2.0 * self.ctt * (1.0 - self.ct5)
+        n, nt = 0.5 * self.cc1, self.ct1
+        strain = a2**2 - 3.0 * a3**2
+        d0 = 36.0 * n**3 * nt**2
+        d1 = 84.0 * a5 * t3 * n**2 * nt + 36.0 * t5 * n**3 * nt
+        d2 = 9.0 * (t2**2 - t1**2) * n**3 - 12.0 * strain * n * nt**2
+        d3 = (
+            12.0 * a5 * t3 * (a2 * t1 - 3.0 * a3 * t2) * n
+            + 12.0 * a5 * t3 * (a3**2 - a2**2) * nt
+            + 12.0 * t5 * (3.0 * a3**2 - a2**2) * n * nt
+        )
+        d4 = 48.0 * a5**2 * t3**2 * n + 36.0 * a5 * t3 * t5 * n**2
+        d5 = 3.0 * strain * (t1**2 - t2**2) * n
+        n0 = 36.0 * a1 * n**2 * nt**2
+        n1 = (
+            -12.0 * a5 * t3 * (t1 + t2) * n**2
+            + 8.0 * a5 * t3 * (6.0 * a1 - a2 - 3.0 * a3) * n * nt
+            + 36.0 * a1 * t5 * n**2 * nt
+        )
+        n2 = 9.0 * a1 * (t2**2 - t1**2) * n**2
+        b0 = 12.0 * t3 * n**3 * nt
+        b1 = 12.0 * a5 * t3**2 * n**2
+        b2 = 9.0 * a1 * t3 * (t1 - t2) * n**2 + (6.0 * a1 * (a2 - 3.0 * a3) - 4.0 * strain) * t3 * n * nt
+        return tuple(c / d0 for c in (n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5))

@@ -1,0 +1,183 @@
+"""Reading YAML: duplicate keys are errors, numbers are as in YAML 1.2, every key knows its line.
+
+`1e-3` is a number, `12:30` and `2020-01-01` are strings, only `true` and `false` are booleans: what a
+reader of the file expects, and PyYAML's default of YAML 1.1 does not do.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+
+class ConfigError(ValueError):
+    """What is wrong with a configuration: file, key path, expected, got, what to do."""
+
+
+class Document(NamedTuple):
+    """A YAML file as plain Python values.
+
+    Args:
+        data: the top-level mapping.
+        origins: where a key was set, by key path: `line 7`, or `--set time.step=0`.
+        source: name of the file, for messages.
+    """
+
+    data: dict[str, Any]
+    origins: dict[tuple[str, ...], str]
+    source: str
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict = {}
+
+
+_PATTERNS = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        "-+0123456789.",
+    ),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+)
+for _tag, _pattern, _first in _PATTERNS:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def _construct_int(loader: _Loader, node: yaml.Node) -> int:
+    # PyYAML reads a leading zero as octal.
+    return int(loader.construct_scalar(node))  # type: ignore[arg-type]
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+
+
+def _to_python(loader: _Loader, node: yaml.Node, path: tuple[str, ...], origins: dict) -> Any:
+    origins[path] = f"line {node.start_mark.line + 1}"
+    if isinstance(node, yaml.SequenceNode):
+        items = enumerate(node.value)
+        return [_to_python(loader, child, (*path, str(index)), origins) for index, child in items]
+    if not isinstance(node, yaml.MappingNode):
+        return loader.construct_object(node, deep=True)
+    mapping = {}
+    for key_node, value_node in node.value:
+        key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
+        line = key_node.start_mark.line + 1
+        if key in mapping:
+            raise ConfigError(
+                f"line {line}: {'.'.join((*path, key))}: expected every key once, got '{key}' again "
+                f"(first on {origins[(*path, key)]}); keep one of the two."
+            )
+        mapping[key] = _to_python(loader, value_node, (*path, key), origins)
+        origins[(*path, key)] = f"line {line}"
+    return mapping
+
+
+def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
+    origins: dict[tuple[str, ...], str] = {}
+    loader = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        return (None if node is None else _to_python(loader, node, (), origins)), origins
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError(
+            f"{where}expected YAML, got {error.problem or error.context}; correct the syntax there "
+            "or in the line before."
+        ) from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"expected YAML text, got {error}; save the file as UTF-8 text.") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def read_document(path: Path) -> Document:
+    """Read a YAML file whose top level is a mapping.
+
+    Raises:
+        ConfigError: a file that is missing, not text, not YAML, empty, or that has a key twice.
+    """
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "nothing"
+        raise ConfigError(
+            f"{path}: expected a YAML file, got {what} there; check the path (relative to {Path.cwd()})."
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: expected a readable YAML text file, got {error}.") from error
+    try:
+        data, origins = _parse(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(data, dict):
+        got = "an empty file" if data is None else f"a {type(data).__name__}"
+        raise ConfigError(f"{path}: expected keys and values at the top level, got {got}.")
+    return Document(data, origins, str(path))
+
+
+def with_overrides(document: Document, overrides: Sequence[str]) -> Document:
+    """The document with `key.path=value` settings applied; values are parsed as YAML.
+
+    Raises:
+        ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
+            no keys.
+    """
+    data, origins = _copy(document.data), dict(document.origins)
+    for override in overrides:
+        key_path, separator, text = override.partition("=")
+        parts = key_path.strip().split(".")
+        if not separator or not all(parts):
+            raise ConfigError(f"--set {override}: expected key.path=value, for example --set time.step=30.")
+        try:
+            value, _ = _parse(text)
+        except ConfigError as error:
+            raise ConfigError(f"--set {override}: {error}") from error
+        origins[_assign(data, parts, value, override)] = f"--set {override}"
+    return Document(data, origins, document.source)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _assign(data: Any, parts: list[str], value: Any, override: str) -> tuple[str, ...]:
+    """Set one value in nested mappings and lists; the path of the key that was set."""
+    container, rest, path = data, parts, []
+    while True:
+        key, rest = _next_key(container, rest, override)
+        path.append(str(key))
+        if not rest:
+            container[key] = value
+            return tuple(path)
+        if isinstance(container, dict) and container.get(key) is None:
+            container[key] = {}
+        container = container[key]
+
+
+def _next_key(container: Any, rest: list[str], override: str) -> tuple[Any, list[str]]:
+    if isinstance(container, list):
+        if rest[0].isdigit() and int(rest[0]) < len(container):
+            return int(rest[0]), rest[1:]
+        raise ConfigError(
+            f"--set {override}: expected the number of an item, 0 to {len(container) - 1}, got '{rest[0]}'."
+        )
+    if not isinstance(container, dict):
+        raise ConfigError(
+            f"--set {override}: expected a key that has keys below it before '{rest[0]}', got the "
+            f"value {container!r}."
+        )
+    # A key may contain dots itself (names of parameters): the longest that exists wins.
+    for n in range(len(rest), 1, -1):
+        if ".".join(rest[:n]) in container:
+            return ".".join(rest[:n]), rest[n:]
+    return rest[0], rest[1:]

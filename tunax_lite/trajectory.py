@@ -1,0 +1,51 @@
+"""What a run leaves behind: states and closure states with a leading time axis."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from .closures.base import CloState
+from .grid import Grid
+from .state import State
+
+
+class Restart(eqx.Module):
+    """Where a run can go on: a state, a closure state and the number of steps behind them."""
+
+    state: State
+    clo_state: CloState
+    step: Int[Array, ""]
+
+
+class Trajectory(eqx.Module):
+    """Saved frames of a run; the first is the state the run started from.
+
+    Args:
+        grid: the vertical grid.
+        time: of the frames [s] since the start of the case, `(n_frames,)`.
+        step: steps made since the start of the case, `(n_frames,)`.
+        state: leaves `(n_frames, n_cells, *batch)`.
+        clo_state: leaves `(n_frames, n_faces, *batch)`.
+    """
+
+    grid: Grid
+    time: Float[Array, " time"]
+    step: Int[Array, " time"]
+    state: State
+    clo_state: CloState
+
+    @property
+    def n_frames(self) -> int:
+        return self.time.shape[0]
+
+    def restart(self, frame: int = -1) -> Restart:
+        """Start of a run that goes on from a frame, bit by bit as if it had never stopped.
+
+        Raises:
+            ValueError: a frame that does not exist.
+        """
+        if not -self.n_frames <= frame < self.n_frames:
+            raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
+        take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731
+        return Restart(*jax.tree.map(take, (self.state, self.clo_state, self.step)))
