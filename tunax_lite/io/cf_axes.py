@@ -1,0 +1,262 @@
+"""Time and height in a NetCDF file: found by CF attributes, in seconds and metres upward."""
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import netCDF4
+import numpy as np
+import xarray as xr
+
+from .errors import FileFormatError, check_increasing
+from .units import QUANTITIES, conversion
+
+_VERTICAL_NAMES = {
+    "depth",
+    "altitude",
+    "height",
+    "height_above_mean_sea_level",
+    "height_above_geoid",
+    "depth_below_sea_surface",
+}
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """Times [s] since an epoch, or since an unknown moment if that is `None`."""
+
+    name: str
+    seconds: np.ndarray
+    epoch: datetime.datetime | None
+
+    def describe(self, record: int) -> str:
+        """The time of a record, for messages."""
+        seconds = float(self.seconds[record])
+        if self.epoch is None:
+            return f"{seconds:g} s (record {record})"
+        moment = self.epoch + datetime.timedelta(seconds=seconds)
+        return f"{moment.isoformat(timespec='seconds')} (record {record})"
+
+
+@dataclass(frozen=True)
+class VerticalAxis:
+    """Heights of the levels [m], increasing, and the faces between them if the file has bounds.
+
+    `is_reversed` says that the file has the uppermost level first.
+    """
+
+    name: str
+    z: np.ndarray
+    faces: np.ndarray | None
+    is_reversed: bool
+
+
+def unit_of(path, variable: xr.DataArray, given: str | None, key: str) -> str:
+    """The unit of a variable: the one given, or the one in the file.
+
+    Raises:
+        FileFormatError: neither.
+    """
+    unit = given if given is not None else variable.attrs.get("units")
+    if unit is None:
+        raise FileFormatError(
+            path,
+            str(variable.name),
+            "an attribute 'units'",
+            "none",
+            f"give the unit of {key} in the mapping (units)",
+        )
+    return str(unit)
+
+
+def converted(path, variable: xr.DataArray, quantity: str, unit: str | None) -> np.ndarray:
+    """Values in the unit of the package.
+
+    Raises:
+        FileFormatError: no unit, or a unit of something else.
+    """
+    unit = unit_of(path, variable, unit, quantity)
+    try:
+        scale, offset = conversion(quantity, unit)
+    except ValueError:
+        raise FileFormatError(
+            path,
+            str(variable.name),
+            f"a unit that converts to {QUANTITIES[quantity].unit}",
+            f"'{unit}'",
+            f"correct the unit of {quantity} in the mapping (units)",
+        ) from None
+    values = numbers(path, variable)
+    return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+
+
+def numbers(path, variable: xr.DataArray) -> np.ndarray:
+    """Values in double precision.
+
+    Raises:
+        FileFormatError: a variable of text.
+    """
+    if variable.dtype.kind not in "fiub":
+        raise FileFormatError(
+            path, str(variable.name), "numbers", f"type {variable.dtype}", "choose another variable"
+        )
+    return variable.values.astype(float)
+
+
+def is_time(variable: xr.DataArray) -> bool:
+    """Whether a coordinate is a time by its CF attributes or its name."""
+    attributes = variable.attrs
+    return (
+        attributes.get("axis") == "T"
+        or attributes.get("standard_name") == "time"
+        or " since " in str(attributes.get("units", ""))
+        or str(variable.name).lower() in ("time", "t")
+    )
+
+
+def is_vertical(variable: xr.DataArray) -> bool:
+    """Whether a coordinate is a height or depth by its CF attributes or its name."""
+    attributes = variable.attrs
+    return (
+        attributes.get("axis") == "Z"
+        or str(attributes.get("positive", "")).lower() in ("up", "down")
+        or attributes.get("standard_name") in _VERTICAL_NAMES
+        or str(variable.name).lower() in ("z", "depth", "height", "z_center")
+    )
+
+
+def find_axis(
+    path, dataset: xr.Dataset, variable: xr.DataArray, given: str | None, kind: str
+) -> xr.DataArray:
+    """The coordinate of a variable that is its `time` or its `vertical` axis.
+
+    Raises:
+        FileFormatError: none or several, or a given name that does not fit.
+    """
+    if given is not None:
+        if given not in dataset.variables:
+            raise FileFormatError(
+                path,
+                given,
+                f"a variable for the {kind} axis",
+                f"only {', '.join(map(str, dataset.variables))}",
+                f"correct '{kind}' in the mapping",
+            )
+        coordinate = dataset[given]
+        if coordinate.ndim != 1 or coordinate.dims[0] not in variable.dims:
+            raise FileFormatError(
+                path,
+                given,
+                f"one of the dimensions {variable.dims} of {variable.name}",
+                f"{coordinate.dims}",
+                f"correct '{kind}' in the mapping",
+            )
+        return coordinate
+    matches = is_time if kind == "time" else is_vertical
+    found = [
+        dataset[name]
+        for name in dataset.variables
+        if dataset[name].ndim == 1 and dataset[name].dims[0] in variable.dims and matches(dataset[name])
+    ]
+    # The coordinate variable of the dimension itself comes before others on the same dimension.
+    own = [coordinate for coordinate in found if coordinate.name == coordinate.dims[0]]
+    candidates = own or found
+    if len(candidates) != 1:
+        raise FileFormatError(
+            path,
+            str(variable.name),
+            f"one {kind} coordinate among the dimensions {variable.dims}",
+            " and ".join(str(c.name) for c in candidates) or "none with CF attributes",
+            f"name it in the mapping ('{kind}')",
+        )
+    return candidates[0]
+
+
+def read_time(path, variable: xr.DataArray, given_unit: str | None) -> TimeAxis:
+    """Times of a coordinate, checked to increase.
+
+    Raises:
+        FileFormatError: no unit, an unknown unit, epoch or calendar, or times that do not increase.
+    """
+    name = str(variable.name)
+    unit = unit_of(path, variable, given_unit, "time")
+    interval, _, reference = unit.partition(" since ")
+    calendar = str(variable.attrs.get("calendar", "standard")).lower()
+    epoch: Any = None
+    try:
+        scale, _ = conversion("interval", interval)
+        if reference:
+            epoch = netCDF4.num2date(
+                np.zeros(()),
+                f"seconds since {reference}",
+                calendar,
+                only_use_cftime_datetimes=False,
+                only_use_python_datetimes=True,
+            )
+            epoch = epoch.replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise FileFormatError(
+            path,
+            name,
+            "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar",
+            f"'{unit}' in the calendar '{calendar}'",
+            "give the unit of time in the mapping (units)",
+        ) from None
+    values = numbers(path, variable)
+    check_increasing(path, name, values)
+    # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
+    seconds = values if scale == 1.0 else np.round(values * scale, 3)
+    return TimeAxis(name, seconds, epoch)
+
+
+def _is_downward(path, variable: xr.DataArray, given: str | None, values: np.ndarray) -> bool:
+    stated = given or str(variable.attrs.get("positive", "")).lower()
+    if stated in ("up", "down"):
+        return stated == "down"
+    if str(variable.attrs.get("standard_name", "")).startswith("depth"):
+        return True
+    if np.all(values <= 0.0):
+        return False
+    raise FileFormatError(
+        path,
+        str(variable.name),
+        "heights of at most 0 m, or an attribute 'positive'",
+        f"{np.nanmin(values):g} to {np.nanmax(values):g}",
+        "say 'positive: down' in the mapping if these are depths",
+    )
+
+
+def read_vertical(
+    path, dataset: xr.Dataset, variable: xr.DataArray, unit: str | None, positive: str | None
+) -> VerticalAxis:
+    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted.
+
+    Raises:
+        FileFormatError: no or another unit, a direction that is not known, levels above the surface or
+            not sorted.
+    """
+    name = str(variable.name)
+    values = converted(path, variable, "z", unit)
+    sign = -1.0 if _is_downward(path, variable, positive, values) else 1.0
+    z = sign * values
+    is_reversed = bool(z.size > 1 and z[0] > z[-1])
+    z = z[::-1] if is_reversed else z
+    check_increasing(path, name, z)
+    if z.size < 3:
+        raise FileFormatError(path, name, "at least 3 levels", f"{z.size}", "choose another file")
+    if z[-1] > 0.0:
+        raise FileFormatError(
+            path,
+            name,
+            "levels at or below the surface",
+            f"{z[-1]:g} m, positive upward",
+            "check 'positive' in the mapping",
+        )
+    faces = None
+    bounds = variable.attrs.get("bounds")
+    if bounds in dataset.variables and dataset[bounds].shape == (z.size, 2):
+        pairs = sign * converted(path, dataset[bounds], "z", unit_of(path, variable, unit, "z"))
+        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
+        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
+            faces = np.append(pairs[:, 0], pairs[-1, 1])
+    return VerticalAxis(name, z + 0.0, faces, is_reversed)

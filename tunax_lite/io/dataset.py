@@ -1,0 +1,298 @@
+"""Trajectories as xarray datasets and as CF-1.11 NetCDF files, there and back without loss.
+
+    time, z_center, z_face, and the batch axes column, column_1, ...
+
+Every value keeps its precision, so a run that goes on from a file gives the same numbers bit by bit.
+"""
+
+import dataclasses
+import datetime
+import importlib.metadata
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from .. import closures
+from ..grid import Grid
+from ..state import State
+from ..trajectory import Trajectory
+from ..variables import VARIABLES
+from .atomic import replacing
+from .errors import FileFormatError
+from .netcdf import read_netcdf
+
+IDEALISED_EPOCH = "2000-01-01 00:00:00"
+"""Start of cases that have no date."""
+
+_STATE_NAMES = ("temperature", "salinity", "u", "v")
+_GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face")
+
+
+def _installed_version() -> str:
+    return importlib.metadata.version("tunax_lite")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a file comes from; all of it becomes global attributes.
+
+    Args:
+        version: of the package.
+        config: text of the configuration.
+        case: name of the case, or of its file.
+        parameters: of the closure, as JSON.
+        command: the command line.
+    """
+
+    version: str = dataclasses.field(default_factory=_installed_version)
+    config: str = ""
+    case: str = ""
+    parameters: str = ""
+    command: str = ""
+
+
+def attributes_of(name: str) -> dict[str, str]:
+    """CF attributes of a variable of the package; none for other names."""
+    variable = VARIABLES.get(name)
+    if variable is None:
+        return {"long_name": name.replace("_", " ")}
+    attributes = {"long_name": variable.long_name, "units": variable.unit}
+    if variable.standard_name is not None:
+        attributes["standard_name"] = variable.standard_name
+    return attributes
+
+
+def height_coordinates(grid: Grid) -> dict[str, tuple]:
+    """Centers, faces and bounds of the cells as variables of a dataset."""
+    faces = np.asarray(grid.z_face)
+    attributes = {
+        "standard_name": "height_above_mean_sea_level",
+        "units": "m",
+        "positive": "up",
+        "axis": "Z",
+    }
+    if faces[0].size > 1:
+        # Columns of different grids: the dimensions have no common heights.
+        dims = ("z_face", *_batch_dims(faces.ndim - 1))
+        return {"height_face": (dims, faces, {"long_name": "height of the faces"} | attributes)}
+    faces = faces.reshape(-1)
+    bounds = np.stack([faces[:-1], faces[1:]], axis=1)
+    center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
+    return {
+        "z_center": ("z_center", 0.5 * (faces[1:] + faces[:-1]), center),
+        "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
+        "z_center_bounds": (("z_center", "bounds"), bounds, {}),
+    }
+
+
+def _batch_dims(rank: int) -> tuple[str, ...]:
+    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
+
+
+def _class_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
+    """The fields of the closure state; places on the grid follow from the shapes."""
+    places = {
+        trajectory.grid.n_cells + 1: ("z_face",),
+        trajectory.grid.n_cells: ("z_center",),
+    }
+    variables = {}
+    for field in dataclasses.fields(trajectory.clo_state):
+        values = getattr(trajectory.clo_state, field.name)
+        if values is None:
+            continue
+        if not isinstance(values, (jax.Array, np.ndarray)):
+            raise ValueError(
+                f"to_dataset: expected arrays or None in {_class_name(type(trajectory.clo_state))}, got "
+                f"{type(values).__name__} in '{field.name}'; keep nested values out of the state."
+            )
+        values = np.asarray(values)
+        n_own = values.ndim - 1 - rank
+        place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
+        if place is None:
+            raise ValueError(
+                f"to_dataset: expected '{field.name}' on cells, faces or per column, got shape "
+                f"{values.shape}."
+            )
+        variables[field.name] = (
+            ("time", *place, *_batch_dims(rank)),
+            values,
+            attributes_of(field.name),
+        )
+    return variables
+
+
+def to_dataset(
+    trajectory: Trajectory,
+    *,
+    provenance: Provenance | None = None,
+    start_time: str | None = None,
+) -> xr.Dataset:
+    """A trajectory with names, units and heights, ready to plot or to write.
+
+    Args:
+        trajectory: of one column or a batch.
+        provenance: what made it.
+        start_time: ISO 8601 time of the start of the case.
+
+    Raises:
+        ValueError: a tracer or a closure variable with the name of another variable, or a closure state
+            that holds something else than arrays.
+    """
+    state, provenance = trajectory.state, Provenance() if provenance is None else provenance
+    rank = np.ndim(state.temperature) - 2
+    dims = ("time", "z_center", *_batch_dims(rank))
+    variables: dict[str, tuple] = {
+        name: (dims, np.asarray(getattr(state, name)), attributes_of(name)) for name in _STATE_NAMES
+    }
+    tracers = {
+        name: (dims, np.asarray(values), {"role": "passive tracer"} | attributes_of(name))
+        for name, values in state.tracers.items()
+    }
+    closure = _closure_variables(trajectory, rank)
+    for name in (*tracers, *closure):
+        if name in variables or name in _GRID_NAMES or (name in tracers and name in closure):
+            raise ValueError(
+                f"to_dataset: expected a name of its own for every variable, got '{name}' twice; "
+                "rename the tracer or the closure variable."
+            )
+    heights = height_coordinates(trajectory.grid)
+    time = {
+        "long_name": "time",
+        "standard_name": "time",
+        "units": f"seconds since {start_time or IDEALISED_EPOCH}",
+        "calendar": "standard",
+        "axis": "T",
+    }
+    steps = {"long_name": "time steps since the start of the case", "units": "1"}
+    coordinates = {name: heights.pop(name) for name in ("z_center", "z_face") if name in heights}
+    coordinates["time"] = ("time", np.asarray(trajectory.time), time)
+    variables |= {"step": ("time", np.asarray(trajectory.step), steps)} | heights | tracers | closure
+    attributes = _global_attributes(trajectory, provenance, start_time)
+    return xr.Dataset(variables, coordinates, attributes)
+
+
+def _global_attributes(
+    trajectory: Trajectory, provenance: Provenance, start_time: str | None
+) -> dict[str, object]:
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"Water column {provenance.case}".strip(),
+        "source": f"tunax_lite {provenance.version}",
+        "history": f"{now}: {provenance.command or 'tunax_lite.to_dataset'}",
+        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(provenance).items()},
+        "start_time": start_time or "",
+        "closure_state": _class_name(type(trajectory.clo_state)),
+        "tracers": " ".join(trajectory.state.tracers),
+        "grid_batch_rank": len(trajectory.grid.batch_shape),
+    }
+
+
+def write_dataset(dataset: xr.Dataset, path) -> None:
+    """Write a dataset to NetCDF: complete, or not at all.
+
+    Missing folders are created; an older file is replaced at the end.
+
+    Raises:
+        OSError: a path that cannot be written.
+    """
+    encoding = {
+        name: {"_FillValue": None}
+        | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
+        for name, variable in dataset.variables.items()
+    }
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
+
+
+def write_trajectory(
+    trajectory: Trajectory,
+    path,
+    *,
+    provenance: Provenance | None = None,
+    start_time: str | None = None,
+) -> None:
+    """Write a trajectory to NetCDF; see `to_dataset` and `write_dataset`."""
+    write_dataset(to_dataset(trajectory, provenance=provenance, start_time=start_time), path)
+
+
+def _find_state_class(path, name: str) -> type[closures.CloState]:
+    """The class with a name among all subclasses of `CloState` that are imported; the newest of them."""
+    pending, found = [closures.CloState], {}
+    while pending:
+        cls = pending.pop()
+        pending += cls.__subclasses__()
+        found[_class_name(cls)] = cls
+    if name not in found or name == _class_name(closures.CloState):
+        raise FileFormatError(
+            path,
+            "attribute closure_state",
+            "the name of a class of a closure state",
+            f"'{name}'",
+            "import the module of that closure first, or pass clo_state_class",
+        )
+    return found[name]
+
+
+def read_trajectory(path, *, clo_state_class: type[closures.CloState] | None = None) -> Trajectory:
+    """Read back what `write_trajectory` wrote, bit by bit.
+
+    Args:
+        path: the file.
+        clo_state_class: class of the closure state; by default the imported class that the file names.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
+            that is not known.
+    """
+    dataset = read_netcdf(path, mask=False)
+    cls = clo_state_class
+    if cls is None:
+        cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))
+
+    def values(name: str):
+        if name not in dataset.variables:
+            raise FileFormatError(
+                path,
+                name,
+                "a variable of a trajectory",
+                f"only {', '.join(map(str, dataset.variables))}",
+                "only files of write_trajectory can be read back",
+            )
+        return jnp.asarray(dataset[name].values)
+
+    fields = {}
+    for field in dataclasses.fields(cls):
+        has_default = field.default is not dataclasses.MISSING
+        if field.name in dataset.variables or not has_default:
+            fields[field.name] = values(field.name)
+    tracers = {name: values(name) for name in str(dataset.attrs.get("tracers", "")).split()}
+    state = State(**{name: values(name) for name in _STATE_NAMES}, tracers=tracers)
+    try:
+        trajectory = Trajectory(
+            _read_grid(dataset, values), values("time"), values("step"), state, cls(**fields)
+        )
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(
+            path, "file", "a trajectory", f"'{error}'", "the file was changed or is damaged"
+        ) from error
+    return trajectory
+
+
+def _read_grid(dataset: xr.Dataset, values) -> Grid:
+    if "height_face" in dataset.variables:
+        faces = values("height_face")
+    else:
+        rank = int(dataset.attrs.get("grid_batch_rank", 0))
+        faces = values("z_face").reshape((-1,) + (1,) * rank)
+    # The constructor checks the heights, but takes the default precision.
+    return eqx.tree_at(lambda grid: grid.z_face, Grid(faces), faces)

@@ -1,0 +1,80 @@
+"""The error of every reader, and the checks that all readers share."""
+
+from pathlib import Path
+
+import numpy as np
+
+
+class FileFormatError(ValueError):
+    """A file that cannot be used: says which file and key, what was expected and got, what to do.
+
+    Args:
+        path: the file.
+        key: variable, group or attribute in it.
+        expected, got: without a full stop.
+        advice: what the user can do.
+    """
+
+    def __init__(self, path, key: str, expected: str, got: str, advice: str):
+        super().__init__(f"{path}: {key}: expected {expected}, got {got}; {advice}.")
+
+
+# Beyond these values a number is in another unit or a fill value, not sea water.
+_POSSIBLE = {
+    "temperature": (-5.0, 60.0),
+    "salinity": (0.0, 60.0),
+    "u": (-20.0, 20.0),
+    "v": (-20.0, 20.0),
+    "stress_u": (-50.0, 50.0),
+    "stress_v": (-50.0, 50.0),
+    "heat_flux": (-1e4, 1e4),
+    "shortwave_flux": (-1.0, 2e3),
+    "freshwater_flux": (-1.0, 1.0),
+    "salt_flux": (-1.0, 1.0),
+}
+
+
+def existing_file(path) -> Path:
+    """The path, if there is a file to read.
+
+    Raises:
+        FileNotFoundError: no such file, or a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FileNotFoundError(f"{path}: expected a file, got a folder; name a file in it.")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: expected an existing file, got none; check the path.")
+    return path
+
+
+def check_increasing(path, key: str, values: np.ndarray) -> None:
+    """Raise `FileFormatError` unless the values are finite and increase."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise FileFormatError(
+            path, key, "finite values", f"{values[bad[0]]} in record {bad[0]}", "repair the file"
+        )
+    stuck = np.flatnonzero(np.diff(values) <= 0.0)
+    if stuck.size:
+        at = int(stuck[0])
+        raise FileFormatError(
+            path,
+            key,
+            "values that increase",
+            f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}",
+            "sort the records and remove duplicates",
+        )
+
+
+def check_possible(path, key: str, quantity: str, values: np.ndarray) -> None:
+    """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC."""
+    if quantity not in _POSSIBLE:
+        return
+    low, high = _POSSIBLE[quantity]
+    finite = values[np.isfinite(values)]
+    wrong = finite[(finite < low) | (finite > high)]
+    if wrong.size:
+        looks_kelvin = quantity == "temperature" and 200.0 < wrong[0] < 340.0
+        advice = "give the unit K" if looks_kelvin else "check the unit, the sign and the fill value"
+        raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", f"{wrong[0]:g}", advice)

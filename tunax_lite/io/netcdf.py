@@ -1,0 +1,105 @@
+"""Opening NetCDF files so that a damaged one is refused."""
+
+import math
+import struct
+from pathlib import Path
+
+import xarray as xr
+
+from .errors import FileFormatError, existing_file
+
+_TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
+
+
+class _ClassicHeader:
+    """A cursor in the header of a classic NetCDF file, version 1, 2 (long offsets) or 5 (long counts)."""
+
+    def __init__(self, data: bytes):
+        self._data, self._at = data, 4
+        self._count = ">q" if data[3] == 5 else ">i"
+        self._offset = ">i" if data[3] == 1 else ">q"
+
+    def _take(self, code: str) -> int:
+        (value,) = struct.unpack_from(code, self._data, self._at)
+        self._at += struct.calcsize(code)
+        return value
+
+    def _skip(self, n_bytes: int) -> None:
+        self._at += -(-n_bytes // 4) * 4
+
+    def _n_members(self) -> int:
+        self._take(">i")
+        return self._take(self._count)
+
+    def _skip_attributes(self) -> None:
+        for _ in range(self._n_members()):
+            self._skip(self._take(self._count))
+            size = _TYPE_SIZES[self._take(">i")]
+            self._skip(size * self._take(self._count))
+
+    def end_of_data(self) -> int:
+        """Number of bytes that a complete file has at least."""
+        n_records = self._take(self._count)
+        lengths = []
+        for _ in range(self._n_members()):
+            self._skip(self._take(self._count))
+            lengths.append(self._take(self._count))
+        self._skip_attributes()
+        end, records = self._at, []
+        for _ in range(self._n_members()):
+            self._skip(self._take(self._count))
+            dimensions = [self._take(self._count) for _ in range(self._take(self._count))]
+            self._skip_attributes()
+            size = _TYPE_SIZES[self._take(">i")]
+            self._take(self._count)
+            begin = self._take(self._offset)
+            n_bytes = size * math.prod(lengths[i] for i in dimensions if lengths[i])
+            if dimensions and lengths[dimensions[0]] == 0:
+                records.append((begin, n_bytes))
+            else:
+                end = max(end, begin + n_bytes)
+        if records and n_records > 0:
+            # Records are padded to four bytes, except those of a single record variable.
+            padded = [-(-n_bytes // 4) * 4 for _, n_bytes in records]
+            stride = sum(padded) if len(records) > 1 else records[0][1]
+            end = max(end, max(sum(record) for record in records) + (n_records - 1) * stride)
+        return end
+
+
+def check_complete(path: Path) -> None:
+    """Raise `FileFormatError` for a classic NetCDF file that was cut off: libraries read it as zeros."""
+    with path.open("rb") as stream:
+        data = stream.read(1 << 20)
+    if data[:3] != b"CDF" or len(data) < 8 or data[3] not in (1, 2, 5):
+        return
+    try:
+        expected = _ClassicHeader(data).end_of_data()
+    except (struct.error, KeyError, IndexError):
+        expected = len(data) + 1
+    size = path.stat().st_size
+    if size < expected:
+        raise FileFormatError(
+            path, "file", f"at least {expected} bytes", f"{size}", "it is truncated; copy it again"
+        )
+
+
+def read_netcdf(path, *, mask: bool = True) -> xr.Dataset:
+    """Read a whole NetCDF file into memory, times as plain numbers.
+
+    Args:
+        path: the file.
+        mask: replace fill values by NaN, and apply scale factors.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a file that is truncated, damaged or of another format.
+    """
+    path = existing_file(path)
+    check_complete(path)
+    try:
+        with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=mask) as dataset:
+            return dataset.load()
+    except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
+        raise FileFormatError(
+            path, "file", "a NetCDF file", f"'{error}'", "it is damaged or of another format"
+        ) from error

@@ -1,0 +1,159 @@
+"""Observation files by name: `lesbrary:two_day_suite/8m/strong_wind`, or a plain path.
+
+A name is looked up in `data/MANIFEST.yaml`. Its file is taken from the first of: the folders in
+$TUNAX_LITE_DATA, `data/` in the current directory or in the package, the cache of earlier downloads, a
+download. Its SHA-256 is checked wherever it is found.
+"""
+
+import difflib
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pooch
+import yaml
+
+from .errors import FileFormatError
+
+ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
+_NAME = re.compile(r"[a-z_]{2,}:[^/\\].*")
+_PACKAGE = Path(__file__).resolve().parents[1]
+# In an installed package, and in a checkout of the repository.
+_DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the manifest.
+
+    Args:
+        name: by which it is known.
+        file: path below a data folder.
+        url: where it can be downloaded; `None` if nowhere.
+        sha256: its checksum; `None` if it has none.
+        licence, citation: of its source.
+    """
+
+    name: str
+    file: str
+    url: str | None
+    sha256: str | None
+    licence: str
+    citation: str
+
+
+def read_manifest() -> dict[str, Entry]:
+    """All named files.
+
+    Raises:
+        FileNotFoundError: an installation without its manifest.
+    """
+    path = next((f / "MANIFEST.yaml" for f in _DATA_FOLDERS if (f / "MANIFEST.yaml").is_file()), None)
+    if path is None:
+        raise FileNotFoundError(
+            f"{_DATA_FOLDERS[0] / 'MANIFEST.yaml'}: expected the list of named files, got none; install "
+            "the package again."
+        )
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    entries = {}
+    for name, values in content["files"].items():
+        source = content["sources"][name.partition(":")[0]]
+        file = values["file"]
+        url = source["url"] and source["url"] + file.rpartition("/")[2]
+        entries[name] = Entry(name, file, url, values["sha256"], source["licence"], source["citation"])
+    return entries
+
+
+def resolve(name_or_path: str, base: Path | None = None) -> Path:
+    """The file that is meant.
+
+    Args:
+        name_or_path: a name of the manifest, or a path.
+        base: folder that a relative path may start from, before the current directory.
+
+    Raises:
+        FileNotFoundError: an unknown name, no such file, or a file that cannot be downloaded.
+        FileFormatError: a file with another checksum than that of the name.
+    """
+    if _NAME.match(str(name_or_path)):
+        return _resolve_name(str(name_or_path))
+    path = Path(name_or_path).expanduser()
+    candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    places = " or ".join(str(candidate.absolute()) for candidate in candidates)
+    raise FileNotFoundError(
+        f"{name_or_path}: expected a file, got none at {places}; give a path, or a name such as "
+        "lesbrary:two_day_suite/8m/strong_wind."
+    )
+
+
+def data_folders() -> list[Path]:
+    """Folders that are searched for named files, in their order."""
+    given = os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep)
+    return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
+
+
+def _resolve_name(name: str) -> Path:
+    manifest = read_manifest()
+    if name not in manifest:
+        close = difflib.get_close_matches(name, manifest, n=3, cutoff=0.4) or sorted(manifest)
+        raise FileNotFoundError(
+            f"{name}: expected a name of data/MANIFEST.yaml, got an unknown one; "
+            f"known are {', '.join(close)}."
+        )
+    entry = manifest[name]
+    for folder in data_folders():
+        path = folder / entry.file
+        if path.is_file():
+            _check_sha256(path, entry)
+            return path
+    return _download(entry)
+
+
+def _check_sha256(path: Path, entry: Entry) -> None:
+    if entry.sha256 is None:
+        return
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != entry.sha256:
+        raise FileFormatError(
+            path,
+            "SHA-256",
+            f"{entry.sha256} for {entry.name}",
+            found,
+            "copy the file again, or give its plain path if you mean this one",
+        )
+
+
+def _download(entry: Entry) -> Path:
+    given = os.environ.get(ENVIRONMENT_VARIABLE)
+    searched = f"the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), data/"
+    folder = Path((given or "data").split(os.pathsep)[0]).absolute()
+    advice = f"put the file at {folder / entry.file}"
+    if entry.sha256 is not None:
+        advice += f" (SHA-256 {entry.sha256})"
+    if entry.url is None:
+        raise FileNotFoundError(
+            f"{entry.name}: expected its file in {searched}, got none, and it has no address to download "
+            f"from; {advice}."
+        )
+    cache = Path(pooch.os_cache("tunax_lite"))
+    try:
+        path = pooch.retrieve(
+            entry.url,
+            known_hash=f"sha256:{entry.sha256}",
+            fname=Path(entry.file).name,
+            path=cache / Path(entry.file).parent,
+        )
+    except (OSError, ValueError) as error:
+        # The reasons of urllib3 run over many nested lines; the first says enough.
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise FileNotFoundError(
+            f"{entry.name}: expected its file in {searched}, in the cache {cache} or a download, got: "
+            f"{reason}; download {entry.url} yourself and {advice}."
+        ) from error
+    return Path(path)

@@ -1,0 +1,140 @@
+"""The variables of the package as data: name, long name, unit, place on the grid, CF standard name.
+
+Standard names are those of version 93 of the CF table; `None` where it has no fitting name.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Location = Literal["center", "face", "scalar"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One line of the table; the unit is written as in the UDUNITS package."""
+
+    name: str
+    long_name: str
+    unit: str
+    location: Location
+    standard_name: str | None = None
+
+
+_TABLE = (
+    Variable("u", "eastward velocity", "m s-1", "center", "eastward_sea_water_velocity"),
+    Variable("v", "northward velocity", "m s-1", "center", "northward_sea_water_velocity"),
+    Variable("temperature", "temperature", "degC", "center", "sea_water_conservative_temperature"),
+    Variable("salinity", "salinity", "g kg-1", "center", "sea_water_absolute_salinity"),
+    Variable("buoyancy", "buoyancy", "m s-2", "center"),
+    Variable("potential_density", "potential density", "kg m-3", "center", "sea_water_potential_density"),
+    Variable("cell_thickness", "thickness of the cells", "m", "center", "cell_thickness"),
+    Variable(
+        "buoyancy_frequency_squared",
+        "square of the buoyancy frequency",
+        "s-2",
+        "face",
+        "square_of_brunt_vaisala_frequency_in_sea_water",
+    ),
+    Variable("shear_squared", "square of the vertical shear", "s-2", "face"),
+    Variable(
+        "richardson_number",
+        "gradient Richardson number",
+        "1",
+        "face",
+        "richardson_number_in_sea_water",
+    ),
+    Variable(
+        "eddy_viscosity",
+        "eddy viscosity",
+        "m2 s-1",
+        "face",
+        "ocean_vertical_momentum_diffusivity",
+    ),
+    Variable("eddy_diffusivity", "eddy diffusivity", "m2 s-1", "face", "ocean_vertical_tracer_diffusivity"),
+    Variable(
+        "turbulent_kinetic_energy",
+        "turbulent kinetic energy per mass",
+        "m2 s-2",
+        "face",
+        "specific_turbulent_kinetic_energy_of_sea_water",
+    ),
+    Variable(
+        "dissipation_rate",
+        "dissipation rate of turbulent kinetic energy",
+        "m2 s-3",
+        "face",
+        "specific_turbulent_kinetic_energy_dissipation_in_sea_water",
+    ),
+    Variable(
+        "mixing_length",
+        "turbulent mixing length",
+        "m",
+        "face",
+        "turbulent_mixing_length_of_sea_water",
+    ),
+    Variable("shear_production", "production of turbulence by shear", "m2 s-3", "face"),
+    Variable("buoyancy_production", "production of turbulence by buoyancy", "m2 s-3", "face"),
+    Variable("nonlocal_transport", "share of the surface flux carried without a gradient", "1", "face"),
+    Variable(
+        "boundary_layer_depth",
+        "depth of the surface boundary layer",
+        "m",
+        "scalar",
+        "ocean_mixed_layer_thickness_defined_by_mixing_scheme",
+    ),
+    Variable(
+        "mixed_layer_depth",
+        "depth of the mixed layer",
+        "m",
+        "scalar",
+        "ocean_mixed_layer_thickness_defined_by_sigma_theta",
+    ),
+    Variable(
+        "surface_stress_u",
+        "eastward stress on the water",
+        "N m-2",
+        "scalar",
+        "surface_downward_eastward_stress",
+    ),
+    Variable(
+        "surface_stress_v",
+        "northward stress on the water",
+        "N m-2",
+        "scalar",
+        "surface_downward_northward_stress",
+    ),
+    Variable("friction_velocity", "friction velocity of the surface", "m s-1", "scalar"),
+    Variable(
+        "surface_heat_flux",
+        "heat absorbed at the surface, without sunlight",
+        "W m-2",
+        "scalar",
+        "surface_downward_heat_flux_in_sea_water",
+    ),
+    Variable(
+        "surface_shortwave_flux",
+        "sunlight that enters the water",
+        "W m-2",
+        "scalar",
+        "net_downward_shortwave_flux_at_sea_water_surface",
+    ),
+    Variable(
+        "surface_freshwater_flux",
+        "precipitation minus evaporation",
+        "kg m-2 s-1",
+        "scalar",
+        "water_flux_into_sea_water",
+    ),
+    Variable("surface_salt_flux", "salt that enters the water", "kg m-2 s-1", "scalar"),
+    Variable(
+        "surface_buoyancy_flux",
+        "buoyancy that enters through the surface",
+        "m2 s-3",
+        "scalar",
+        "surface_buoyancy_flux_into_sea_water",
+    ),
+    Variable("coriolis_parameter", "Coriolis parameter", "s-1", "scalar", "coriolis_parameter"),
+)
+
+VARIABLES: dict[str, Variable] = {variable.name: variable for variable in _TABLE}
+"""The table by name."""
