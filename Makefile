@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types unit notebooks docs verify bench clean
+# `unit` runs the notebooks too: tests/test_notebooks.py.
+.PHONY: run test lint types unit docs verify bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -13,7 +14,7 @@ run: $(VENV)/.installed
 	$(BIN)/tunax-lite evaluate configs/runs/synthetic.yaml --parameters results/synthetic_calibration/parameters.yaml
 	$(BIN)/tunax-lite plot results/synthetic_calibrated.nc
 
-test: lint types unit notebooks docs
+test: lint types unit docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -24,9 +25,6 @@ types: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal tests
-
-notebooks: $(VENV)/.installed-dev
-	$(BIN)/pytest --nbmake --nbmake-timeout=600 -p no:warnings notebooks
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -6,7 +6,15 @@ fits parameters to observations, `tunax_lite.plotting` draws.
 
 from importlib.metadata import version as _version
 
+from ._types import CenterArray as CenterArray
+from ._types import FaceArray as FaceArray
+from ._types import InnerFaceArray as InnerFaceArray
+from ._types import Scalar as Scalar
+from ._types import ScalarLike as ScalarLike
+from ._types import iterate_parameters as iterate_parameters
+from ._types import parameter as parameter
 from .case import Case as Case
+from .case import stack_cases as stack_cases
 from .checkpointing import Auto as Auto
 from .checkpointing import SaveEverything as SaveEverything
 from .checkpointing import SaveSegments as SaveSegments

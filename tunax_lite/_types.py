@@ -6,7 +6,7 @@ members) and broadcast.
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,8 +20,12 @@ InnerFaceArray = Float[Array, "inner *#batch"]
 """Faces between two cells, without the bottom and the surface: `n_cells - 1` of them."""
 ColumnArray = Float[Array, "level *#batch"]
 """Values on any set of levels; the places follow from the context."""
-Scalar = Float[Array, "*#batch"]
-"""One number per column: shape `()` or the batch shape."""
+if TYPE_CHECKING:
+    # Checkers do not see the converter of `parameter`, which takes Python numbers too.
+    Scalar = Any
+else:
+    Scalar = Float[Array, "*#batch"]
+    """One number per column: shape `()` or the batch shape."""
 ScalarLike = Float[Array, "*#batch"] | float | int
 IntegerLike = Int[Array, ""] | int
 

@@ -1,5 +1,8 @@
 """A case: one column of water (or a batch of columns) and everything that acts on it."""
 
+import dataclasses
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -74,6 +77,13 @@ class Case(eqx.Module):
             parameter_batch_shape(self),
         )
 
+    def unlabelled(self) -> "Case":
+        """The same case without name, start time and duration.
+
+        These are static: a program compiled for one unlabelled case serves all of the same shapes.
+        """
+        return dataclasses.replace(self, name="case", start_time=None, duration=1.0)
+
     def on(self, grid: Grid) -> "Case":
         """The same case on another grid of the same depth; contents of the column are conserved.
 
@@ -84,6 +94,40 @@ class Case(eqx.Module):
         """
         state = jax.tree.map(lambda values: remap(values, self.grid, grid), self.initial_state)
         return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
+
+
+def stack_cases(cases: Sequence[Case]) -> Case:
+    """One batched case from several single columns: what differs between them gets a trailing axis.
+
+    Args:
+        cases: of the same number of cells and the same kinds of fluxes; series on the same times.
+
+    Returns:
+        A case of batch shape `(n_cases,)`, without labels, that runs as long as the shortest.
+
+    Raises:
+        ValueError: no case at all, or cases of different structure, shapes or times.
+    """
+    if not cases:
+        raise ValueError("stack_cases: expected at least one case, got none.")
+    plain = [case.unlabelled() for case in cases]
+    shapes = [jax.tree.map(jnp.shape, case) for case in plain]
+    for case, shape in zip(cases, shapes, strict=True):
+        if jax.tree.structure(case.unlabelled()) != jax.tree.structure(plain[0]) or shape != shapes[0]:
+            raise ValueError(
+                f"stack_cases: expected {case.name} to have the cells, tracers and fluxes of "
+                f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."
+            )
+
+    def stack(path, *leaves):
+        if jax.tree_util.keystr(path).endswith(".forcing.time"):
+            if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
+                raise ValueError("stack_cases: expected series of forcing on the same times.")
+            return leaves[0]
+        return jnp.stack(leaves, axis=-1)
+
+    stacked = jax.tree_util.tree_map_with_path(stack, *plain)
+    return dataclasses.replace(stacked, duration=min(case.duration for case in cases), name="stacked")
 
 
 def remap(values, source: Grid, target: Grid):

@@ -146,7 +146,7 @@ def simulate(
         case.forcing.check_covers(begin, begin + length)
     return _simulate(
         model,
-        case,
+        case.unlabelled(),
         start,
         jnp.asarray(dt, dtype=case.grid.z_face.dtype),
         n_frames,

@@ -201,13 +201,13 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
 
     def _dissipation_fluxes(
         self, tke: InnerFaceArray, c_mu_0: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    ) -> tuple[Scalar, Scalar]:
         """Fluxes of epsilon into the column, at the centers of the end cells [m3 s-4]."""
         factor = c_mu_0**4 / self.sigma_eps
         thickness = grid.cell_thickness
-        from_bottom = 0.5 * thickness[:1] + self.bottom_roughness_length
-        from_surface = 0.5 * thickness[-1:] + self.surface_roughness_length
-        return factor * tke[:1] ** 2 / from_bottom, factor * tke[-1:] ** 2 / from_surface
+        from_bottom = 0.5 * thickness[0] + self.bottom_roughness_length
+        from_surface = 0.5 * thickness[-1] + self.surface_roughness_length
+        return factor * tke[0] ** 2 / from_bottom, factor * tke[-1] ** 2 / from_surface
 
     def _limit_length(
         self, tke: InnerFaceArray, dissipation: InnerFaceArray, c_mu_0: Scalar, n_squared: InnerFaceArray

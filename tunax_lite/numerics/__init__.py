@@ -2,6 +2,13 @@
 
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system
+from .limiters import safe_sqrt as safe_sqrt
+from .limiters import vector_norm as vector_norm
+from .stencils import column_integral as column_integral
+from .stencils import difference as difference
+from .stencils import gradient as gradient
+from .stencils import mean_of_neighbours as mean_of_neighbours
+from .stencils import with_end_faces as with_end_faces
 from .tridiagonal import AbstractTridiagonalMethod as AbstractTridiagonalMethod
 from .tridiagonal import PlatformDefault as PlatformDefault
 from .tridiagonal import ThomasScan as ThomasScan

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._types import ColumnArray, ScalarLike
+from .._types import ColumnArray, InnerFaceArray, ScalarLike
 from .tridiagonal import (
     AbstractTridiagonalMethod,
     TridiagonalMatrix,
@@ -28,7 +28,7 @@ def add_at_ends(values: ColumnArray, bottom: ScalarLike, surface: ScalarLike) ->
 
 def diffusion_system(
     quantities: PyTree,
-    conductance: ColumnArray,
+    conductance: InnerFaceArray,
     thickness: ColumnArray,
     dt: ScalarLike,
     *,
@@ -59,7 +59,7 @@ def diffusion_system(
 
 def diffuse(
     quantities: PyTree,
-    conductance: ColumnArray,
+    conductance: InnerFaceArray,
     thickness: ColumnArray,
     dt: ScalarLike,
     *,
