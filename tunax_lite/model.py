@@ -26,8 +26,9 @@ from .physics.stratification import buoyancy_frequency_squared, shear_squared
 from .state import State
 
 
-def _or_zero(flux):
-    return jnp.zeros(()) if flux is None else flux
+def _or_zero(flux: Scalar | None, state: State) -> Scalar:
+    """A flux, or zero in the precision of the state where there is none."""
+    return jnp.zeros((), state.temperature.dtype) if flux is None else flux
 
 
 class Model(eqx.Module):
@@ -62,7 +63,7 @@ class Model(eqx.Module):
     def init(self, case: Case) -> CloState:
         """Closure state of the case at rest: the start of a run."""
         state = case.initial_state
-        fluxes = case.forcing.at(jnp.zeros(()))
+        fluxes = case.forcing.at(jnp.zeros((), state.temperature.dtype))
         return self.closure.init(self._closure_inputs(state, state, case, fluxes))
 
     def step(
@@ -127,7 +128,7 @@ class Model(eqx.Module):
         n_squared: InnerFaceArray = buoyancy_frequency_squared(state, case.grid, eos)
         heat, salt, _ = _kinematic_fluxes(state, case, fluxes)
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], case.grid.z_center[-1])
-        stress = vector_norm(_or_zero(fluxes.stress_u), _or_zero(fluxes.stress_v))
+        stress = vector_norm(_or_zero(fluxes.stress_u, state), _or_zero(fluxes.stress_v, state))
         return ClosureInputs(
             grid=case.grid,
             state=state,
@@ -154,8 +155,8 @@ def _momentum_source(state: State, case: Case, fluxes: SurfaceFluxes) -> tuple[C
     density = case.equation_of_state.reference_density
     at_rest = jnp.zeros_like(state.u)
     return (
-        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_u) / density),
-        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_v) / density),
+        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_u, state) / density),
+        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_v, state) / density),
     )
 
 
@@ -176,11 +177,11 @@ def _kinematic_fluxes(
 ) -> tuple[Scalar, Scalar, dict[str, Scalar]]:
     """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
     eos = case.equation_of_state
-    heat = _or_zero(fluxes.heat_flux) / (eos.reference_density * eos.heat_capacity)
+    heat = _or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
     # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
-    dilution = -state.salinity[-1] * _or_zero(fluxes.freshwater_flux)
-    salt = (dilution + 1e3 * _or_zero(fluxes.salt_flux)) / eos.reference_density
-    return heat, salt, {name: _or_zero(fluxes.tracer_fluxes.get(name)) for name in state.tracers}
+    dilution = -state.salinity[-1] * _or_zero(fluxes.freshwater_flux, state)
+    salt = (dilution + 1e3 * _or_zero(fluxes.salt_flux, state)) / eos.reference_density
+    return heat, salt, {name: _or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
 
 
 def _shortwave_heating(state: State, case: Case, fluxes: SurfaceFluxes) -> CenterArray:

@@ -151,8 +151,9 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         new_dissipation = self._limit_length(new_tke, new_dissipation, functions.c_mu_0, n_squared)
 
         scale = new_tke**2 / new_dissipation
-        bottom = self._at_wall(jnp.zeros(()), self.bottom_roughness_length, derived)
-        surface = self._at_wall(inputs.surface_friction_velocity, self.surface_roughness_length, derived)
+        friction_velocity = inputs.surface_friction_velocity
+        surface = self._at_wall(friction_velocity, self.surface_roughness_length, derived)
+        bottom = self._at_wall(jnp.zeros_like(friction_velocity), self.bottom_roughness_length, derived)
         return KEpsilonState(
             eddy_viscosity=with_end_faces(c_mu * scale, 0.0, 0.0),
             eddy_diffusivity=with_end_faces(c_mu_prime * scale, 0.0, 0.0),
@@ -199,9 +200,7 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             sink_rate=sink * old.inverse_tke,
         )
 
-    def _dissipation_fluxes(
-        self, tke: InnerFaceArray, c_mu_0: Scalar, grid: Grid
-    ) -> tuple[Scalar, Scalar]:
+    def _dissipation_fluxes(self, tke: InnerFaceArray, c_mu_0: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
         """Fluxes of epsilon into the column, at the centers of the end cells [m3 s-4]."""
         factor = c_mu_0**4 / self.sigma_eps
         thickness = grid.cell_thickness

@@ -1,0 +1,12 @@
+"""Sphinx configuration: `make docs` builds into docs/_build/html with warnings as errors."""
+
+from importlib.metadata import version
+
+project = "tunax_lite"
+author = "The tunax_lite developers"
+release = version("tunax_lite")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
+html_theme = "furo"
+html_title = f"tunax_lite {release}"
+exclude_patterns = ["_build"]

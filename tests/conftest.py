@@ -1,0 +1,53 @@
+"""Precision, compilation cache and real data for all tests.
+
+`tunax_lite` is imported inside of functions only: the run-time type checks are installed after this file
+is read.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+jax.config.update("jax_enable_x64", True)
+# Batch axes broadcast, but no two types ever mix by accident.
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+# Compiling takes most of the time of the tests; programs that compile in less are not worth a file.
+jax.config.update("jax_compilation_cache_dir", str(ROOT / ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+def _find(variable: str, relative: str) -> Path:
+    """A file below the folder that an environment variable names; skip without the variable."""
+    folder = os.environ.get(variable)
+    if not folder:
+        pytest.skip(f"${variable} is not set: needs {relative} below that folder")
+    path = Path(folder) / relative
+    # A folder was promised: that the file is missing is a failure, not a reason to skip.
+    assert path.is_file(), f"{path} does not exist; ${variable} is {folder}"
+    return path
+
+
+def find_lesbrary(name: str) -> Path:
+    """File of one large-eddy simulation of the LESbrary."""
+    return _find("TUNAX_LITE_DATA", f"lesbrary/{name}_instantaneous_statistics.jld2")
+
+
+def find_reference(name: str) -> Path:
+    """File of one reference run of GOTM."""
+    return _find("TUNAX_LITE_REFERENCE", f"gotm/{name}.nc")
+
+
+@pytest.fixture
+def lesbrary_path() -> Callable[[str], Path]:
+    return find_lesbrary
+
+
+@pytest.fixture
+def reference_path() -> Callable[[str], Path]:
+    return find_reference

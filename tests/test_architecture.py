@@ -1,0 +1,120 @@
+"""The layers hold: who imports whom, which libraries stay where, and how long modules are."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tunax_lite"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
+LAYERS = (
+    ("_types", "constants", "variables"),
+    ("grid",),
+    ("numerics",),
+    ("state", "observations"),
+    ("forcing", "physics"),
+    ("case",),
+    ("closures",),
+    ("model",),
+    ("trajectory", "checkpointing"),
+    ("simulate",),
+    ("io", "calibration", "plotting"),
+    ("config",),
+    ("cli",),
+)
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
+# Siblings of one layer that may see each other: a calibration writes files, figures show variables.
+SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration")}
+
+CORE = {"jax", "equinox", "jaxtyping", "numpy"}
+ALLOWED = {
+    "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml"},
+    "calibration": CORE | {"optax", "xarray", "yaml"},
+    "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
+    "config": CORE | {"pydantic", "pydantic_core", "yaml"},
+    "cli": CORE | {"typer", "click", "rich", "xarray", "yaml", "matplotlib"},
+}
+
+
+def place(module: Path) -> str:
+    """Name of the module at the top of the package, or of its folder."""
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(module: Path):
+    """Absolute dotted names that a module imports, with the import's line."""
+    package = ("tunax_lite", *module.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            if name == "tunax_lite":  # from .. import x: x is the module
+                for alias in node.names:
+                    yield f"tunax_lite.{alias.name}", node.lineno
+            else:
+                yield name, node.lineno
+
+
+def identify(module: Path) -> str:
+    return str(module.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_imports_go_down(module):
+    own = place(module)
+    if own == "__init__":
+        own_layer = LAYER["simulate"] + 0.5  # the core names, nothing of files or calibrations
+    else:
+        own_layer = LAYER[own]
+    for name, line in imports(module):
+        if not name.startswith("tunax_lite.") or name == "tunax_lite.__version__":
+            continue
+        imported = name.split(".")[1]
+        allowed = imported == own or LAYER[imported] < own_layer or (own, imported) in SIBLINGS
+        assert allowed, f"{identify(module)}:{line} imports {name}, which lies above or beside it"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_libraries_stay_where_they_belong(module):
+    allowed = ALLOWED.get(place(module), CORE)
+    standard = __import__("sys").stdlib_module_names
+    for name, line in imports(module):
+        top = name.split(".")[0]
+        assert top in allowed | {"tunax_lite"} or top in standard, f"{identify(module)}:{line}: {name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_modules_are_short_and_annotations_real(module):
+    text = module.read_text()
+    assert len(text.splitlines()) <= 400, "split the module"
+    assert "from __future__ import annotations" not in text  # run-time checks need real ones
+    assert "jax.config.update" not in text or place(module) == "cli"
+    assert not re.search(r"^\s*print\(", text, flags=re.MULTILINE) or place(module) == "cli"
+
+
+def test_every_closure_has_a_name_in_configurations_and_a_contract():
+    from tests.helpers import ALL_CLOSURES
+    from tunax_lite import closures
+    from tunax_lite.closures import AbstractClosure
+    from tunax_lite.config.sections import CLOSURES
+
+    exported = {
+        value
+        for value in vars(closures).values()
+        if isinstance(value, type) and issubclass(value, AbstractClosure) and value is not AbstractClosure
+    }
+    assert exported == set(CLOSURES.values()) == {type(closure) for closure in ALL_CLOSURES}
+
+
+def test_version_is_written_once():
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert version is not None
+    holders = [m for m in MODULES if f'"{version[1]}"' in m.read_text()]
+    assert holders == []
