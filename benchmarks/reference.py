@@ -8,10 +8,12 @@ import os
 import sys
 from pathlib import Path
 
+import equinox as eqx
 import jax
 
 jax.config.update("jax_enable_x64", True)
 
+import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 import xarray as xr  # noqa: E402
 
@@ -48,23 +50,35 @@ def differences(trajectory: tl.Trajectory, reference: xr.Dataset) -> dict[str, f
     return result
 
 
+def single_precision(tree):
+    """The same numbers in float32."""
+    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, tree)
+
+
 def main() -> int:
-    """Print both comparisons; the exit status says whether all differences to GOTM are within limits."""
+    """Print the comparisons; the exit status says whether all differences to GOTM are within limits."""
     folder = os.environ.get("TUNAX_LITE_REFERENCE")
     if folder is None:
         print("set TUNAX_LITE_REFERENCE to the folder that holds gotm/les_*_keps.nc", file=sys.stderr)
         return 2
-    print("rms difference to GOTM (K, m/s; turbulence over its maximum), and of temperature to the LES (K)")
-    print(f"{'':<26}" + "".join(f"{name:>13}" for name in LIMITS) + f"{'LES':>13}")
+    print(
+        "rms difference to GOTM (K, m/s; turbulence over its maximum); of temperature to the LES after 2 h,"
+    )
+    print("and of a run in float32 to that in float64 (K)")
+    print(f"{'':<26}" + "".join(f"{name:>13}" for name in (*LIMITS, "LES", "float32")))
     within = True
     for name in CASES:
         case, observations = read_lesbrary(resolve(f"lesbrary:two_day_suite/8m/{name}"))
-        trajectory = tl.simulate(tl.Model(tl.KEpsilon()), case)
+        model = tl.Model(tl.KEpsilon())
+        trajectory = tl.simulate(model, case)
+        single = tl.simulate(*single_precision((model, case)))
         reference = xr.open_dataset(Path(folder) / "gotm" / f"les_{name}_keps.nc")
         row = differences(trajectory, reference)
         late = np.asarray(observations.time) >= SPIN_UP
         error = trajectory.state.temperature - observations.profiles["temperature"]
-        print(f"{name:<26}" + "".join(f"{v:13.1e}" for v in row.values()) + f"{rms(error[late]):13.4f}")
+        drift = np.asarray(single.state.temperature, float) - np.asarray(trajectory.state.temperature)
+        figures = (f"{value:13.1e}" for value in row.values())
+        print(f"{name:<26}{''.join(figures)}{rms(error[late]):13.4f}{rms(drift):13.4f}")
         within &= all(row[key] <= limit for key, limit in LIMITS.items())
     print(f"{'limit':<26}" + "".join(f"{limit:13.1e}" for limit in LIMITS.values()))
     return 0 if within else 1
