@@ -140,9 +140,7 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
     for path, value in values.items():
         lower, upper = _lookup(path, known, closure).valid_range
         if not lower <= value <= upper:
-            raise ValueError(
-                f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}."
-            )
+            raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
     return _replace(closure, {path: jnp.asarray(value, float) for path, value in values.items()})
 
 
@@ -165,8 +163,7 @@ def _lookup(path: str, known: Mapping[str, ParameterInfo], closure: AbstractClos
     others = [name for name in known if name not in close]
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     raise ValueError(
-        f"{path}: {type(closure).__name__} has no such parameter; {hint}It has: "
-        f"{', '.join(close + others)}."
+        f"{path}: {type(closure).__name__} has no such parameter; {hint}It has: {', '.join(close + others)}."
     )
 
 

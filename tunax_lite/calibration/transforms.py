@@ -37,10 +37,10 @@ class AbstractTransform(abc.ABC):
 
 
 def _between(x: Float[Array, ""], lower: float, upper: float) -> Scalar:
-    # Written with both shares, so that p is as accurate near the upper bound as near the lower one; at
-    # an infinite x the value is the bound and the gradient 0.
-    value = lower * jax.nn.sigmoid(-x) + upper * jax.nn.sigmoid(x)
-    return jnp.clip(value, lower, upper)
+    # Measured from the nearer bound, so that value and gradient are as accurate near one as near the
+    # other; at an infinite x the value is the bound and the gradient 0.
+    share = (upper - lower) * jax.nn.sigmoid(jnp.where(x < 0.0, x, -x))
+    return jnp.clip(jnp.where(x < 0.0, lower + share, upper - share), lower, upper)
 
 
 def _check_inside(value: float, lower: float, upper: float) -> None:

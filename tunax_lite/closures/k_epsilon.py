@@ -117,7 +117,8 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             ri = self.steady_state_richardson_number
             ratio = functions.equilibrium_ratio(ri)
             c_eps_3 = self.c_eps_2 + (self.c_eps_1 - self.c_eps_2) / ri * ratio
-        growth = jnp.maximum(self.sigma_eps * (self.c_eps_2 - self.c_eps_1), 0.0)
+        # Without a logarithmic layer (c_eps_1 >= c_eps_2) a thin one stands in: kappa divides at the walls.
+        growth = jnp.maximum(self.sigma_eps * (self.c_eps_2 - self.c_eps_1), 1e-4)
         return Derived(functions, c_eps_3, functions.c_mu_0 * safe_sqrt(growth))
 
     def init(self, inputs: ClosureInputs) -> KEpsilonState:
@@ -221,5 +222,7 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         """k and epsilon of the logarithmic layer at a wall; they do not enter the next step."""
         c_mu_0 = derived.functions.c_mu_0
         tke = jnp.maximum((friction_velocity / c_mu_0) ** 2, self.turbulent_kinetic_energy_floor)
-        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (derived.von_karman * 2.0 * roughness_length)
+        # No logarithmic layer exists for c_eps_2 <= c_eps_1, where von Karman's number is zero.
+        length = jnp.maximum(derived.von_karman, 1e-3) * 2.0 * roughness_length
+        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / length
         return tke, jnp.maximum(dissipation, self.dissipation_rate_floor)

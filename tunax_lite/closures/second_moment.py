@@ -20,7 +20,11 @@ import jax.numpy as jnp
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..numerics.limiters import safe_sqrt
 
-_SMALLEST_DENOMINATOR = 1e-3  # of D / d0, which is 1 in neutral water and at least 0.2 for Canuto A
+# Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
+# column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
+# where c_mu' has its maximum, 0.3.
+_SMALLEST_DENOMINATOR = 1e-3
+_LARGEST_FUNCTION = 2.0
 
 
 class StabilityFunctions(eqx.Module):
@@ -53,7 +57,8 @@ class StabilityFunctions(eqx.Module):
             alpha_n: (k/eps)² N² [1]; limited from below, with zero gradient beyond the limit.
 
         Returns:
-            c_mu and c_mu', at least zero. Where the quadratic has no real root, its vertex is used.
+            c_mu and c_mu', 0 to 2, with zero gradient beyond. Where the quadratic has no real root, its
+            vertex is used.
         """
         alpha_n = jnp.maximum(alpha_n, self.lowest_alpha_n)
         # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
@@ -67,7 +72,7 @@ class StabilityFunctions(eqx.Module):
     def __call__(
         self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
     ) -> tuple[InnerFaceArray, InnerFaceArray]:
-        """c_mu and c_mu' [1] at given stability and shear numbers, at least zero."""
+        """c_mu and c_mu' [1] at given stability and shear numbers, limited to 0 to 2."""
         denominator = (
             1.0
             + (self.d1 + self.d4 * alpha_n) * alpha_n
@@ -76,7 +81,7 @@ class StabilityFunctions(eqx.Module):
         inverse = 1.0 / jnp.maximum(denominator, _SMALLEST_DENOMINATOR)
         c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
         c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
-        return jnp.maximum(c_mu, 0.0), jnp.maximum(c_mu_prime, 0.0)
+        return jnp.clip(c_mu, 0.0, _LARGEST_FUNCTION), jnp.clip(c_mu_prime, 0.0, _LARGEST_FUNCTION)
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.

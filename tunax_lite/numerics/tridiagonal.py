@@ -145,6 +145,16 @@ def _spread(matrix: TridiagonalMatrix, rhs: PyTree) -> tuple[TridiagonalMatrix, 
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, shape), (matrix, rhs))
 
 
+@jax.custom_jvp
+def _with_all_tangents(rhs: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+    """The identity; `custom_linear_solve` fails where only some right-hand sides have a tangent."""
+    return rhs
+
+
+# A tangent that is zero reaches this rule, and leaves it, as an array of zeros.
+_with_all_tangents.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+
+
 def solve_tridiagonal_systems(
     matrices: tuple[TridiagonalMatrix, ...],
     rhs: tuple[PyTree, ...],
@@ -173,7 +183,7 @@ def solve_tridiagonal_systems(
     def solve_transpose(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         return solver(tuple(_transpose(matrix) for matrix in matrices), right)
 
-    solution = lax.custom_linear_solve(multiply, rhs, solve, solve_transpose)
+    solution = lax.custom_linear_solve(multiply, _with_all_tangents(rhs), solve, solve_transpose)
     return jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solution)
 
 

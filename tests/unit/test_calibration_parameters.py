@@ -1,0 +1,115 @@
+"""Which numbers of a closure are free, from where, and how they get into it."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite._types import iterate_parameters
+from tunax_lite.calibration import FreeParameter, FreeParameters, with_parameters
+from tunax_lite.closures import KEpsilon
+
+FREE = FreeParameters(
+    (
+        FreeParameter("c_eps_1"),
+        FreeParameter("c_eps_3_minus", -2.0, 1.0, start=-0.6),
+        FreeParameter("turbulent_kinetic_energy_floor", 1e-12, 1e-5, scale="log"),
+        FreeParameter("second_moment.cc1", 3.5, 7.0),
+    )
+)
+
+
+def test_bounds_and_starts_come_from_the_closure():
+    first, second, _, fourth = FREE.resolve(KEpsilon()).parameters
+    assert (first.lower, first.upper, first.start) == (1.0, 2.5, 1.44)
+    assert second.start == -0.6
+    assert (fourth.lower, fourth.upper, fourth.start) == (3.5, 7.0, 5.0)
+
+
+def test_the_start_vector_gives_the_start_values():
+    free = FREE.resolve(KEpsilon())
+    values = free.to_physical(free.start())
+    np.testing.assert_allclose(values, [1.44, -0.6, 1e-10, 5.0], rtol=1e-13)
+
+
+def test_insert_changes_the_free_parameters_only():
+    closure = KEpsilon()
+    free = FREE.resolve(closure)
+    x = free.start() + 0.3
+    inserted = {info.path: info.value for info in iterate_parameters(free.insert(closure, x))}
+    expected = dict(zip(free.paths, free.to_physical(x), strict=True))
+    for info in iterate_parameters(closure):
+        if info.path in expected:
+            assert inserted[info.path] == expected[info.path]
+        elif info.value is not None:
+            assert inserted[info.path] == info.value
+    assert inserted["c_eps_3_minus"].shape == ()
+
+
+def test_insert_is_differentiable():
+    closure = KEpsilon()
+    free = FREE.resolve(closure)
+
+    def inverse_product(x):
+        new = free.insert(closure, x)
+        assert isinstance(new, KEpsilon)
+        return new.c_eps_1 * new.second_moment.cc1 + new.c_eps_3_stable
+
+    gradient = jax.grad(inverse_product)(free.start())
+    assert np.all(np.asarray(gradient)[[0, 1, 3]] != 0.0)
+    assert gradient[2] == 0.0  # the floor is not in the expression
+
+
+def test_with_parameters_takes_the_values_exactly():
+    closure = with_parameters(KEpsilon(), {"c_eps_3_minus": -0.1, "second_moment.ct1": 6.0})
+    assert isinstance(closure, KEpsilon)
+    assert closure.c_eps_3_stable == -0.1
+    assert closure.second_moment.ct1 == 6.0
+    assert eqx.tree_equal(with_parameters(closure, {}), closure)
+
+
+@pytest.mark.parametrize(
+    ("free", "message"),
+    [
+        (FreeParameter("c_eps1"), r"c_eps1: KEpsilon has no such parameter; did you mean c_eps_1"),
+        (FreeParameter("second_moment.cc9"), r"did you mean .*second_moment\.cc"),
+        (FreeParameter("second_moment"), "no such parameter"),
+        (FreeParameter("c_eps_3_minus"), "c_eps_3_minus: expected a start value"),
+        (FreeParameter("c_eps_1", 0.5, 2.0), "within the valid range 1 to 2.5"),
+        (FreeParameter("c_eps_1", 2.0, 1.5), "lower < upper, got 2 and 1.5"),
+        (FreeParameter("c_eps_1", 1.44, 2.0), "c_eps_1: .*on a bound"),
+        (FreeParameter("c_eps_1", 1.5, 2.0), "c_eps_1: .*outside"),
+        (FreeParameter("c_eps_1", start=float("nan")), "c_eps_1: .*between the bounds"),
+        (FreeParameter("c_eps_3_plus", scale="log"), "c_eps_3_plus: .*positive bounds"),
+    ],
+)
+def test_bad_free_parameters_are_refused(free, message):
+    with pytest.raises(ValueError, match=message):
+        FreeParameters((free,)).resolve(KEpsilon())
+
+
+def test_a_batch_of_values_is_no_start():
+    closure = KEpsilon(c_eps_1=jnp.array([1.4, 1.5]))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="one number to start from"):
+        FREE.resolve(closure)
+
+
+def test_none_or_twice_the_same_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        FreeParameters(())
+    with pytest.raises(ValueError, match="c_eps_1 twice"):
+        FreeParameters((FreeParameter("c_eps_1"), FreeParameter("c_eps_1")))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"c_epsilon_1": 1.4}, "did you mean"),
+        ({"c_eps_1": 9.0}, "between 1 and 2.5, got 9"),
+        ({"c_eps_1": float("nan")}, "got nan"),
+    ],
+)
+def test_bad_values_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        with_parameters(KEpsilon(), values)

@@ -1,0 +1,173 @@
+"""The loop of a calibration: evaluate, tell the optimiser, save, report."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..checkpointing import AbstractCheckpointing, SaveSegments
+from ..model import Model
+from .checkpoint import CheckpointFile, fingerprint
+from .evaluation import Evaluation, Evaluator
+from .files import HISTORY_NAME, PARAMETERS_NAME
+from .history import CalibrationResult, History
+from .misfit import AbstractScore, RootMeanSquare
+from .optimisers import AbstractOptimiser, OptimiserState
+from .parameters import FreeParameters
+from .targets import Target
+
+Report = Callable[[int, float, dict[str, float], dict[str, float]], None]
+"""Called after each iteration with its number, the loss, the score of each case and the physical values."""
+
+
+def calibrate(
+    model: Model,
+    free_parameters: FreeParameters,
+    targets: Sequence[Target],
+    optimiser: AbstractOptimiser,
+    n_iterations: int,
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    score: AbstractScore | None = None,
+    checkpointing: AbstractCheckpointing | None = None,
+    n_threads: int = 2,
+    max_non_finite: int = 10,
+    report: Report | None = None,
+) -> CalibrationResult:
+    """Find the parameters of a closure for which a model fits the observations of one or more cases.
+
+    After every iteration, which is one evaluation of loss and gradient, the folder holds all that the
+    next one depends on: a calibration that was interrupted in any way goes on with the same iterates.
+
+    Args:
+        model: whose closure is calibrated; its other parameters stay.
+        free_parameters: what may change.
+        targets: cases with observations.
+        optimiser: how the loss is lowered.
+        n_iterations: in all, those before an interruption included.
+        folder: for the checkpoint; without one nothing is saved.
+        resume: go on with the calibration in the folder, or start if there is none.
+        overwrite: start anew in a folder that holds a calibration; its files go once the first
+            evaluation succeeded.
+        score: of a case; by default the root mean square.
+        checkpointing: what reverse mode keeps of the time loop; by default segments.
+        n_threads: cases evaluated at the same time.
+        max_non_finite: evaluations in a row that may break down before the calibration ends with the
+            best result so far.
+        report: called on the host after each iteration.
+
+    Raises:
+        ValueError: settings that do not fit each other, a folder that holds a calibration (without
+            `resume` or `overwrite`) or another one than this (with `resume`).
+        FloatingPointError: the start values do not give a finite loss and gradient.
+    """
+    if n_iterations < 1 or max_non_finite < 1:
+        raise ValueError(
+            "calibrate: expected n_iterations and max_non_finite of at least 1, got "
+            f"{n_iterations} and {max_non_finite}."
+        )
+    score = RootMeanSquare() if score is None else score
+    checkpointing = SaveSegments() if checkpointing is None else checkpointing
+    checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
+    free = free_parameters.resolve(model.closure)
+    evaluator = Evaluator(model, free, targets, score, checkpointing, n_threads)
+    parts = fingerprint(model, free, evaluator, score, optimiser)
+    state, history = _start(optimiser, free, evaluator)
+    if checkpoint is not None and resume and checkpoint.path.exists():
+        shape = len(free.paths), len(evaluator.case_names), len(evaluator.variables)
+        state, history = checkpoint.read(parts, state, shape)
+    with evaluator:
+        to_physical = jax.jit(free.to_physical)
+        while (reason := _stop_reason(state, history, n_iterations, max_non_finite)) is None:
+            evaluation = evaluator(state.trial)
+            if history.n_iterations == 0:
+                _check_first(evaluation, evaluator.case_names)
+            told = optimiser.tell(state, evaluation.loss, jnp.asarray(evaluation.gradient))
+            values = np.asarray(to_physical(state.trial))
+            history = history.append(state.trial, values, evaluation, not bool(told.accepted))
+            state = told
+            if checkpoint is not None:
+                checkpoint.write(parts, state, history)
+                if history.n_iterations == 1:
+                    _remove_results(checkpoint.folder)
+            if report is not None:
+                _report(report, history, free, evaluator.case_names)
+    names, variables = evaluator.case_names, evaluator.variables
+    return CalibrationResult.from_history(model.closure, free, history, names, variables, reason)
+
+
+def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:
+    if resume and overwrite:
+        raise ValueError("calibrate: expected either resume or overwrite, got both.")
+    checkpoint = CheckpointFile(folder)
+    held = [
+        path.name
+        for path in (checkpoint.path, folder / PARAMETERS_NAME, folder / HISTORY_NAME)
+        if path.exists()
+    ]
+    if resume and held and not checkpoint.path.exists():
+        raise ValueError(
+            f"{folder}: expected a checkpoint to go on with, got results without one ({', '.join(held)}); "
+            "choose another folder."
+        )
+    if held and not resume and not overwrite:
+        raise ValueError(
+            f"{folder}: expected a folder without a calibration, got {', '.join(held)}; resume it, "
+            "overwrite it, or choose another folder."
+        )
+    # What a process leaves that is killed while it writes.
+    for left_over in folder.glob(f".{checkpoint.path.name}.*.tmp"):
+        left_over.unlink(missing_ok=True)
+    return checkpoint
+
+
+def _remove_results(folder: Path) -> None:
+    """Results of a calibration that is being overwritten do not belong to the new checkpoint."""
+    for name in (PARAMETERS_NAME, HISTORY_NAME):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _start(
+    optimiser: AbstractOptimiser, free: FreeParameters, evaluator: Evaluator
+) -> tuple[OptimiserState, History]:
+    shape = len(free.paths), len(evaluator.case_names), len(evaluator.variables)
+    return optimiser.init(free.start()), History.empty(0, *shape)
+
+
+def _stop_reason(
+    state: OptimiserState, history: History, n_iterations: int, max_non_finite: int
+) -> str | None:
+    if history.n_iterations >= n_iterations:
+        return f"all {history.n_iterations} iterations are done"
+    if history.n_non_finite_at_end >= max_non_finite:
+        return (
+            f"{history.n_non_finite_at_end} evaluations in a row were not finite; the best result before "
+            "them is kept; narrower bounds or a lower learning rate may help"
+        )
+    if bool(state.finished):
+        return "the optimiser found no step that lowers the loss"
+    return None
+
+
+def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
+    if evaluation.is_finite:
+        return
+    bad = [name for name, score in zip(case_names, evaluation.scores, strict=True) if not np.isfinite(score)]
+    what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
+    raise FloatingPointError(
+        f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose other "
+        "start values or a shorter time step."
+    )
+
+
+def _report(report: Report, history: History, free: FreeParameters, case_names: tuple[str, ...]) -> None:
+    report(
+        history.n_iterations - 1,
+        float(history.loss[-1]),
+        dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
+        dict(zip(free.paths, history.values[-1].tolist(), strict=True)),
+    )

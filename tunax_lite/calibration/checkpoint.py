@@ -1,0 +1,125 @@
+"""A calibration on disk: everything that the next iterate depends on, in one file that is never half written.
+
+The file is a line of JSON (what is calibrated, how many iterations) and the arrays of the optimiser's
+state and of the history.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..io.atomic import replacing
+from ..model import Model
+from .evaluation import Evaluator
+from .history import History
+from .misfit import AbstractScore
+from .optimisers import AbstractOptimiser, OptimiserState
+from .parameters import FreeParameters
+
+CHECKPOINT_NAME = "checkpoint.eqx"
+_FORMAT = 1
+
+
+def fingerprint(
+    model: Model,
+    free_parameters: FreeParameters,
+    evaluator: Evaluator,
+    score: AbstractScore,
+    optimiser: AbstractOptimiser,
+) -> dict[str, str]:
+    """What makes a calibration this one, by part: readable where short, else a digest."""
+    parts = {
+        "precision": str(free_parameters.start().dtype),
+        "optimiser": repr(optimiser),
+        "score": repr(score),
+        "closure": type(model.closure).__name__,
+        "model": _digest(model),
+        "case weights": repr(evaluator.weights.tolist()),
+    }
+    for free in free_parameters.parameters:
+        parts[f"free parameter {free.path}"] = (
+            f"{free.lower!r} to {free.upper!r} from {free.start!r}, {free.scale}"
+        )
+    for name, comparison in zip(evaluator.case_names, evaluator.comparisons, strict=True):
+        parts[f"case {name}"] = _digest(comparison)
+    return parts
+
+
+def _digest(tree) -> str:
+    digest = hashlib.sha256()
+    leaves, structure = jax.tree_util.tree_flatten(tree)
+    digest.update(str(structure).encode())
+    for leaf in leaves:
+        array = np.asarray(leaf)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointFile:
+    """The checkpoint of a folder."""
+
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        return self.folder / CHECKPOINT_NAME
+
+    def write(self, parts: Mapping[str, str], state: OptimiserState, history: History) -> None:
+        """Replace the checkpoint."""
+        header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
+        with replacing(self.path) as temporary, open(temporary, "wb") as file:
+            file.write(json.dumps(header).encode() + b"\n")
+            eqx.tree_serialise_leaves(file, (state, history))
+
+    def read(
+        self, parts: Mapping[str, str], state: OptimiserState, shape: tuple[int, int, int]
+    ) -> tuple[OptimiserState, History]:
+        """Optimiser state and history of the same calibration.
+
+        Args:
+            parts: from `fingerprint`.
+            state: of the same structure as the one on disk.
+            shape: numbers of parameters, cases and variables.
+
+        Raises:
+            ValueError: a file that is damaged, or the checkpoint of another calibration.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                header = json.loads(file.readline())
+                started = header["fingerprint"]
+                _check_same(self.folder, started, parts)
+                like = (state, History.empty(header["n_iterations"], *shape))
+                return eqx.tree_deserialise_leaves(file, like)
+        except OtherCalibrationError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"{self.path}: expected a checkpoint of a calibration, got a file that cannot be read "
+                f"({type(error).__name__}: {error}); remove it or choose another folder."
+            ) from error
+
+
+class OtherCalibrationError(ValueError):
+    """A folder that holds another calibration than the one to go on with."""
+
+
+def _check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
+    different = [name for name in {**started, **now} if started.get(name) != now.get(name)]
+    if different:
+        listed = "; ".join(
+            f"{name}: started with {started.get(name, 'none')}, now {now.get(name, 'none')}"
+            for name in different
+        )
+        raise OtherCalibrationError(
+            f"{folder}: expected to go on with the calibration that was started there, got another one "
+            f"({listed}). Restore the settings, or choose another folder."
+        )

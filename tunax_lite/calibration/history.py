@@ -1,0 +1,172 @@
+"""What happened in a calibration, iteration by iteration, and what came out of it."""
+
+import dataclasses
+
+import equinox as eqx
+import numpy as np
+
+from .._types import iterate_parameters
+from ..closures.base import AbstractClosure
+from .evaluation import Evaluation
+from .parameters import FreeParameters, with_parameters
+
+
+class History(eqx.Module):
+    """One row per iteration; an iteration is one evaluation of loss and gradient.
+
+    Args:
+        loss: `(n_iterations,)`; NaN or infinite where a run broke down.
+        gradient_norm: of the gradient to the unconstrained vector, `(n_iterations,)`.
+        rejected: whether the optimiser took the step back, `(n_iterations,)`.
+        x: unconstrained vector, `(n_iterations, n_parameters)`.
+        values: physical values, `(n_iterations, n_parameters)`.
+        scores: `(n_iterations, n_cases)`.
+        errors: root mean square errors, `(n_iterations, n_cases, n_variables)`.
+    """
+
+    loss: np.ndarray
+    gradient_norm: np.ndarray
+    rejected: np.ndarray
+    x: np.ndarray
+    values: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+
+    @classmethod
+    def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
+        """Rows of zeros, to be read into or, with no rows, to append to."""
+        return cls(
+            loss=np.zeros(n_iterations),
+            gradient_norm=np.zeros(n_iterations),
+            rejected=np.zeros(n_iterations, dtype=bool),
+            x=np.zeros((n_iterations, n_parameters)),
+            values=np.zeros((n_iterations, n_parameters)),
+            scores=np.zeros((n_iterations, n_cases)),
+            errors=np.zeros((n_iterations, n_cases, n_variables)),
+        )
+
+    @property
+    def n_iterations(self) -> int:
+        return self.loss.size
+
+    @property
+    def is_finite(self) -> np.ndarray:
+        """Where both loss and gradient were finite, `(n_iterations,)`."""
+        return np.isfinite(self.loss) & np.isfinite(self.gradient_norm)
+
+    @property
+    def best_iteration(self) -> int:
+        """The iteration of the lowest finite loss, the first of equals.
+
+        Raises:
+            ValueError: a history without a finite loss.
+        """
+        if not self.is_finite.any():
+            raise ValueError("history: expected an iteration with a finite loss, got none.")
+        return int(np.argmin(np.where(self.is_finite, self.loss, np.inf)))
+
+    @property
+    def n_non_finite_at_end(self) -> int:
+        """Evaluations in a row, up to the last one, that were not finite."""
+        return int(np.argmax(np.append(self.is_finite[::-1], True)))
+
+    def append(self, x, values, evaluation: Evaluation, rejected: bool) -> "History":
+        """The history with one more iteration."""
+        row = (
+            evaluation.loss,
+            float(np.linalg.norm(evaluation.gradient)),
+            rejected,
+            np.asarray(x),
+            np.asarray(values),
+            evaluation.scores,
+            evaluation.errors,
+        )
+        columns = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return History(
+            *(
+                np.append(column, np.asarray(new, column.dtype)[None], axis=0)
+                for column, new in zip(columns, row, strict=True)
+            )
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationResult:
+    """What a calibration leaves behind; the best iterate is the one of the lowest loss.
+
+    Args:
+        closure: with the best parameters.
+        free_parameters: with bounds and start values.
+        history: all iterations.
+        case_names, variables: what the axes of `history.scores` and `history.errors` stand for.
+        stop_reason: why it ended, as a clause.
+    """
+
+    closure: AbstractClosure
+    free_parameters: FreeParameters
+    history: History
+    case_names: tuple[str, ...]
+    variables: tuple[str, ...]
+    stop_reason: str
+
+    @classmethod
+    def from_history(
+        cls,
+        start_closure: AbstractClosure,
+        free_parameters: FreeParameters,
+        history: History,
+        case_names: tuple[str, ...],
+        variables: tuple[str, ...],
+        stop_reason: str,
+    ) -> "CalibrationResult":
+        """Take the best iterate of a history."""
+        best = history.values[history.best_iteration].tolist()
+        closure = with_parameters(start_closure, dict(zip(free_parameters.paths, best, strict=True)))
+        return cls(closure, free_parameters, history, case_names, variables, stop_reason)
+
+    @property
+    def best(self) -> dict[str, float]:
+        """The best physical values by path."""
+        row = self.history.values[self.history.best_iteration].tolist()
+        return dict(zip(self.free_parameters.paths, row, strict=True))
+
+    @property
+    def start(self) -> dict[str, float]:
+        """The physical values that the calibration started from, by path."""
+        return {free.path: float(free.start or 0.0) for free in self.free_parameters.parameters}
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the parameters by path."""
+        known = {info.path: info.unit for info in iterate_parameters(self.closure)}
+        return {path: known[path] for path in self.free_parameters.paths}
+
+    @property
+    def best_loss(self) -> float:
+        return float(self.history.loss[self.history.best_iteration])
+
+    @property
+    def n_rejected(self) -> int:
+        """Steps that the optimiser took back."""
+        return int(self.history.rejected.sum())
+
+    @property
+    def n_non_finite(self) -> int:
+        """Evaluations that broke down; each is also a rejected step."""
+        return int((~self.history.is_finite).sum())
+
+    def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
+        """Root mean square errors by case and variable [unit of the variable].
+
+        Args:
+            iteration: by default the best one; 0 is the start.
+        """
+        row = self.history.errors[self.history.best_iteration if iteration is None else iteration]
+        return {
+            case: {
+                variable: float(row[i, j])
+                for j, variable in enumerate(self.variables)
+                if not np.isnan(row[i, j])
+            }
+            for i, case in enumerate(self.case_names)
+        }
