@@ -1,0 +1,60 @@
+"""The notebooks run from top to bottom, in an empty folder and a kernel of their own."""
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NEEDS_DATA = {"02_calibrate_on_les"}
+LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
+
+
+def read(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+
+
+def test_there_are_notebooks():
+    assert NAMES == ["01_first_run", "02_calibrate_on_les", "03_cost_of_the_gradient"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+# The kernel is a process of its own: what its client and the sockets between them warn of is not ours.
+@pytest.mark.filterwarnings("default")
+def test_notebook_runs(name, tmp_path, monkeypatch):
+    if name in NEEDS_DATA and not os.environ.get("TUNAX_LITE_DATA"):
+        pytest.skip("$TUNAX_LITE_DATA is not set: needs lesbrary/*.jld2 below that folder")
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # figures go into the notebook
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # no start-up files of the user
+    notebook = read(name)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    # Raises CellExecutionError with the cell and its traceback.
+    NotebookClient(notebook, timeout=LONGEST_CELL, kernel_name="python3", resources=resources).execute()
+    figures = [
+        output
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert len(figures) >= 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_is_stored_without_outputs(name):
+    for cell in read(name).cells:
+        assert cell.cell_type != "code" or (cell.outputs == [] and cell.execution_count is None)
+
+
+def test_first_run_takes_ten_lines():
+    cells = [cell for cell in read("01_first_run").cells if "ten-lines" in cell.metadata.get("tags", [])]
+    assert len(cells) == 1
+    lines = [line for line in cells[0].source.splitlines() if line.strip()]
+    assert len(lines) <= 10
+    for needed in ("read_", "Grid.", "Model(KEpsilon())", "simulate(", ".plot(", "_and_grad("):
+        assert needed in cells[0].source
