@@ -57,4 +57,6 @@ def compile_program(function: Callable[..., Any], *arguments: Any) -> Compiled:
     program = lowered.compile()
     compiled = time.perf_counter()
     memory = program.memory_analysis()
+    if memory is None:
+        raise RuntimeError("this back end does not report the memory of a program; measure on CPU or GPU")
     return Compiled(program, traced - start, compiled - traced, memory.temp_size_in_bytes)

@@ -18,7 +18,12 @@ from tunax_lite import (
     TimeSeriesForcing,
 )
 
-ALL_CLOSURES = [Constant(), ConvectiveAdjustment(), PacanowskiPhilander(), KEpsilon()]
+ALL_CLOSURES = [
+    Constant(),
+    ConvectiveAdjustment(convective_viscosity=0.02),  # inside of its range: differences go both ways
+    PacanowskiPhilander(),
+    KEpsilon(),
+]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 
 CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
@@ -30,7 +35,9 @@ N_CELLS, DEPTH = 16, 32.0
 _TIMES = np.linspace(0.0, 12.0 * 3600.0, 13)
 
 
-def _case(*, stratification: float = 0.02, zoom: float = 0.0, coriolis: float = 0.0, salinity: float = 0.0, **fluxes) -> Case:
+def _case(
+    *, stratification: float = 0.02, zoom: float = 0.0, coriolis: float = 0.0, salinity: float = 0.0, **fluxes
+) -> Case:
     """Case of a common structure, so that one compiled program serves them all."""
     grid = Grid.stretched(DEPTH, N_CELLS, surface_zoom=zoom)
     dye_flux = fluxes.pop("dye_flux", 0.0)

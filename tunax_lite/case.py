@@ -138,7 +138,8 @@ def remap(values, source: Grid, target: Grid):
     """
     if source.batch_shape or target.batch_shape:
         raise ValueError("remap: expected grids of a single column, got a batch of grids.")
-    deep, deep_target = float(source.depth), float(target.depth)
+    # NumPy: inside `jit` even an index of a known array is traced.
+    deep, deep_target = (-float(np.asarray(grid.z_face)[0]) for grid in (source, target))
     if abs(deep - deep_target) > 1e-6 * deep:
         raise ValueError(
             f"grid: expected the depth of the case, {deep:g} m, got {deep_target:g} m; "

@@ -124,7 +124,8 @@ class TimeSeriesForcing(AbstractForcing):
             values = jnp.asarray(values, dtype=float)
             return jnp.broadcast_to(values, time.shape) if values.ndim == 0 else values
 
-        return cls(time, SurfaceFluxes(**jax.tree.map(series, fluxes)))
+        is_series = lambda values: isinstance(values, (list, tuple))  # noqa: E731
+        return cls(time, SurfaceFluxes(**jax.tree.map(series, fluxes, is_leaf=is_series)))
 
     def __check_init__(self):
         if is_traced((self.time, self.fluxes)) or not isinstance(self.time, jax.Array):
@@ -169,7 +170,9 @@ class TimeSeriesForcing(AbstractForcing):
         return np.broadcast_shapes((), *shapes)
 
     def check_covers(self, start: float, end: float) -> None:
-        first, last = float(self.time[0]), float(self.time[-1])
+        # NumPy: inside `jit` even an index of a known array is traced.
+        time = np.asarray(self.time)
+        first, last = float(time[0]), float(time[-1])
         # Round-off of times that were written in days must not refuse a run that ends on the last record.
         slack = 1e-9 * max(abs(first), abs(last))
         if start < first - slack or end > last + slack:

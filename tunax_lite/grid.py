@@ -47,7 +47,7 @@ class Grid(eqx.Module):
             )
         if not np.all(np.abs(faces[-1]) <= 1e-9 * np.abs(faces[0])):
             raise ValueError(
-                f"Grid: expected the last face at the surface, z = 0 m, got {_describe(faces[-1])}; "
+                f"Grid: expected the last face at the surface, z = 0 m, got {_describe(faces[-1:])}; "
                 "heights are negative below the surface."
             )
 

@@ -222,7 +222,5 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         """k and epsilon of the logarithmic layer at a wall; they do not enter the next step."""
         c_mu_0 = derived.functions.c_mu_0
         tke = jnp.maximum((friction_velocity / c_mu_0) ** 2, self.turbulent_kinetic_energy_floor)
-        # No logarithmic layer exists for c_eps_2 <= c_eps_1, where von Karman's number is zero.
-        length = jnp.maximum(derived.von_karman, 1e-3) * 2.0 * roughness_length
-        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / length
+        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (derived.von_karman * 2.0 * roughness_length)
         return tke, jnp.maximum(dissipation, self.dissipation_rate_floor)

@@ -146,13 +146,13 @@ def _spread(matrix: TridiagonalMatrix, rhs: PyTree) -> tuple[TridiagonalMatrix, 
 
 
 @jax.custom_jvp
-def _with_all_tangents(rhs: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-    """The identity; `custom_linear_solve` fails where only some right-hand sides have a tangent."""
-    return rhs
+def _with_all_tangents(systems: PyTree) -> PyTree:
+    """The identity; `custom_linear_solve` fails where only some of its arguments have a tangent."""
+    return systems
 
 
-# A tangent that is zero reaches this rule, and leaves it, as an array of zeros.
-_with_all_tangents.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+# Behind the barrier no tangent is known to be zero any more, in forward and in reverse mode.
+_with_all_tangents.defjvp(lambda primals, tangents: (primals[0], lax.optimization_barrier(tangents[0])))
 
 
 def solve_tridiagonal_systems(
@@ -172,7 +172,7 @@ def solve_tridiagonal_systems(
     """
     solver = PlatformDefault() if method is None else method
     spread = [_spread(matrix, right) for matrix, right in zip(matrices, rhs, strict=True)]
-    matrices, rhs = (tuple(part) for part in zip(*spread, strict=True))
+    matrices, rhs = _with_all_tangents(tuple(zip(*spread, strict=True)))
 
     def multiply(solution: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         return tuple(_multiply(m, x) for m, x in zip(matrices, solution, strict=True))
@@ -183,7 +183,7 @@ def solve_tridiagonal_systems(
     def solve_transpose(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         return solver(tuple(_transpose(matrix) for matrix in matrices), right)
 
-    solution = lax.custom_linear_solve(multiply, _with_all_tangents(rhs), solve, solve_transpose)
+    solution = lax.custom_linear_solve(multiply, rhs, solve, solve_transpose)
     return jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solution)
 
 

@@ -1,0 +1,329 @@
+"""What every closure must do in every case: `ALL_CLOSURES` times `CASES` of `helpers.py`."""
+
+from functools import cache, partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.helpers import (
+    ALL_CLOSURES,
+    CASES,
+    CLOSURE_IDS,
+    DEPTH,
+    N_CELLS,
+    central_difference,
+    column,
+    get_leaf,
+    stack_columns,
+    with_leaf,
+)
+from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
+from tunax_lite._types import iterate_parameters
+from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
+from tunax_lite.simulate import batched_case, run_frames, start_of
+
+DT = 60.0
+RUN = 120 * DT
+
+every_closure = pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def _trajectory(index, name):
+    model = Model(ALL_CLOSURES[index])
+    return simulate(model, CASES[name], dt=DT, duration=RUN, output_interval=DT)
+
+
+def trajectory(closure, name):
+    """A run with every step saved, computed once."""
+    return _trajectory(next(i for i, c in enumerate(ALL_CLOSURES) if c is closure), name)
+
+
+def batch_of_cases():
+    return stack_cases(list(CASES.values()))
+
+
+@every_closure
+@every_case
+def test_shapes_and_finite(closure, name):
+    run = trajectory(closure, name)
+    n_frames = round(RUN / DT) + 1
+    assert {leaf.shape for leaf in jax.tree.leaves(run.state)} == {(n_frames, N_CELLS)}
+    assert {leaf.shape for leaf in jax.tree.leaves(run.clo_state)} == {(n_frames, N_CELLS + 1)}
+    assert first_non_finite(run) is None
+    dtypes = {leaf.dtype for leaf in jax.tree.leaves((run.state, run.clo_state))}
+    assert dtypes == {np.dtype(np.float64)}
+
+
+@every_closure
+@every_case
+def test_turbulence_is_not_negative(closure, name):
+    for leaf in jax.tree.leaves(trajectory(closure, name).clo_state):
+        assert float(jnp.min(leaf)) >= 0.0
+
+
+@every_closure
+@every_case
+def test_nothing_mixes_through_the_ends(closure, name):
+    run = trajectory(closure, name)
+    for coefficient in (run.clo_state.eddy_viscosity, run.clo_state.eddy_diffusivity):
+        # The first frame may hold the start value of a closure, which the ends do not use.
+        assert np.all(np.asarray(coefficient)[1:, [0, -1]] == 0.0)
+
+
+@every_closure
+@every_case
+def test_budgets_close(closure, name):
+    run, case = trajectory(closure, name), CASES[name]
+    fluxes = jax.vmap(case.forcing.at)(run.time[1:])
+    eos, thickness = case.equation_of_state, np.asarray(case.grid.cell_thickness)
+    density = float(eos.reference_density)
+
+    def flux(name):
+        return np.asarray(getattr(fluxes, name))
+
+    def content(values):
+        return np.asarray(values) @ thickness
+
+    def check(values, added):
+        # Rounding is relative to the content: 120 steps of 16 cells.
+        error = content(values)[-1] - content(values)[0] - DT * np.sum(np.asarray(added))
+        assert abs(error) <= 1e-13 * np.max(np.abs(np.asarray(values)) @ thickness)
+
+    heat = flux("heat_flux") + flux("shortwave_flux")
+    check(run.state.temperature, heat / (density * float(eos.heat_capacity)))
+    dilution = -np.asarray(run.state.salinity[:-1, -1]) * flux("freshwater_flux")
+    check(run.state.salinity, (dilution + 1e3 * flux("salt_flux")) / density)
+    check(run.state.tracers["dye"], fluxes.tracer_fluxes["dye"])
+
+    # Momentum as a complex number: the column turns, then takes up the stress.
+    turn = np.exp(-1j * float(case.coriolis_parameter) * DT)
+    momentum = content(run.state.u) + 1j * content(run.state.v)
+    expected = momentum[0]
+    for stress in flux("stress_u") + 1j * flux("stress_v"):
+        expected = turn * expected + DT * stress / density
+    assert abs(momentum[-1] - expected) <= 1e-12 * np.max(np.abs(momentum))
+
+
+@every_closure
+def test_compiled_equals_interpreted(closure):
+    """Guards against wrong code from the compiler; the two round differently in the last digits."""
+    model = Model(closure)
+    case = batched_case(model, batch_of_cases())
+    with jax.disable_jit():
+        state, clo_state = case.initial_state, model.init(case)
+        for step in range(2):
+            time = jnp.asarray(step * DT)
+            state, clo_state = model.step(state, clo_state, case, time, jnp.asarray(DT))
+    for i, name in enumerate(CASES):
+        compiled = trajectory(closure, name)
+        for ours, theirs in zip(
+            jax.tree.leaves(column((state, clo_state), i)),
+            jax.tree.leaves((compiled.state, compiled.clo_state)),
+            strict=True,
+        ):
+            # Relative to the column: where velocity decays downward, every cell adds rounding.
+            scale = float(jnp.max(jnp.abs(theirs[2])))
+            np.testing.assert_allclose(ours, theirs[2], rtol=1e-11, atol=1e-14 * scale)
+
+
+@every_closure
+def test_batch_and_vmap_equal_single_columns(closure):
+    """Trailing batch axis and `vmap` against a loop, to round-off: loops over rows vectorise otherwise."""
+    model, batch = Model(closure), batch_of_cases()
+    batched = simulate(model, batch, dt=DT, duration=RUN, output_interval=RUN)
+    mapped = jax.vmap(
+        lambda case: simulate(model, case, dt=DT, duration=RUN, output_interval=RUN),
+        in_axes=-1,
+        out_axes=-1,
+    )(stack_columns(list(CASES.values())))
+    for i, name in enumerate(CASES):
+        single = jax.tree.map(lambda leaf: leaf[jnp.array([0, -1])], trajectory(closure, name))
+        for several in (batched, mapped):
+            for ours, theirs in zip(
+                jax.tree.leaves((single.state, single.clo_state)),
+                jax.tree.leaves(column((several.state, several.clo_state), i)),
+                strict=True,
+            ):
+                scale = float(jnp.max(jnp.abs(ours)))
+                np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10 * scale)
+
+
+@every_closure
+def test_known_case_inside_a_traced_function(closure):
+    """Where only a parameter is traced, the checks of the case must still see its numbers."""
+    case, finer = CASES["everything"], Grid.uniform(DEPTH, 2 * N_CELLS)
+
+    def end(viscosity):
+        run = simulate(Model(closure, viscosity), case.on(finer), dt=DT, duration=RUN, output_interval=RUN)
+        return run.state.u[-1]
+
+    assert jax.eval_shape(end, jnp.asarray(1e-6)).shape == (2 * N_CELLS,)
+    with pytest.raises(ValueError, match="the series covers 0 to 43200 s"):
+        too_long = 2.0 * case.duration
+        jax.eval_shape(lambda nu: simulate(Model(closure, nu), case, duration=too_long), jnp.asarray(1e-6))
+
+
+class Counter:
+    """A number that may change in a static field: equal to itself only."""
+
+    count = 0
+
+
+class Counting(AbstractClosure[CloState]):
+    """Passes everything on and counts how often `step` is traced."""
+
+    closure: AbstractClosure
+    traces: Counter = eqx.field(static=True)
+
+    def prepare(self):
+        return Counting(self.closure.prepare(), self.traces)
+
+    def init(self, inputs: ClosureInputs) -> CloState:
+        return self.closure.init(inputs)
+
+    def step(self, clo_state: CloState, inputs: ClosureInputs, dt) -> CloState:
+        self.traces.count += 1
+        return self.closure.step(clo_state, inputs, dt)
+
+
+@every_closure
+def test_new_numbers_do_not_compile_again(closure):
+    traces = Counter()
+    run = partial(simulate, dt=DT, duration=4 * DT, output_interval=2 * DT)
+    run(Model(Counting(closure, traces)), CASES["wind"])
+    first = traces.count
+    assert first > 0
+    for info in iterate_parameters(closure):
+        if info.value is not None:
+            other = with_leaf(closure, info.path, 1.01 * info.value)
+            run(Model(Counting(other, traces)), CASES["cooling"])
+    run(Model(Counting(closure, traces), molecular_viscosity=1e-5), CASES["everything"])
+    assert traces.count == first
+
+
+# Derivatives: one program per closure and number of steps, with a column per case and, for parameters, one
+# number per column, so that each case has a gradient of its own.
+
+
+def loss_of(model, case, n_steps):
+    """A smooth number per column of everything at the end of a run."""
+    case = batched_case(model, case)
+    end = run_frames(
+        model,
+        case,
+        start_of(model, case),
+        DT,
+        n_frames=1,
+        steps_per_frame=n_steps,
+        checkpointing=SaveSteps(),
+    )
+    end = jax.tree.map(lambda leaf: leaf[0], end)
+    state, mixing, initial = end.state, end.clo_state, case.initial_state
+    warming = state.temperature - initial.temperature
+    freshening = state.salinity - initial.salinity
+    terms = (
+        warming**2 + 0.1 * warming,
+        freshening**2 + 0.1 * freshening + state.tracers["dye"] ** 2,
+        10.0 * ((state.u - 0.01) ** 2 + (state.v - 0.02) ** 2),
+        (mixing.eddy_viscosity + 2.0 * mixing.eddy_diffusivity)[1:-1],
+    )
+    return sum(jnp.mean(term, axis=0) for term in terms)
+
+
+@cache
+def derivatives(n_steps):
+    """Loss per column, gradient of their sum, and directional derivative per column."""
+    loss = partial(loss_of, n_steps=n_steps)
+
+    def reverse(both):
+        return eqx.filter_grad(lambda both: jnp.sum(loss(*both)))(both)
+
+    def forward(both, tangents):
+        return eqx.filter_jvp(loss, both, tangents)[1]
+
+    return eqx.filter_jit(loss), eqx.filter_jit(reverse), eqx.filter_jit(forward)
+
+
+def one_parameter_set_per_column(closure):
+    spread = partial(jnp.broadcast_to, shape=(len(CASES),))
+    return jax.tree.map(spread, Model(closure))
+
+
+def directions(closure):
+    """Path of a number per column in (model, case), and the size of a change of it."""
+    for info in iterate_parameters(closure):
+        if info.value is not None:
+            yield f"0.closure.{info.path}", abs(float(info.value)) or 1.0
+    for name, scale in (("stress_u", 0.1), ("heat_flux", 100.0), ("freshwater_flux", 1e-4)):
+        yield f"1.forcing.fluxes.{name}", scale
+    for name in ("temperature", "u"):
+        yield f"1.initial_state.{name}", 0.01
+
+
+def leaf_of(both, path):
+    return get_leaf(both[int(path[0])], path[2:])
+
+
+def replace_leaf(both, path, value):
+    return eqx.tree_at(lambda both: leaf_of(both, path), both, value)
+
+
+@pytest.mark.slow
+@every_closure
+@pytest.mark.parametrize("n_steps", [2, 500])
+def test_reverse_equals_forward_equals_central_differences(closure, n_steps):
+    loss, reverse, forward = derivatives(n_steps)
+    both = (one_parameter_set_per_column(closure), batch_of_cases())
+    size = np.abs(np.asarray(loss(*both)))
+    gradient = reverse(both)
+    zero = jax.tree.map(jnp.zeros_like, both)
+    for path, scale in directions(closure):
+        value = leaf_of(both, path)
+        # A change of all times or levels at once, in each column; with height by other amounts.
+        shape = (-1,) + (1,) * (value.ndim - 1)
+        pattern = jnp.cos(jnp.arange(value.shape[0], dtype=float)).reshape(shape) + jnp.zeros_like(value)
+        if value.ndim == 1:
+            pattern = jnp.ones_like(value)
+        by_reverse = (leaf_of(gradient, path) * pattern).reshape(-1, len(CASES)).sum(axis=0)
+        by_reverse = np.asarray(by_reverse)
+        by_forward = np.asarray(forward(both, replace_leaf(zero, path, pattern)))
+        np.testing.assert_allclose(
+            by_forward, by_reverse, rtol=1e-8, atol=1e-12 * np.max(size) / scale, err_msg=path
+        )
+
+        def changed(x, path=path, value=value, pattern=pattern):
+            return np.asarray(loss(*replace_leaf(both, path, value + x * pattern)))
+
+        by_difference = central_difference(changed, 0.0, scale, by_reverse)
+        error = np.abs(by_difference - by_reverse) * scale
+        # 1e-6 of the derivative, and rounding of the loss, 2e-15, over the narrowest interval, 6e-6.
+        tolerance = 1e-6 * np.abs(by_reverse) * scale + 3e-10 * size
+        if path in ("1.forcing.fluxes.heat_flux", "1.initial_state.temperature"):
+            # Water of one temperature sits on the switch N² = 0, where the derivative is one-sided.
+            tolerance[list(CASES).index("unstratified")] = np.inf
+        assert np.all(error <= tolerance), f"{path}: {by_reverse} is not {by_difference}"
+
+
+@pytest.mark.slow
+@every_closure
+def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure):
+    _, reverse, _ = derivatives(2)
+    _, reverse_long, _ = derivatives(500)
+    both = (one_parameter_set_per_column(closure), batch_of_cases())
+    not_finite = []
+    for info in iterate_parameters(closure):
+        for bound in info.valid_range:
+            if info.value is None or not np.isfinite(bound):
+                continue
+            path = f"0.closure.{info.path}"
+            at_bound = replace_leaf(both, path, jnp.full(len(CASES), bound, dtype=float))
+            for gradient in (reverse(at_bound), reverse_long(at_bound)):
+                for where, leaf in jax.tree_util.tree_leaves_with_path(gradient):
+                    if not np.all(np.isfinite(leaf)):
+                        not_finite.append(f"{info.path} = {bound:g}: {jax.tree_util.keystr(where)}")
+    assert not not_finite, "\n".join(not_finite)
