@@ -1,0 +1,15 @@
+"""Configuration files: YAML, checked, to objects. The only place where names stand for classes."""
+
+from .build import Run as Run
+from .build import build_run as build_run
+from .build_calibration import Calibration as Calibration
+from .build_calibration import build_calibration as build_calibration
+from .build_calibration import evaluation_of as evaluation_of
+from .load import Loaded as Loaded
+from .load import load_any as load_any
+from .load import load_calibration as load_calibration
+from .load import load_run as load_run
+from .schema import CalibrationConfig as CalibrationConfig
+from .schema import RunConfig as RunConfig
+from .sections import CLOSURES as CLOSURES
+from .yaml_file import ConfigError as ConfigError

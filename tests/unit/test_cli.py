@@ -1,0 +1,247 @@
+"""The command line from end to end: files that are complete, numbers that agree, exit codes."""
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tunax_lite.cli import app
+from tunax_lite.io import read_trajectory
+from tunax_lite.io.netcdf import read_netcdf
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = ROOT / "configs"
+RUNS = sorted(CONFIGS.glob("runs/*.yaml"))
+CALIBRATIONS = sorted(CONFIGS.glob("calibrations/*.yaml"))
+KATO = str(CONFIGS / "runs/kato_phillips.yaml")
+SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
+SHORT = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    """Run the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+def _needs_les(path: Path) -> None:
+    if re.search(r"path: *\"?(lesbrary|legay):", path.read_text()) and not os.environ.get("TUNAX_LITE_DATA"):
+        pytest.skip(f"{path.name} needs the large-eddy simulations below $TUNAX_LITE_DATA, which is not set")
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_every_run_configuration_runs(invoke, tmp_path, path):
+    _needs_les(path)
+    invoke("check", path)
+    invoke("run", path, *SHORT, "--output", "out.nc")
+    assert _files(tmp_path) == {"out.nc"}
+    trajectory = read_trajectory(tmp_path / "out.nc")
+    assert trajectory.n_frames == 3
+    assert trajectory.grid.n_cells == 16
+
+
+@pytest.mark.parametrize("path", CALIBRATIONS, ids=lambda path: path.stem)
+def test_every_calibration_configuration_runs(invoke, tmp_path, path):
+    _needs_les(path)
+    invoke("check", path)
+    settings = ["n_iterations=2", "misfit.end=21600", "grid.n_cells=16"]
+    options = [word for setting in settings for word in ("--set", setting)]
+    result = invoke("calibrate", path, *options, "--output", "out")
+    names = {"parameters.yaml", "history.nc", "loss.png", "parameters.png", "profiles.png", "checkpoint.eqx"}
+    assert _files(tmp_path / "out") == names
+    for name in names - {"checkpoint.eqx"}:
+        assert f"wrote out/{name}" in result.output
+
+
+def test_default_output_has_figures_and_provenance(invoke, tmp_path):
+    result = invoke("run", KATO, *SHORT)
+    names = {"kato_phillips.nc", "kato_phillips_sections.png", "kato_phillips_profiles.png"}
+    assert _files(tmp_path) == {f"results/{name}" for name in names}
+    assert all(f"wrote results/{name}" in result.output for name in names)
+    attributes = read_netcdf(tmp_path / "results/kato_phillips.nc").attrs
+    assert attributes["tunax_lite_case"] == "kato_phillips"
+    assert yaml.safe_load(attributes["tunax_lite_config"])["time"]["duration"] == 1200.0
+    assert json.loads(attributes["tunax_lite_parameters"])["c_eps_2"] == pytest.approx(1.92)
+
+
+def test_single_precision_is_a_setting(invoke, tmp_path):
+    invoke("run", KATO, *SHORT, "--set", "precision=float32", "--output", "single.nc")
+    invoke("run", KATO, *SHORT, "--output", "double.nc")
+    single, double = (read_netcdf(tmp_path / name)["temperature"] for name in ("single.nc", "double.nc"))
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    # Round-off of single precision at 20 degC is 2e-6 a step, over 20 steps.
+    np.testing.assert_allclose(single, double, rtol=0.0, atol=1e-4)
+    assert np.abs(single - double).max() > 0.0
+
+
+def test_restart_goes_on_bit_by_bit(invoke, tmp_path):
+    invoke("run", KATO, *SHORT, "--output", "whole.nc")
+    rest = [*SHORT, "--set", "time.duration=600", "--restart", "whole.nc", "--frame", "1"]
+    invoke("run", KATO, *rest, "--output", "rest.nc")
+    whole, rest = (read_trajectory(tmp_path / name) for name in ("whole.nc", "rest.nc"))
+    np.testing.assert_array_equal(rest.time, whole.time[1:])
+    np.testing.assert_array_equal(rest.state.temperature, whole.state.temperature[1:])
+    for after, before in zip(jax.tree.leaves(rest.clo_state), jax.tree.leaves(whole.clo_state), strict=True):
+        np.testing.assert_array_equal(after, before[1:])
+
+
+@pytest.mark.parametrize(
+    ("setting", "fragment"),
+    [
+        ("grid.n_cells=20", "grid"),
+        ("time.step=30", "time.step = 60 s"),
+        ("model.closure.name=constant", "KEpsilonState"),
+        ("case.tracers={dye: 1}", "dye"),
+    ],
+)
+def test_restart_of_another_run_is_refused(invoke, tmp_path, setting, fragment):
+    invoke("run", KATO, *SHORT, "--output", "whole.nc")
+    result = invoke(
+        "run", KATO, *SHORT, "--restart", "whole.nc", "--set", setting, "--output", "x.nc", code=2
+    )
+    assert fragment in result.stderr
+    assert _files(tmp_path) == {"whole.nc"}
+
+
+def test_restart_in_another_precision_is_refused(invoke, tmp_path):
+    invoke("run", KATO, *SHORT, "--set", "precision=float32", "--output", "single.nc")
+    result = invoke("run", KATO, *SHORT, "--restart", "single.nc", "--output", "x.nc", code=2)
+    assert "float32" in result.stderr and "float64" in result.stderr
+    assert _files(tmp_path) == {"single.nc"}
+
+
+def test_frame_that_does_not_exist_is_refused(invoke, tmp_path):
+    invoke("run", KATO, *SHORT, "--output", "whole.nc")
+    result = invoke("run", KATO, *SHORT, "--restart", "whole.nc", "--frame", "9", "--output", "x.nc", code=2)
+    assert "0 to 2, got 9" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A short calibration, which took a break."""
+    folder = tmp_path_factory.mktemp("calibration") / "out"
+    arguments = [str(CONFIGS / "calibrations/synthetic.yaml"), "--output", str(folder)]
+    for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant"):
+        arguments += ["--set", setting]
+    first = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=3"])
+    second = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=5", "--resume"])
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    return folder, arguments, first.output, second.output
+
+
+def test_calibration_reports_and_goes_on(calibrated):
+    folder, _, first, second = calibrated
+    assert "iteration 1/3" in first and "iteration 3/3" in first
+    assert "iteration 4/5" in second and "iteration 3/5" not in second
+    assert "c_eps_1=1.44" in first
+    assert read_netcdf(folder / "history.nc").sizes["iteration"] == 5
+
+
+def test_calibration_does_not_replace_results_unasked(calibrated, invoke):
+    folder, arguments, *_ = calibrated
+    before = (folder / "parameters.yaml").read_bytes()
+    result = invoke("calibrate", *arguments, code=2)
+    assert "--resume" in result.stderr and "--overwrite" in result.stderr
+    assert (folder / "parameters.yaml").read_bytes() == before
+
+
+def test_run_takes_calibrated_parameters(calibrated, invoke, tmp_path):
+    folder, *_ = calibrated
+    invoke("run", SYNTHETIC, *SHORT, "--parameters", folder / "parameters.yaml", "--output", "out.nc")
+    used = json.loads(read_netcdf(tmp_path / "out.nc").attrs["tunax_lite_parameters"])
+    found = yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"]
+    assert used["c_eps_1"] == pytest.approx(found["c_eps_1"]["value"], rel=1e-12)
+    assert used["c_eps_1"] != 1.44
+
+
+def test_evaluate_compares_configuration_and_parameters(calibrated, invoke, tmp_path):
+    folder, *_ = calibrated
+    options = ["--set", "evaluation.end=21600", "--set", "grid.n_cells=16", "--output", "table.csv"]
+    result = invoke("evaluate", SYNTHETIC, "--parameters", folder / "parameters.yaml", *options)
+    rows = [line.split(",") for line in (tmp_path / "table.csv").read_text().splitlines()]
+    assert rows[0] == ["case", "variable", "unit", "configuration", "parameters"]
+    assert [row[1] for row in rows[1:]] == ["temperature", "u", "v"]
+    history = read_netcdf(folder / "history.nc")
+    best = int(history.attrs["best_iteration"])
+    # The same windows and levels as in the calibration: the errors are those that it recorded.
+    assert float(rows[1][3]) == pytest.approx(float(history["temperature_error"][0, 0]), rel=1e-9)
+    assert float(rows[1][4]) == pytest.approx(float(history["temperature_error"][best, 0]), rel=1e-9)
+    assert "temperature" in result.output and "m s-1" in result.output
+
+
+def test_plot_draws_any_output(calibrated, invoke, tmp_path):
+    folder, *_ = calibrated
+    invoke("run", KATO, *SHORT, "--output", "out.nc")
+    invoke("plot", "out.nc")
+    invoke("plot", folder / "history.nc", "--output", "figures")
+    assert _files(tmp_path) == {
+        "out.nc",
+        "out_sections.png",
+        "out_profiles.png",
+        "figures/history_loss.png",
+        "figures/history_parameters.png",
+    }
+
+
+def test_check_tells_what_would_run(invoke, tmp_path):
+    output = invoke("check", KATO).output
+    for fragment in ("100 cells over 50 m", "stress_u = 0.1027", "KEpsilon", "1800 steps of 60 s", "fine"):
+        assert fragment in output
+    assert not _files(tmp_path)
+
+
+def test_debug_shows_the_traceback(invoke):
+    assert "Traceback" in invoke("run", "nowhere.yaml", "--debug", code=2).stderr
+
+
+def test_unexpected_error_is_one_message(invoke, monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.run"), "simulate", fail)
+    result = invoke("run", KATO, code=1)
+    assert "unexpected RuntimeError: out of luck" in result.stderr and "--debug" in result.stderr
+
+
+def test_interrupt_has_its_own_code(invoke, monkeypatch, tmp_path):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.run"), "simulate", interrupt)
+    assert "interrupted" in invoke("run", KATO, code=130).stderr
+    assert not _files(tmp_path)
+
+
+def test_usage_error_has_code_2(invoke):
+    assert "No such option" in invoke("run", KATO, "--outptu", "x.nc", code=2).stderr
+
+
+def test_installed_command(tmp_path):
+    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "run", KATO, *SHORT, "--output", "out.nc"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert read_netcdf(tmp_path / "out.nc")["temperature"].dtype == np.float64
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    assert re.fullmatch(r"tunax_lite \d+\.\d+\.\d+\S*\n", version.stdout)

@@ -1,0 +1,168 @@
+"""Reading configurations: YAML as people write it, overrides, and the objects that come out."""
+
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
+from tunax_lite.config.build_calibration import build_calibration
+from tunax_lite.config.yaml_file import read_document, with_overrides
+
+CONFIG = """
+case:
+  format: idealised
+  name: column
+  depth: 40.0
+  duration: 5400.0
+  latitude: 45
+  temperature: {surface: 20.0, buoyancy_frequency_squared: 1e-4}
+  salinity: {z: [-40, -20, 0], values: [36.0, 35.0, 35.0]}
+  tracers: {dye: 2}
+  water_type: III
+  forcing: {time: [0, 5400], stress_u: [0.0, 0.1], heat_flux: -100, tracer_fluxes: {dye: 1e-6}}
+grid: {kind: stretched, n_cells: 20, surface_zoom: 1.0}
+model: {theta: 0.5, closure: {name: k_epsilon, parameters: {c_eps_1: 1.5, second_moment: {cc1: 4.5}}}}
+time: {step: 30, output_interval: 960}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def _parameter(run: Run, path: str) -> float:
+    return {
+        info.path: float(info.value)
+        for info in tl.iterate_parameters(run.model.closure)
+        if info.value is not None
+    }[path]
+
+
+def test_numbers_and_texts_are_read_as_in_yaml_1_2(tmp_path):
+    path = tmp_path / "values.yaml"
+    path.write_text("a: 1e-3\nb: 12:30\nc: 2020-01-01\nd: on\ne: 010\nf: .5\ng:\nh: true\ni: [1, 2.0]\n")
+    data = read_document(path).data
+    assert data == {
+        "a": 1e-3,
+        "b": "12:30",
+        "c": "2020-01-01",
+        "d": "on",
+        "e": 10,
+        "f": 0.5,
+        "g": None,
+        "h": True,
+        "i": [1, 2.0],
+    }
+    assert isinstance(data["i"][0], int) and isinstance(data["i"][1], float)
+
+
+def test_overrides_reach_dotted_names_lists_and_new_sections(config):
+    document = read_document(config)
+    document.data["parameters"] = {"second_moment.cc1": {"lower": 1.0}}
+    document.data["cases"] = [{"weight": 1.0}, {"weight": 1.0}]
+    settings = [
+        "parameters.second_moment.cc1.lower=2",
+        "cases.1.weight=0.5",
+        "output.folder=elsewhere",
+        "time={step: 10}",
+        "time.output_interval=100",
+    ]
+    changed = with_overrides(document, settings).data
+    assert changed["parameters"] == {"second_moment.cc1": {"lower": 2}}
+    assert changed["cases"] == [{"weight": 1.0}, {"weight": 0.5}]
+    assert changed["output"] == {"folder": "elsewhere"}
+    assert changed["time"] == {"step": 10, "output_interval": 100}
+    assert document.data["time"] == {"step": 30, "output_interval": 960}
+
+
+def test_everything_of_an_idealised_case_arrives(config):
+    run = build_run(load_run(config))
+    z = np.asarray(run.case.grid.z_center)
+    state = run.case.initial_state
+    assert run.case.grid.n_cells == 20 and float(run.case.grid.depth) == 40.0
+    assert float(run.case.grid.cell_thickness[-1]) < 0.5 * float(run.case.grid.cell_thickness[0])
+    np.testing.assert_allclose(state.temperature, 20.0 + 1e-4 / (9.81 * 2e-4) * z, rtol=1e-13)
+    np.testing.assert_allclose(state.salinity, np.interp(z, [-40, -20, 0], [36, 35, 35]), rtol=1e-13)
+    np.testing.assert_array_equal(state.tracers["dye"], 2.0)
+    np.testing.assert_allclose(run.case.coriolis_parameter, tl.coriolis_parameter(45.0), rtol=1e-14)
+    assert float(run.case.absorption.visible_depth) == 7.9
+    fluxes = run.case.forcing.at(2700.0)
+    given = np.array([fluxes.stress_u, fluxes.heat_flux, fluxes.tracer_fluxes["dye"]], dtype=float)
+    np.testing.assert_allclose(given, [0.05, -100.0, 1e-6], rtol=1e-13)
+    assert run.model.theta == 0.5
+    assert _parameter(run, "c_eps_1") == 1.5
+    assert _parameter(run, "second_moment.cc1") == 4.5
+    assert run.dt == 30.0
+    # The case ends at 5400 s; whole frames of 960 s end at 4800 s, and so they do after a restart.
+    assert run.duration_from(0.0) == 4800.0
+    assert run.duration_from(960.0) == 3840.0
+
+
+def test_defaults_are_the_constants_of_the_closure(config):
+    loaded = load_run(config, ["model={}"])
+    run = build_run(loaded)
+    for given, default in zip(
+        tl.iterate_parameters(run.model.closure), tl.iterate_parameters(tl.KEpsilon()), strict=True
+    ):
+        assert given.path == default.path
+        np.testing.assert_array_equal(given.value is None, default.value is None)
+        if given.value is not None:
+            np.testing.assert_array_equal(given.value, default.value)
+    assert run.model.theta == 1.0
+
+
+def test_parameters_of_a_file_replace_those_of_the_configuration(config):
+    run = build_run(load_run(config), {"c_eps_1": 1.3})
+    assert _parameter(run, "c_eps_1") == 1.3
+    assert _parameter(run, "second_moment.cc1") == 4.5
+
+
+def test_text_of_a_configuration_reads_back_to_the_same(config, tmp_path):
+    loaded = load_run(config)
+    again = tmp_path / "again.yaml"
+    again.write_text(loaded.text)
+    assert load_run(again).config == loaded.config
+
+
+def test_message_names_file_line_key_and_hint(config):
+    config.write_text(CONFIG.replace("theta", "thta"))
+    with pytest.raises(
+        ConfigError, match=r"run\.yaml: line 14: model\.thta: unknown key; did you mean 'theta'"
+    ):
+        load_run(config)
+
+
+def test_message_names_the_setting(config):
+    with pytest.raises(ConfigError, match=r"--set time\.step=0: time\.step: .*greater than 0.*got 0"):
+        load_run(config, ["time.step=0"])
+
+
+def test_calibration_arrives(tmp_path):
+    path = tmp_path / "calibration.yaml"
+    path.write_text(
+        """
+cases:
+  - {case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}, weight: 2.0, weights: {u: 1.0}}
+grid: {kind: native}
+parameters:
+  c_eps_1: {lower: 1.2, upper: 1.7, start: 1.5}
+  second_moment.cc1:
+misfit: {scale: z_score, score: mean_square, start: 3600, end: 86400, lowest: -50, highest: -5}
+optimiser: {name: lbfgs, memory_size: 5}
+n_iterations: 7
+"""
+    )
+    setup = build_calibration(load_calibration(path))
+    (target,) = setup.targets
+    assert target.case.grid.n_cells == 32
+    assert (dict(target.weights), target.weight, target.dt) == ({"u": 1.0}, 2.0, 60.0)
+    assert (target.time_window, target.depth_window) == ((3600.0, 86400.0), (-50.0, -5.0))
+    assert type(target.scale).__name__ == "ZScore"
+    assert type(setup.score).__name__ == "MeanSquare"
+    assert (type(setup.optimiser).__name__, setup.n_iterations) == ("LBFGS", 7)
+    free = setup.free_parameters.resolve(setup.model.closure)
+    assert free.paths == ("c_eps_1", "second_moment.cc1")
+    assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]

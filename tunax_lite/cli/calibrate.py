@@ -1,0 +1,119 @@
+"""`tunax-lite calibrate`: the parameters of a closure from observations."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import equinox as eqx
+import typer
+
+from ..calibration import CalibrationResult, Target, write_results
+from ..calibration import calibrate as run_calibration
+from ..calibration.files import history_dataset
+from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..model import Model
+from ..plotting import Fit, plot_fits, save_figure
+from ..simulate import simulate
+from ..trajectory import Trajectory
+from . import options
+from .plot import history_figures
+from .progress import progress_of
+from .session import errors_as_messages, precision, provenance, report_written
+
+
+def calibrate(
+    config: options.Config,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the calibration in the folder.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew in a folder that holds a calibration.")
+    ] = False,
+    settings: options.Settings = None,
+    debug: options.Debug = False,
+) -> None:
+    """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
+
+    Interrupted at any moment, --resume goes on with the same iterates.
+    """
+    with errors_as_messages(debug, "What is done is saved: go on with --resume."):
+        loaded = load_calibration(config, settings or [])
+        if resume and overwrite:
+            raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        with precision(loaded):
+            setup = build_calibration(loaded)
+            result = _calibrate(setup, folder, resume, overwrite)
+            written = _write(result, setup, loaded, folder)
+        _summarise(result)
+        report_written(written)
+
+
+def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
+    names = ", ".join(target.case.name for target in setup.targets)
+    typer.echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
+    try:
+        with progress_of(setup.n_iterations) as report:
+            return run_calibration(
+                setup.model,
+                setup.free_parameters,
+                setup.targets,
+                setup.optimiser,
+                setup.n_iterations,
+                folder=folder,
+                resume=resume,
+                overwrite=overwrite,
+                score=setup.score,
+                n_threads=setup.n_threads,
+                max_non_finite=setup.max_non_finite,
+                report=report,
+            )
+    except ValueError as error:
+        raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
+
+
+def _write(
+    result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
+) -> list[Path]:
+    names = ", ".join(result.case_names)
+    origin = dataclasses.asdict(provenance(loaded, names, result.closure))
+    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
+    written = list(write_results(result, folder, attributes))
+    if not loaded.config.output.figures:
+        return written
+    figures = history_figures(history_dataset(result))
+    figures["profiles"] = plot_fits([_fit(target, setup.model, result) for target in setup.targets])
+    for name, figure in figures.items():
+        written.append(folder / f"{name}.png")
+        save_figure(figure, written[-1])
+    return written
+
+
+def _fit(target: Target, model: Model, result: CalibrationResult) -> Fit:
+    calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
+    runs = {"before": _last_frames(model, target), "after": _last_frames(calibrated, target)}
+    return Fit(target.case.name, runs, target.observations)
+
+
+def _last_frames(model: Model, target: Target) -> Trajectory:
+    """A run up to the last observation that counts, with its first and last frame."""
+    times = [float(t) for t in target.observations.time if t <= target.time_window[1] * (1.0 + 1e-9)]
+    end = max(1, round(times[-1] / target.dt)) * target.dt
+    # A common name: it is part of what is compiled.
+    case = dataclasses.replace(target.case, name="case")
+    return simulate(model, case, dt=target.dt, duration=end, output_interval=end)
+
+
+def _summarise(result: CalibrationResult) -> None:
+    units, start, best = result.units, result.start, result.best
+    width = max(len(path) for path in best)
+    typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration}")
+    typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
+    for path, value in best.items():
+        typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units[path]}]")
+    if result.n_non_finite:
+        typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")

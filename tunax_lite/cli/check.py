@@ -1,0 +1,82 @@
+"""`tunax-lite check`: everything that can go wrong before a run, without the run."""
+
+import typer
+
+from .._types import iterate_parameters
+from ..case import Case
+from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, build_run, load_any
+from ..forcing import ConstantForcing
+from ..model import Model
+from ..observations import Observations
+from . import options
+from .session import errors_as_messages, parameters_for, precision
+
+
+def check(
+    config: options.Config,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    debug: options.Debug = False,
+) -> None:
+    """Check a configuration and the files that it names, and say what it would do."""
+    with errors_as_messages(debug):
+        loaded = load_any(config, settings or [])
+        with precision(loaded):
+            values = parameters_for(parameters, loaded)
+            if isinstance(loaded.config, RunConfig):
+                _describe_run(build_run(Loaded(loaded.config, loaded.path), values))
+            else:
+                _describe_calibration(build_calibration(Loaded(loaded.config, loaded.path), values))
+        typer.echo(f"{config}: fine")
+
+
+def _describe_run(run: Run) -> None:
+    _describe_case(run.case, run.observations)
+    _describe_model(run.model)
+    duration = run.duration_from(0.0)
+    run.case.forcing.check_covers(0.0, duration)
+    typer.echo(
+        f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
+        f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
+    )
+
+
+def _describe_calibration(setup: Calibration) -> None:
+    for target in setup.targets:
+        _describe_case(target.case, target.observations)
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
+        typer.echo(f"  weights: {weights}; time step {target.dt:g} s")
+    _describe_model(setup.model)
+    free = setup.free_parameters.resolve(setup.model.closure)
+    for parameter in free.parameters:
+        typer.echo(
+            f"free: {parameter.path} from {parameter.start:g}, bounds {parameter.lower:g} to "
+            f"{parameter.upper:g}, {parameter.scale}"
+        )
+    typer.echo(f"{type(setup.optimiser).__name__}, {setup.n_iterations} iterations")
+
+
+def _describe_case(case: Case, observations: Observations | None) -> None:
+    typer.echo(
+        f"case: {case.name}, {case.grid.n_cells} cells over {float(case.grid.depth):g} m, "
+        f"{case.duration / 3600.0:g} h, f = {float(case.coriolis_parameter):g} s-1"
+    )
+    kind = "constant" if isinstance(case.forcing, ConstantForcing) else "time series"
+    fluxes = case.forcing.at(0.0)
+    given = {
+        name: float(value)
+        for name, value in vars(fluxes).items()
+        if value is not None and name != "tracer_fluxes"
+    }
+    listed = ", ".join(f"{name} = {value:.4g}" for name, value in given.items()) or "none"
+    typer.echo(f"  fluxes ({kind}, at the start): {listed}")
+    if observations is not None:
+        typer.echo(
+            f"  observations: {', '.join(observations.profiles)} at {observations.time.size} times and "
+            f"{observations.z.size} heights"
+        )
+
+
+def _describe_model(model: Model) -> None:
+    n_parameters = sum(1 for _ in iterate_parameters(model.closure))
+    typer.echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")

@@ -1,0 +1,113 @@
+"""`tunax-lite evaluate`: errors of a model against the observations of its cases."""
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import equinox as eqx
+import typer
+
+from ..calibration import MeanSquare, Target, misfit, prepare, with_parameters
+from ..checkpointing import Auto
+from ..config import ConfigError, evaluation_of, load_any
+from ..io.atomic import replacing
+from ..model import Model
+from ..variables import VARIABLES
+from . import options
+from .session import errors_as_messages, parameters_for, precision, report_written
+
+
+class Row(NamedTuple):
+    """Error of one variable of one case, by label of the model."""
+
+    case: str
+    variable: str
+    unit: str
+    errors: dict[str, float]
+
+
+def evaluate(
+    config: options.Config,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE.csv", help="Write the table to a file, too.")
+    ] = None,
+    debug: options.Debug = False,
+) -> None:
+    """Root mean square errors over all levels and the times of `evaluation` (after two hours by default).
+
+    CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
+    errors of the configuration and of the given parameters stand side by side.
+    """
+    with errors_as_messages(debug):
+        loaded = load_any(config, settings or [])
+        if output is not None and output.suffix != ".csv":
+            raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
+        with precision(loaded):
+            values = parameters_for(parameters, loaded)
+            model, targets = evaluation_of(loaded)
+            models = {"configuration": model}
+            if values is not None:
+                try:
+                    closure = with_parameters(model.closure, values)
+                except ValueError as error:
+                    raise ConfigError(f"{parameters}: {error}") from error
+                models["parameters"] = eqx.tree_at(lambda m: m.closure, model, closure)
+            rows = compare(models, targets)
+        typer.echo(_table(rows, list(models)))
+        if output is not None:
+            _write(output, rows, list(models))
+            report_written([output])
+
+
+def compare(models: dict[str, Model], targets: Sequence[Target]) -> list[Row]:
+    """Errors of all models on all targets.
+
+    Raises:
+        FloatingPointError: a run with values that are not finite.
+    """
+    compute = eqx.filter_jit(lambda model, comparison: misfit(model, comparison, MeanSquare(), Auto())[1])
+    rows = []
+    for target in targets:
+        comparison = prepare(target)
+        errors = {label: compute(model, comparison) for label, model in models.items()}
+        for variable in target.weights:
+            by_label = {label: math.sqrt(found[variable]) for label, found in errors.items()}
+            bad = [label for label, error in by_label.items() if not math.isfinite(error)]
+            if bad:
+                raise FloatingPointError(
+                    f"{target.case.name}: expected finite values, got a {variable} that is not with the "
+                    f"{bad[0]}; try a shorter time.step, or other parameters."
+                )
+            rows.append(Row(target.case.name, variable, _unit(variable), by_label))
+    return rows
+
+
+def _unit(variable: str) -> str:
+    if variable == "temperature":
+        return "K"
+    return VARIABLES[variable].unit if variable in VARIABLES else "1"
+
+
+def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
+    width = max(len("case"), *(len(row.case) for row in rows))
+    lines = [f"{'case':{width}}  {'variable':12}" + "".join(f"{label:>15}" for label in labels) + "  unit"]
+    for row in rows:
+        numbers = "".join(f"{row.errors[label]:15.5f}" for label in labels)
+        lines.append(f"{row.case:{width}}  {row.variable:12}{numbers}  {row.unit}")
+    temperature = [row for row in rows if row.variable == "temperature"]
+    if len(temperature) > 1:
+        means = [sum(row.errors[label] for row in temperature) / len(temperature) for label in labels]
+        lines.append(f"{'mean':{width}}  {'temperature':12}" + "".join(f"{m:15.5f}" for m in means) + "  K")
+    return "\n".join(["root mean square errors", *lines])
+
+
+def _write(path: Path, rows: Sequence[Row], labels: Sequence[str]) -> None:
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["case", "variable", "unit", *labels])
+        for row in rows:
+            writer.writerow([row.case, row.variable, row.unit, *(row.errors[label] for label in labels)])

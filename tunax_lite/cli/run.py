@@ -1,0 +1,148 @@
+"""`tunax-lite run`: one model on one case."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import numpy as np
+import typer
+
+from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
+from ..io.dataset import read_trajectory, write_trajectory
+from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
+from ..simulate import first_non_finite, simulate
+from ..trajectory import Restart, Trajectory
+from . import options
+from .session import errors_as_messages, parameters_for, precision, provenance, report_written
+
+
+def run(
+    config: options.Config,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="OUT.nc",
+            help="File for the results alone; by default the folder of the configuration, with figures.",
+        ),
+    ] = None,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    restart: Annotated[
+        Path | None,
+        typer.Option("--restart", metavar="FILE.nc", help="Go on from a frame of an earlier run."),
+    ] = None,
+    frame: Annotated[int, typer.Option("--frame", help="Frame to go on from; -1 is the last.")] = -1,
+    debug: options.Debug = False,
+) -> None:
+    """Run a model on a case; write the trajectory as NetCDF, and figures."""
+    with errors_as_messages(debug):
+        loaded = load_run(config, settings or [])
+        if output is not None and output.suffix != ".nc":
+            raise ConfigError(
+                f"--output {output}: expected a file name that ends in .nc, for example OUT.nc."
+            )
+        with precision(loaded):
+            setup = build_run(loaded, parameters_for(parameters, loaded))
+            start = None if restart is None else _restart(restart, frame, setup)
+            trajectory = _simulate(setup, start, loaded)
+            report_written(_write(trajectory, setup, loaded, output))
+
+
+def _restart(path: Path, frame: int, setup: Run) -> Restart:
+    """The frame of an earlier run, checked to be of the same grid and model."""
+    trajectory = read_trajectory(path)
+    before, now = np.asarray(trajectory.grid.z_face), np.asarray(setup.case.grid.z_face)
+    if before.shape != now.shape or not np.allclose(before, now, rtol=0.0, atol=1e-6):
+        raise ConfigError(
+            f"--restart {path}: expected a run on the grid of this case ({now.size - 1} cells over "
+            f"{-now[0]:g} m), got {before.shape[0] - 1} cells over {-float(before.flat[0]):g} m; "
+            "choose the same grid."
+        )
+    try:
+        start = trajectory.restart(frame)
+    except ValueError as error:
+        raise ConfigError(f"--restart {path}: {error}") from error
+    _check_goes_on(start, float(trajectory.time[frame]), path, setup)
+    return start
+
+
+def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> None:
+    """Check time step, closure, precision and tracers of a frame at a time [s]."""
+    if abs(float(start.step) * setup.dt - seconds) > 1e-9 * max(seconds, setup.dt):
+        raise ConfigError(
+            f"--restart {path}: expected time.step = {seconds / float(start.step):g} s as in the earlier "
+            f"run, got {setup.dt:g} s; use the same time step."
+        )
+    expected = jax.eval_shape(setup.model.init, setup.case)
+    if type(start.clo_state) is not type(expected):
+        raise ConfigError(
+            f"--restart {path}: expected a run with the closure of this configuration "
+            f"({type(expected).__name__}), got {type(start.clo_state).__name__}; use the same closure."
+        )
+    if start.state.temperature.dtype != setup.case.grid.z_face.dtype:
+        raise ConfigError(
+            f"--restart {path}: expected a run in {setup.case.grid.z_face.dtype}, got one in "
+            f"{start.state.temperature.dtype}; use the same precision."
+        )
+    if set(start.state.tracers) != set(setup.case.initial_state.tracers):
+        raise ConfigError(
+            f"--restart {path}: expected the tracers {sorted(setup.case.initial_state.tracers)} of the case, "
+            f"got {sorted(start.state.tracers)}; use the same tracers."
+        )
+
+
+def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig]) -> Trajectory:
+    begin = 0.0 if start is None else float(start.step) * setup.dt
+    duration = setup.duration_from(begin)
+    typer.echo(
+        f"{setup.case.name}: {setup.case.grid.n_cells} cells over {float(setup.case.grid.depth):g} m, "
+        f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
+        f"{loaded.config.precision}"
+    )
+    clock = time.perf_counter()
+    try:
+        trajectory = simulate(
+            setup.model,
+            setup.case,
+            dt=setup.dt,
+            duration=duration,
+            output_interval=setup.output_interval,
+            start=start,
+        )
+    except ValueError as error:
+        raise ConfigError(f"{loaded.path}: time: {error}") from error
+    jax.block_until_ready(trajectory)
+    bad = first_non_finite(trajectory)
+    if bad is not None:
+        raise FloatingPointError(
+            f"{setup.case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
+            "nothing was written; try a shorter time.step, or other parameters."
+        )
+    typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    return trajectory
+
+
+def _write(trajectory: Trajectory, setup: Run, loaded: Loaded[RunConfig], output: Path | None) -> list[Path]:
+    path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
+    write_trajectory(
+        trajectory,
+        path,
+        provenance=provenance(loaded, setup.case.name, setup.model.closure),
+        start_time=setup.case.start_time,
+    )
+    written = [path]
+    if output is not None or not loaded.config.output.figures:
+        return written
+    title = setup.case.name.replace("_", " ")
+    figures = {
+        "sections": plot_sections(trajectory, title=title),
+        "profiles": plot_profiles(trajectory, title=title),
+    }
+    if setup.observations is not None:
+        figures["fit"] = plot_fits([Fit(setup.case.name, {"model": trajectory}, setup.observations)])
+    for name, figure in figures.items():
+        written.append(path.with_name(f"{path.stem}_{name}.png"))
+        save_figure(figure, written[-1])
+    return written

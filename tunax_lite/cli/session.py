@@ -1,0 +1,100 @@
+"""What happens around every command: precision, errors as messages, exit codes, provenance."""
+
+import contextlib
+import json
+import shlex
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import typer
+
+from .._types import iterate_parameters
+from ..calibration import read_parameters
+from ..closures import AbstractClosure
+from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig
+from ..io.dataset import Provenance
+from ..io.errors import FileFormatError
+
+FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (ConfigError, BAD_INPUT),
+    (FileFormatError, BAD_FILE),
+    (FileNotFoundError, BAD_FILE),
+    (PermissionError, BAD_INPUT),
+    (IsADirectoryError, BAD_INPUT),
+    (NotADirectoryError, BAD_INPUT),
+    (FileExistsError, BAD_INPUT),
+    (OSError, FAILED),
+    (FloatingPointError, FAILED),
+    (ValueError, BAD_INPUT),
+)
+
+
+@contextlib.contextmanager
+def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None]:
+    """Turn an exception into one message on stderr and an exit code.
+
+    Args:
+        debug: show the traceback too.
+        when_interrupted: what the user can do after Ctrl-C.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except KeyboardInterrupt:
+        typer.echo(f"\ntunax-lite: interrupted. {when_interrupted}".rstrip(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
+        message = str(error) or type(error).__name__
+        if code is None:
+            message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
+        typer.echo(f"tunax-lite: error: {message}", err=True)
+        raise typer.Exit(FAILED if code is None else code) from None
+
+
+def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]):
+    """Context in which JAX computes in the precision of a configuration; enter it before the first array."""
+    return jax.enable_x64(loaded.config.precision == "float64")
+
+
+def parameters_for(path: Path | None, loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]):
+    """Values of a parameter file, checked to be for the closure of the configuration.
+
+    Raises:
+        ConfigError: a file that is missing or cannot be used.
+    """
+    if path is None:
+        return None
+    try:
+        return read_parameters(path, loaded.closure_class.__name__)
+    except (FileNotFoundError, ValueError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def provenance(
+    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig], case: str, closure: AbstractClosure
+) -> Provenance:
+    """What an output file says about its origin."""
+    values = {
+        info.path: None if info.value is None else float(info.value) for info in iterate_parameters(closure)
+    }
+    return Provenance(
+        config=loaded.text,
+        case=case,
+        parameters=json.dumps(values),
+        command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    )
+
+
+def report_written(paths: list[Path]) -> None:
+    """Name the files that a command wrote."""
+    for path in paths:
+        typer.echo(f"wrote {path}")

@@ -1,0 +1,175 @@
+"""From checked configurations to the objects of the package."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..calibration import with_parameters
+from ..case import Case
+from ..grid import Grid
+from ..io.cf_netcdf import read_cf_netcdf
+from ..io.errors import FileFormatError
+from ..io.legay import read_legay
+from ..io.lesbrary import read_lesbrary
+from ..io.registry import resolve
+from ..model import Model
+from ..observations import Observations
+from .cases import IdealisedCase, LegayCase, LesbraryCase
+from .idealised import idealised_case
+from .load import Loaded
+from .schema import RunConfig
+from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid, closure_class
+from .yaml_file import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Everything that `simulate` needs, and the observations of the case, if it has any.
+
+    Args:
+        model: closure and time scheme.
+        case: on the grid of the configuration.
+        observations: of the case.
+        dt: time step [s].
+        output_interval: time between saved frames [s].
+        duration: length of the run [s]; `None` for up to the end of the case.
+        source: the configuration file, for messages.
+    """
+
+    model: Model
+    case: Case
+    observations: Observations | None
+    dt: float
+    output_interval: float
+    duration: float | None
+    source: Path
+
+    def duration_from(self, begin: float) -> float:
+        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.
+
+        Raises:
+            ConfigError: less than one output interval is left of the case.
+        """
+        if self.duration is not None:
+            return self.duration
+        left = self.case.duration - begin
+        n_frames = int(left / self.output_interval * (1.0 + 1e-9))
+        if n_frames < 1:
+            raise ConfigError(
+                f"{self.source}: time.output_interval: expected at most what is left of the case, "
+                f"{left:g} s, got {self.output_interval:g} s; choose a shorter interval or set time.duration."
+            )
+        return n_frames * self.output_interval
+
+
+@contextlib.contextmanager
+def naming(source: Path, key: str) -> Iterator[None]:
+    """Put file and key in front of the message of a refused value."""
+    try:
+        yield
+    except (ConfigError, FileFormatError):
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{source}: {key}: {error}") from error
+
+
+def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
+    """Objects of a run.
+
+    Args:
+        loaded: from `load_run`.
+        parameters: values of the closure that replace those of the configuration.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+        FileNotFoundError: a file of the case that is missing.
+        FileFormatError: a file of the case that cannot be used.
+    """
+    config, source = loaded.config, loaded.path
+    case, observations = build_case(config.case, config.grid, source, "case")
+    return Run(
+        model=build_model(config.model, source, parameters),
+        case=case,
+        observations=observations,
+        dt=config.time.step,
+        output_interval=config.time.output_interval,
+        duration=config.time.duration,
+        source=source,
+    )
+
+
+def build_model(section: ModelSection, source: Path, parameters: dict[str, float] | None = None) -> Model:
+    """The model of a configuration; `parameters` replace values of the closure.
+
+    Raises:
+        ConfigError: a parameter that the closure does not have, or out of range.
+    """
+    closure = with_parameters(closure_class(section.closure.name)(), section.closure.parameters)
+    with naming(source, "parameters"):
+        closure = with_parameters(closure, parameters or {})
+    molecular = {
+        name: getattr(section, name)
+        for name in ("molecular_viscosity", "molecular_diffusivity")
+        if getattr(section, name) is not None
+    }
+    return Model(closure, theta=section.theta, **molecular)
+
+
+def build_grid(section: Any, depth: float) -> Grid | None:
+    """The grid of a configuration; `None` for the native grid of the case."""
+    if isinstance(section, UniformGrid):
+        return Grid.uniform(depth, section.n_cells)
+    if isinstance(section, StretchedGrid):
+        return Grid.stretched(
+            depth, section.n_cells, surface_zoom=section.surface_zoom, bottom_zoom=section.bottom_zoom
+        )
+    if isinstance(section, FacesGrid):
+        return Grid(np.asarray(section.z_face))
+    return None
+
+
+def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, Observations | None]:
+    """The case of a configuration on its grid, and its observations, if there are any.
+
+    Args:
+        section: one of `CaseSection`.
+        grid: one of `GridSection`.
+        source: the configuration file.
+        key: of the section, for messages.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+        FileNotFoundError: a file that is missing.
+        FileFormatError: a file that cannot be used.
+    """
+    if isinstance(section, IdealisedCase):
+        with naming(source, "grid"):
+            own_grid = build_grid(grid, section.depth)
+            if own_grid is None:
+                raise ValueError(
+                    "expected kind uniform, stretched or faces, got native, which an idealised case does "
+                    "not have; choose one of these."
+                )
+        with naming(source, key):
+            return idealised_case(section, own_grid), None
+    try:
+        path = resolve(section.path, source.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source}: {key}.path: {error}") from error
+    with naming(source, key):
+        case, observations = _read(section, path)
+    with naming(source, "grid"):
+        target = build_grid(grid, float(case.grid.depth))
+        return (case if target is None else case.on(target)), observations
+
+
+def _read(section: Any, path: Path) -> tuple[Case, Observations]:
+    if isinstance(section, LesbraryCase):
+        return read_lesbrary(path)
+    if isinstance(section, LegayCase):
+        return read_legay(path, **section.options)
+    return read_cf_netcdf(path, section.mapping.to_mapping())

@@ -1,0 +1,194 @@
+"""From checked configurations to what a calibration or an evaluation needs."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..calibration import (
+    LBFGS,
+    Adam,
+    ConstantRate,
+    CosineDecay,
+    ExponentialDecay,
+    FreeParameters,
+    MeanSquare,
+    Physical,
+    RootMeanSquare,
+    Target,
+    Uncertainty,
+    ZScore,
+    prepare,
+)
+from ..calibration.misfit import AbstractScore
+from ..calibration.optimisers import AbstractOptimiser
+from ..case import Case
+from ..model import Model
+from ..observations import Observations
+from .build import build_case, build_model, build_run, naming
+from .load import Loaded
+from .schema import CalibrationConfig, EvaluationSection, LBFGSSection, RunConfig
+from .yaml_file import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Everything that `calibrate` needs.
+
+    Args:
+        model: whose closure is calibrated.
+        free_parameters: what may change.
+        targets: cases with observations.
+        optimiser: how the loss is lowered.
+        n_iterations: evaluations of loss and gradient.
+        score: of a case.
+        n_threads: cases computed at the same time.
+        max_non_finite: evaluations in a row that may break down.
+    """
+
+    model: Model
+    free_parameters: FreeParameters
+    targets: tuple[Target, ...]
+    optimiser: AbstractOptimiser
+    n_iterations: int
+    score: AbstractScore
+    n_threads: int
+    max_non_finite: int
+
+
+def build_calibration(
+    loaded: Loaded[CalibrationConfig], parameters: dict[str, float] | None = None
+) -> Calibration:
+    """Objects of a calibration.
+
+    Args:
+        loaded: from `load_calibration`.
+        parameters: values of the closure to start from, instead of those of the configuration.
+
+    Raises:
+        ConfigError: values that do not fit each other, or a case without observations.
+        FileNotFoundError: a file of a case that is missing.
+        FileFormatError: a file of a case that cannot be used.
+    """
+    config, source = loaded.config, loaded.path
+    targets = tuple(_target(config, index, source) for index in range(len(config.cases)))
+    names = [target.case.name for target in targets]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ConfigError(
+                f"{source}: cases.{index}.case: expected a case of another name, got '{name}' again; "
+                "remove one of the two."
+            )
+    with naming(source, "optimiser"):
+        optimiser = _optimiser(config.optimiser, config.n_iterations)
+    return Calibration(
+        model=build_model(config.model, source, parameters),
+        free_parameters=config.free_parameters,
+        targets=targets,
+        optimiser=optimiser,
+        n_iterations=config.n_iterations,
+        score=_SCORES[config.misfit.score],
+        n_threads=config.n_threads,
+        max_non_finite=config.max_non_finite,
+    )
+
+
+_SCALES = {"physical": Physical(), "z_score": ZScore(), "uncertainty": Uncertainty()}
+_SCORES = {"mean_square": MeanSquare(), "root_mean_square": RootMeanSquare()}
+
+
+def _target(config: CalibrationConfig, index: int, source: Path) -> Target:
+    section, misfit = config.cases[index], config.misfit
+    key = f"cases.{index}"
+    case, observations = build_case(section.case, config.grid, source, f"{key}.case")
+    target = Target(
+        case=case,
+        observations=_required(observations, source, f"{key}.case"),
+        weights=section.weights or misfit.weights,
+        weight=section.weight,
+        dt=config.time.step,
+        time_window=(misfit.start, math.inf if misfit.end is None else misfit.end),
+        depth_window=(-math.inf if misfit.lowest is None else misfit.lowest, misfit.highest),
+        scale=_SCALES[misfit.scale],
+    )
+    with naming(source, key):
+        prepare(target)  # raises what would stop the calibration later
+    return target
+
+
+def _required(observations: Observations | None, source: Path, key: str) -> Observations:
+    if observations is None:
+        raise ConfigError(
+            f"{source}: {key}.format: expected a case with observations, got an idealised one; choose "
+            "another format."
+        )
+    return observations
+
+
+def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tuple[Model, tuple[Target, ...]]:
+    """A model, and what its errors are computed against: all levels, differences in physical units.
+
+    Args:
+        loaded: of a run, with the window and the variables of `evaluation`; or of a calibration, with all
+            its cases, the time window of `misfit` and the variables temperature, u and v.
+
+    Raises:
+        ConfigError: a case without observations, or with none of the variables.
+        FileNotFoundError: a file of a case that is missing.
+        FileFormatError: a file of a case that cannot be used.
+    """
+    if isinstance(loaded.config, CalibrationConfig):
+        setup = build_calibration(Loaded(loaded.config, loaded.path))
+        start_and_end = setup.targets[0].time_window
+        compared = [(target.case, target.observations, target.dt) for target in setup.targets]
+        variables = EvaluationSection().variables
+        model = setup.model
+    else:
+        run = build_run(Loaded(loaded.config, loaded.path))
+        section, duration = loaded.config.evaluation, run.duration_from(0.0)
+        start_and_end = section.start, duration if section.end is None else min(section.end, duration)
+        compared = [(run.case, _required(run.observations, loaded.path, "case"), run.dt)]
+        variables, model = section.variables, run.model
+    return model, tuple(
+        _evaluation_target(case, observations, dt, start_and_end, variables, loaded.path)
+        for case, observations, dt in compared
+    )
+
+
+def _evaluation_target(
+    case: Case,
+    observations: Observations,
+    dt: float,
+    window: tuple[float, float],
+    variables: Sequence[str],
+    source: Path,
+) -> Target:
+    observed = [name for name in variables if name in observations.profiles]
+    if not observed:
+        raise ConfigError(
+            f"{source}: evaluation.variables: expected at least one of the observed variables "
+            f"{', '.join(observations.profiles)}, got {', '.join(variables)}; add one."
+        )
+    target = Target(case, observations, dict.fromkeys(observed, 1.0), dt=dt, time_window=window)
+    with naming(source, "evaluation"):
+        prepare(target)
+    return target
+
+
+def _optimiser(section: Any, n_iterations: int) -> AbstractOptimiser:
+    if isinstance(section, LBFGSSection):
+        return LBFGS(**section.model_dump(exclude={"name"}))
+    n_steps = max(n_iterations, section.n_warmup + 1)
+    schedules = {
+        "constant": lambda: ConstantRate(),
+        "cosine": lambda: CosineDecay(n_steps, section.n_warmup, section.final_share),
+        "exponential": lambda: ExponentialDecay(n_steps, section.n_warmup, section.final_share),
+    }
+    return Adam(
+        learning_rate=section.learning_rate,
+        schedule=schedules[section.schedule](),
+        beta_1=section.beta_1,
+        beta_2=section.beta_2,
+        largest_gradient=math.inf if section.largest_gradient is None else section.largest_gradient,
+    )

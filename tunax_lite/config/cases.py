@@ -1,0 +1,290 @@
+"""Sections of a configuration file that say where a case comes from: a file, or numbers in the section."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from .. import constants
+from ..io.mapping import Mapping
+from ..physics import JERLOV_WATER_TYPES
+from .sections import Section, invalid
+
+DataPath = Annotated[
+    str,
+    Field(
+        min_length=1, description="path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind"
+    ),
+]
+
+
+class Profile(Section):
+    """Values over depth: from the surface down with a gradient, or linear between given heights."""
+
+    surface: float | None = Field(default=None, description="value at the surface")
+    gradient: float | None = Field(default=None, description="change per metre upwards")
+    buoyancy_frequency_squared: float | None = Field(
+        default=None, description="N² that sets the gradient of temperature [s-2]"
+    )
+    z: list[float] | None = Field(default=None, min_length=2, description="heights, increasing [m]")
+    values: list[float] | None = Field(default=None, min_length=2, description="values at z")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "Profile":
+        slopes = [self.gradient, self.buoyancy_frequency_squared]
+        linear = (
+            self.surface is not None and slopes.count(None) >= 1 and self.z is None and self.values is None
+        )
+        table = self.z is not None and self.values is not None and self.surface is None
+        if not linear and not (table and slopes == [None, None]):
+            raise invalid(
+                "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, "
+                "or `z` with `values`",
+                f"the keys {sorted(self.model_fields_set)}",
+                "give one of these combinations",
+            )
+        if self.z is not None and self.values is not None:
+            if len(self.z) != len(self.values):
+                raise invalid(
+                    f"as many values as heights ({len(self.z)})",
+                    f"{len(self.values)}",
+                    "complete the shorter list",
+                )
+            if any(b <= a for a, b in zip(self.z, self.z[1:], strict=False)) or self.z[-1] > 0.0:
+                raise invalid(
+                    "heights z that increase and end at or below 0", f"{self.z}", "sort them, deepest first"
+                )
+        return self
+
+
+def _number_is_surface(value: Any) -> Any:
+    return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+ProfileSection = Annotated[Profile, BeforeValidator(_number_is_surface)]
+
+
+def _check_flux(value: Any) -> Any:
+    numbers = value if isinstance(value, list) else [value]
+    if not numbers or any(isinstance(n, bool) or not isinstance(n, (int, float)) for n in numbers):
+        raise invalid("a number, or a list of numbers over `time`", repr(value), "correct this value")
+    return [float(n) for n in value] if isinstance(value, list) else value
+
+
+Flux = Annotated[float | list[float], BeforeValidator(_check_flux)]
+_LARGEST_FLUXES = {
+    "stress_u": 50.0,
+    "stress_v": 50.0,
+    "heat_flux": 1e4,
+    "shortwave_flux": 2e3,
+    "freshwater_flux": 1.0,
+    "salt_flux": 1.0,
+}
+"""Beyond these values [unit of the flux] a number is in another unit."""
+
+
+class ForcingSection(Section):
+    """Surface fluxes, each a number, or a list with one value per time; positive into the column."""
+
+    time: list[float] | None = Field(
+        default=None, min_length=2, description="times of the lists [s] since the start, increasing"
+    )
+    stress_u: Flux | None = Field(default=None, description="eastward stress on the water [N m-2]")
+    stress_v: Flux | None = Field(default=None, description="northward stress on the water [N m-2]")
+    heat_flux: Flux | None = Field(default=None, description="heat into the surface [W m-2]")
+    shortwave_flux: Flux | None = Field(default=None, description="sunlight into the water [W m-2]")
+    freshwater_flux: Flux | None = Field(
+        default=None, description="precipitation minus evaporation [kg m-2 s-1]"
+    )
+    salt_flux: Flux | None = Field(default=None, description="salt [kg m-2 s-1]")
+    tracer_fluxes: dict[str, Flux] = Field(
+        default_factory=dict, description="tracer fluxes by name [tracer unit m s-1]"
+    )
+
+    @property
+    def fluxes(self) -> dict[str, Flux]:
+        """All fluxes that are given, those of tracers left out."""
+        names = [name for name in type(self).model_fields if name not in ("time", "tracer_fluxes")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> "ForcingSection":
+        for name, values in self.fluxes.items():
+            for value in values if isinstance(values, list) else [values]:
+                largest = _LARGEST_FLUXES[name]
+                if not abs(value) <= largest:
+                    raise invalid(f"{name} from {-largest:g} to {largest:g}", f"{value:g}", "check its unit")
+        return self
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> "ForcingSection":
+        if self.time is not None and any(b <= a for a, b in zip(self.time, self.time[1:], strict=False)):
+            raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
+        for name, values in {**self.fluxes, **self.tracer_fluxes}.items():
+            if not isinstance(values, list):
+                continue
+            if self.time is None:
+                raise invalid(f"`time` with the list of {name}", "none", "add `time`, or give one number")
+            if len(values) != len(self.time):
+                raise invalid(
+                    f"{name} with one value for each of the {len(self.time)} times",
+                    f"{len(values)} values",
+                    "complete the shorter list",
+                )
+        return self
+
+
+class LinearEquationOfStateSection(Section):
+    name: Literal["linear"] = Field(default="linear", description="name of the equation of state")
+    thermal_expansion: float = Field(default=2e-4, ge=0.0, le=1e-3, description="thermal expansion [K-1]")
+    haline_contraction: float = Field(
+        default=7.8e-4, ge=0.0, le=1e-2, description="haline contraction [kg g-1]"
+    )
+    gravity: float = Field(
+        default=constants.GRAVITY, gt=0.0, le=100.0, description="acceleration of gravity [m s-2]"
+    )
+    reference_density: float = Field(
+        default=constants.REFERENCE_DENSITY, ge=500.0, le=2000.0, description="density [kg m-3]"
+    )
+    heat_capacity: float = Field(
+        default=constants.HEAT_CAPACITY, ge=1.0, le=1e5, description="heat capacity [J kg-1 K-1]"
+    )
+
+
+class IdealisedCase(Section):
+    """A case that needs no file."""
+
+    format: Literal["idealised"]
+    name: str = Field(default="idealised", description="name for files and figures")
+    depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
+    duration: float = Field(gt=0.0, description="length of the case [s]")
+    temperature: ProfileSection = Field(description="initial temperature [degC]")
+    salinity: ProfileSection = Field(default=Profile(surface=35.0), description="initial salinity [g kg-1]")
+    u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
+    v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")
+    tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
+    latitude: float | None = Field(default=None, ge=-90.0, le=90.0, description="latitude [degrees north]")
+    coriolis_parameter: float | None = Field(
+        default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
+    )
+    equation_of_state: LinearEquationOfStateSection = Field(
+        default=LinearEquationOfStateSection(), description="how temperature and salinity set the density"
+    )
+    water_type: str = Field(default="I", description="Jerlov water type for sunlight")
+    forcing: ForcingSection = Field(default=ForcingSection(), description="surface fluxes")
+
+    @field_validator("water_type")
+    @classmethod
+    def _check_water_type(cls, value: str) -> str:
+        if value not in JERLOV_WATER_TYPES:
+            raise invalid(f"one of {', '.join(JERLOV_WATER_TYPES)}", f"'{value}'", "choose one of these")
+        return value
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "IdealisedCase":
+        if self.latitude is not None and self.coriolis_parameter is not None:
+            raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
+        for value in [self.temperature.surface, *(self.temperature.values or [])]:
+            if value is not None and not -5.0 <= value <= 60.0:
+                raise invalid(
+                    "temperature from -5 to 60 [degC]", f"{value:g}", "convert it to degrees Celsius"
+                )
+        for name in ("salinity", "u", "v"):
+            if getattr(self, name).buoyancy_frequency_squared is not None:
+                raise invalid(
+                    "`buoyancy_frequency_squared` for temperature only",
+                    f"it for {name}",
+                    "give a `gradient` instead",
+                )
+        return self
+
+
+class LesbraryCase(Section):
+    """A large-eddy simulation of the LESbrary; everything comes from the file."""
+
+    format: Literal["lesbrary"]
+    path: DataPath
+
+
+class LegayCase(Section):
+    """The large-eddy simulation of Legay et al. (2024), whose file holds profiles alone."""
+
+    format: Literal["legay"]
+    path: DataPath
+    stress_u: float | None = Field(default=None, ge=-50.0, le=50.0, description="eastward stress [N m-2]")
+    stress_v: float | None = Field(default=None, ge=-50.0, le=50.0, description="northward stress [N m-2]")
+    surface_buoyancy_flux: float | None = Field(
+        default=None, ge=-1e-4, le=1e-4, description="buoyancy into the surface [m2 s-3]"
+    )
+    coriolis_parameter: float | None = Field(
+        default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter [s-1]"
+    )
+    thermal_expansion: float | None = Field(
+        default=None, gt=0.0, le=1e-3, description="thermal expansion [K-1]"
+    )
+    reference_temperature: float | None = Field(
+        default=None, ge=-5.0, le=60.0, description="temperature of zero buoyancy [degC]"
+    )
+
+    @property
+    def options(self) -> dict[str, float]:
+        """What was given beside the path."""
+        return self.model_dump(exclude={"format", "path"}, exclude_none=True)
+
+
+class MappingSection(Section):
+    """What a NetCDF file does not say of itself; the rest is found by names and CF attributes."""
+
+    variables: dict[str, str | None] = Field(
+        default_factory=dict,
+        description="names in the file of temperature, salinity, u, v; null leaves one out",
+    )
+    tracers: dict[str, str] = Field(default_factory=dict, description="names in the file of passive tracers")
+    time: str | None = Field(default=None, description="name of the time variable")
+    vertical: str | None = Field(default=None, description="name of the vertical coordinate")
+    positive: Literal["up", "down"] | None = Field(
+        default=None, description="direction in which the vertical coordinate increases"
+    )
+    fluxes: dict[str, float | str] = Field(
+        default_factory=dict, description="surface fluxes: a number, or a name in the file"
+    )
+    forcing_file: str | None = Field(default=None, description="file with the fluxes")
+    upward: list[str] = Field(
+        default_factory=list, description="fluxes that count positive upward in the file"
+    )
+    units: dict[str, str] = Field(default_factory=dict, description="units, instead of those in the file")
+    latitude: float | None = Field(default=None, ge=-90.0, le=90.0, description="latitude [degrees north]")
+    coriolis_parameter: float | None = Field(
+        default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
+    )
+    salinity: float = Field(
+        default=35.0, ge=0.0, le=60.0, description="salinity where the file has none [g kg-1]"
+    )
+    depth: float | None = Field(default=None, gt=0.0, le=12000.0, description="depth of the bottom [m]")
+    duration: float | None = Field(default=None, gt=0.0, description="length of the case [s]")
+    start: str | None = Field(default=None, description="ISO 8601 time to start from")
+    name: str | None = Field(default=None, min_length=1, description="name of the case")
+
+    @model_validator(mode="after")
+    def _check_names(self) -> "MappingSection":
+        self.to_mapping()
+        return self
+
+    def to_mapping(self) -> Mapping:
+        """What the reader takes."""
+        return Mapping(**{**self.model_dump(), "upward": tuple(self.upward)})
+
+
+class CfNetcdfCase(Section):
+    """Profiles over time in a CF NetCDF file."""
+
+    format: Literal["cf_netcdf"]
+    path: DataPath
+    mapping: MappingSection = Field(
+        default=MappingSection(), description="what the file does not say of itself"
+    )
+
+
+CaseSection = Annotated[
+    LesbraryCase | LegayCase | CfNetcdfCase | IdealisedCase, Field(discriminator="format")
+]
+"""Where a case comes from."""

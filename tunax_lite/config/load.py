@@ -1,0 +1,191 @@
+"""From a YAML file to a checked configuration; every problem of the file in one message."""
+
+import dataclasses
+import re
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+
+import pydantic
+import yaml
+from pydantic.fields import FieldInfo
+
+from ..closures import AbstractClosure
+from .schema import CalibrationConfig, RunConfig
+from .sections import closure_class
+from .yaml_file import ConfigError, Document, read_document, with_overrides
+
+ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded(Generic[ConfigT]):
+    """A checked configuration and where it comes from.
+
+    Args:
+        config: the values.
+        path: of the file; relative paths in it are also looked for in its folder.
+    """
+
+    config: ConfigT
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the file without its ending."""
+        return self.path.stem
+
+    @property
+    def closure_class(self) -> type[AbstractClosure]:
+        """The closure that the configuration names."""
+        return closure_class(self.config.model.closure.name)
+
+    @property
+    def text(self) -> str:
+        """All values, defaults included, as YAML: what is stored with results."""
+        return yaml.safe_dump(self.config.model_dump(), sort_keys=False)
+
+
+def load_run(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig]:
+    """Read the configuration of a run.
+
+    Args:
+        path: a YAML file.
+        overrides: settings `key.path=value` that replace values of the file.
+
+    Raises:
+        ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
+    """
+    return _load(path, overrides, RunConfig)
+
+
+def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[CalibrationConfig]:
+    """Read the configuration of a calibration; arguments and errors as in `load_run`."""
+    return _load(path, overrides, CalibrationConfig)
+
+
+def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | Loaded[CalibrationConfig]:
+    """Read the configuration of a run, or of a calibration if it has `cases`."""
+    document = with_overrides(read_document(Path(path)), overrides)
+    if "cases" in document.data:
+        return Loaded(_validate(document, CalibrationConfig), Path(path))
+    return Loaded(_validate(document, RunConfig), Path(path))
+
+
+def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[ConfigT]:
+    document = with_overrides(read_document(Path(path)), overrides)
+    for key, other, kinds in (
+        ("case", CalibrationConfig, ("a calibration", "a run")),
+        ("cases", RunConfig, ("a run", "a calibration")),
+    ):
+        if model is other and key in document.data:
+            raise ConfigError(
+                f"{path}: expected the configuration of {kinds[0]}, got that of {kinds[1]} (it has "
+                f"`{key}`); use another file or another command."
+            )
+    return Loaded(_validate(document, model), Path(path))
+
+
+def _validate(document: Document, model: type[ConfigT]) -> ConfigT:
+    try:
+        return model.model_validate(document.data)
+    except pydantic.ValidationError as error:
+        messages = [_message(problem, document, model) for problem in error.errors(include_url=False)]
+        raise ConfigError("\n".join(dict.fromkeys(messages))) from error
+
+
+def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    path = _key_path(problem["loc"], document.data, missing=kind == "missing")
+    if kind == "unknown_key":
+        path = (*path, str(context["key"]))
+    where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
+    field = _field_at(problem["loc"], model)
+    about = f" ({field.description})" if field is not None and field.description else ""
+    got = f"got {problem['input']!r}"
+    if kind == "unknown_key":
+        return f"{where}: unknown key; {context['hint']}"
+    if kind == "missing":
+        return f"{where}: expected a value{about}, got none; add this key."
+    if kind == "union_tag_not_found":
+        tag, tags = context["discriminator"], _tags(field)
+        return f"{where}: expected the key {tag}, one of {tags}, got none; add it."
+    if kind == "union_tag_invalid":
+        return (
+            f"{where}: expected {context['discriminator']} to be one of {context['expected_tags']}, "
+            f"got '{context['tag']}'; choose one of these."
+        )
+    if kind == "invalid":
+        return f"{where}: {problem['msg']}."
+    if kind == "value_error":
+        return f"{where}: {context['error']}"
+    expected = problem["msg"].replace("Input should be", "expected")
+    expected = re.sub("expected (?=greater|less)", "expected a number ", expected)
+    return f"{where}: {expected}{about}, {got}; correct this value."
+
+
+def _origin(path: tuple[str, ...], document: Document) -> str:
+    """Where the key, or the nearest one above it, was set."""
+    while path:
+        if path in document.origins:
+            return f"{document.origins[path]}: "
+        path = path[:-1]
+    return ""
+
+
+def _key_path(location: tuple, data: Any, *, missing: bool) -> tuple[str, ...]:
+    """Location of an error in the file: what pydantic adds to name members of unions is left out."""
+    path: list[str] = []
+    for depth, key in enumerate(location):
+        if isinstance(data, dict) and key in data:
+            path.append(str(key))
+            data = data[key]
+        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
+            path.append(str(key))
+            data = data[key]
+        elif missing and depth == len(location) - 1:
+            path.append(str(key))
+    return tuple(path)
+
+
+def _members(annotation: Any) -> list[Any]:
+    """The classes that an annotation is made of."""
+    if get_origin(annotation) is Annotated:
+        return _members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType, list, dict):
+        return [member for argument in get_args(annotation) for member in _members(argument)]
+    return [annotation]
+
+
+def _sections(annotation: Any) -> list[type[pydantic.BaseModel]]:
+    is_section = lambda member: isinstance(member, type) and issubclass(member, pydantic.BaseModel)  # noqa: E731
+    return [member for member in _members(annotation) if is_section(member)]
+
+
+def _field_at(location: tuple, model: type[pydantic.BaseModel]) -> FieldInfo | None:
+    """The declaration of the field that an error is about."""
+    sections, field = [model], None
+    for key in location:
+        for section in sections:
+            if key in section.model_fields:
+                field = section.model_fields[str(key)]
+                sections = _sections(field.annotation)
+                break
+        else:
+            chosen = [s for s in sections if key in _tag_values(s)]
+            sections = chosen or sections
+    return field
+
+
+def _tag_values(section: type[pydantic.BaseModel]) -> tuple:
+    for name in ("format", "kind", "name"):
+        if name in section.model_fields:
+            return get_args(section.model_fields[name].annotation)
+    return ()
+
+
+def _tags(field: FieldInfo | None) -> str:
+    if field is None:
+        return "those in the documentation"
+    return ", ".join(f"'{tag}'" for section in _sections(field.annotation) for tag in _tag_values(section))

@@ -1,0 +1,196 @@
+"""Sections of a configuration file that every kind of file shares: keys, types, units and ranges.
+
+Nothing here builds an object; see `build`. `CLOSURES` is the only table of names to classes.
+"""
+
+import difflib
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from ..calibration.parameters import with_parameters
+from ..closures import AbstractClosure, Constant, ConvectiveAdjustment, KEpsilon, PacanowskiPhilander
+
+CLOSURES: dict[str, type[AbstractClosure]] = {
+    "constant": Constant,
+    "convective_adjustment": ConvectiveAdjustment,
+    "k_epsilon": KEpsilon,
+    "pacanowski_philander": PacanowskiPhilander,
+}
+"""Names of closures in configuration files."""
+
+
+def closure_class(name: str) -> type[AbstractClosure]:
+    """The class of a name of `CLOSURES`, or of an import path `package.module:Class`.
+
+    Raises:
+        PydanticCustomError: a name that is neither.
+    """
+    if name in CLOSURES:
+        return CLOSURES[name]
+    if ":" not in name:
+        hint = closest(name, list(CLOSURES))
+        raise invalid("the name of a closure, or package.module:Class", f"'{name}'", hint)
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise invalid(
+            "package.module:Class that can be imported",
+            f"'{name}' ({error})",
+            "install the package, or add its folder to PYTHONPATH",
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, AbstractClosure)):
+        raise invalid("a subclass of AbstractClosure", f"'{name}'", "name a closure")
+    return found
+
+
+def closest(name: str, valid: list[str]) -> str:
+    """A hint for a name that does not exist: the nearest valid one, or all of them."""
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
+
+
+def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
+    return PydanticCustomError(
+        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
+    )
+
+
+class Section(BaseModel):
+    """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            valid = list(cls.model_fields)
+            for key in data:
+                if key not in valid:
+                    context = {"key": key, "hint": closest(str(key), valid)}
+                    raise PydanticCustomError("unknown_key", "{key}: {hint}", context)
+        return data
+
+
+def _flatten(value: Any, prefix: str = "") -> Any:
+    """Nested mappings of parameters with dotted names instead."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        below = _flatten(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+        for name, number in below.items():
+            if name in flat:
+                raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")
+            flat[name] = number
+    return flat
+
+
+Parameters = Annotated[dict[str, float], BeforeValidator(_flatten)]
+"""Values by dotted name; nested mappings are accepted too."""
+
+
+class ClosureSection(Section):
+    name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
+    parameters: Parameters = Field(
+        default_factory=dict, description="values that differ from the default, by dotted name"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        closure_class(name)
+        return name
+
+    @field_validator("parameters")
+    @classmethod
+    def _check_parameters(cls, values: dict[str, float], info: Any) -> dict[str, float]:
+        if "name" in info.data:  # absent if the name itself was refused
+            with_parameters(closure_class(info.data["name"])(), values)
+        return values
+
+
+class ModelSection(Section):
+    closure: ClosureSection = Field(
+        default=ClosureSection(), description="how turbulence mixes: name, parameters"
+    )
+    theta: float = Field(
+        default=1.0, ge=0.0, le=1.0, description="weight of the new values in the fluxes [1]"
+    )
+    molecular_viscosity: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="molecular viscosity [m2 s-1]"
+    )
+    molecular_diffusivity: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="molecular diffusivity [m2 s-1]"
+    )
+
+
+NCells = Annotated[int, Field(ge=3, le=100_000, description="number of cells")]
+Zoom = Annotated[float, Field(ge=0.0, le=20.0, description="refinement; 0 for none [1]")]
+
+
+class UniformGrid(Section):
+    kind: Literal["uniform"]
+    n_cells: NCells
+
+
+class StretchedGrid(Section):
+    kind: Literal["stretched"]
+    n_cells: NCells
+    surface_zoom: Zoom = 0.0
+    bottom_zoom: Zoom = 0.0
+
+
+class NativeGrid(Section):
+    kind: Literal["native"]
+
+
+class FacesGrid(Section):
+    kind: Literal["faces"]
+    z_face: list[float] = Field(min_length=4, description="heights of the faces, from the bottom up to 0 [m]")
+
+
+GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Field(discriminator="kind")]
+
+
+class TimeSection(Section):
+    step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
+    output_interval: float = Field(default=600.0, gt=0.0, description="time between saved frames [s]")
+    duration: float | None = Field(
+        default=None, gt=0.0, description="length of the run [s]; null for that of the case"
+    )
+
+    @model_validator(mode="after")
+    def _check_multiples(self) -> "TimeSection":
+        for name, interval, of, unit in (
+            ("output_interval", self.output_interval, "step", self.step),
+            ("duration", self.duration, "output_interval", self.output_interval),
+        ):
+            if interval is None:
+                continue
+            n = round(interval / unit)
+            if n < 1 or not math.isclose(n * unit, interval, rel_tol=1e-9):
+                raise invalid(
+                    f"{name} to be a multiple of {of} = {unit:g} s",
+                    f"{interval:g} s",
+                    f"for example {max(1, n) * unit:g}",
+                )
+        return self
+
+
+Precision = Annotated[
+    Literal["float64", "float32"], Field(description="floating-point numbers of the computation")
+]

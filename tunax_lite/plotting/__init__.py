@@ -1,0 +1,13 @@
+"""Figures of runs and calibrations: sections over time and depth, profiles, losses, parameters.
+
+Every function returns a new `matplotlib.figure.Figure`, free of pyplot and its global state: `save_figure`
+writes it, a notebook shows it.
+"""
+
+from .calibration import plot_loss as plot_loss
+from .calibration import plot_parameters as plot_parameters
+from .fits import Fit as Fit
+from .fits import plot_fits as plot_fits
+from .runs import plot_profiles as plot_profiles
+from .runs import plot_sections as plot_sections
+from .style import save_figure as save_figure

@@ -1,0 +1,78 @@
+"""Figures of the course of a calibration."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .style import colour_map, in_math
+
+
+def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
+    """Loss and the score of each case over the iterations of a calibration.
+
+    Args:
+        loss: `(n_iterations,)`; values that are not finite leave a gap.
+        scores: by case, `(n_iterations,)`.
+        rejected: whether the step was taken back, `(n_iterations,)`.
+    """
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    panel = figure.subplots()
+    loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
+    iteration = np.arange(loss.size)
+    for (name, values), shade in zip(
+        scores.items(), colour_map("haline")(np.linspace(0.1, 0.85, max(1, len(scores)))), strict=True
+    ):
+        if len(scores) > 1:
+            panel.plot(iteration, values, color=shade, linewidth=1.0, label=name.replace("_", " "))
+    panel.plot(iteration, loss, color="black", linewidth=1.8, label="loss")
+    lowest = np.minimum.accumulate(np.where(np.isfinite(loss), loss, np.inf))
+    panel.plot(iteration, lowest, color="black", linewidth=0.8, linestyle=":", label="lowest so far")
+    if rejected[1:].any():
+        marked = rejected & np.isfinite(loss) & (iteration > 0)
+        panel.plot(iteration[marked], loss[marked], "x", color="#c44e30", label="rejected")
+    panel.set_yscale("log")
+    panel.set_xlabel("iteration")
+    panel.set_ylabel("loss and scores of the cases" if len(scores) > 1 else "loss")
+    panel.grid(which="both", alpha=0.25)
+    panel.legend(fontsize="small")
+    panel.set_title("Loss of the calibration", fontsize="medium")
+    return figure
+
+
+def plot_parameters(
+    values: Mapping[str, np.ndarray],
+    units: Mapping[str, str],
+    bounds: Mapping[str, tuple[float, float]],
+) -> Figure:
+    """Physical values of the free parameters over the iterations of a calibration.
+
+    Args:
+        values: by path, `(n_iterations,)`.
+        units: by path.
+        bounds: lower and upper, by path; grey where they are in view.
+    """
+    n_columns = min(4, len(values))
+    n_rows = math.ceil(len(values) / n_columns)
+    figure = Figure(figsize=(3.0 * n_columns, 2.1 * n_rows + 0.5), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
+    for panel, (path, series) in zip(axes.flat, values.items(), strict=False):
+        series = np.asarray(series, dtype=float)
+        panel.plot(series, color="#3b75af")
+        panel.axhline(series[0], color="0.6", linewidth=0.8, linestyle=":")
+        if series.min() > 0.0 and series.max() / series.min() > 5.0:
+            panel.set_yscale("log")
+        limits = panel.get_ylim()
+        for bound in bounds.get(path, ()):
+            panel.axhline(bound, color="0.75", linewidth=2.0)
+        panel.set_ylim(limits)
+        unit = units.get(path, "1")
+        panel.set_title(path if unit == "1" else f"{path} [{in_math(unit)}]", fontsize="small")
+        panel.tick_params(labelsize="small")
+    for panel in axes.flat[len(values) :]:
+        panel.set_visible(False)
+    for panel in axes[-1]:
+        panel.set_xlabel("iteration", fontsize="small")
+    figure.suptitle("Parameters (dotted: start; grey: bounds)", fontsize="medium")
+    return figure

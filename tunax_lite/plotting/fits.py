@@ -1,0 +1,117 @@
+"""Figures of runs against observations."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..observations import Observations
+from ..trajectory import Trajectory
+from ..variables import VARIABLES
+from .style import fields_of, in_math, label_profile, long_name
+
+_LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Runs of one case and what they should give.
+
+    Args:
+        name: of the case.
+        runs: of a single column each, by label.
+        observations: of the case.
+    """
+
+    name: str
+    runs: Mapping[str, Trajectory]
+    observations: Observations
+
+
+def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
+    """Profiles of runs and observations at the last common time, and the errors of temperature.
+
+    Args:
+        fits: one row of panels each.
+        variables: one column of panels each, where observed.
+
+    Raises:
+        ValueError: no fit at all, or a batch of columns.
+    """
+    if not fits:
+        raise ValueError("plot_fits: expected at least one fit, got none.")
+    shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
+    columns = [*shown, *(f"error of {name}" for name in shown[:1])]
+    figure = Figure(figsize=(3.0 * len(columns) + 0.4, 3.2 * len(fits) + 0.7), layout="constrained")
+    axes = figure.subplots(len(fits), len(columns), squeeze=False, sharey="row")
+    for row, fit in zip(axes, fits, strict=True):
+        time = _last_common_time(fit)
+        for panel, name in zip(row, shown, strict=False):
+            _draw_fit(panel, fit, name, time)
+            label_profile(panel, name)
+        _draw_errors(row[-1], fit, shown[0], time)
+        for panel in row:
+            panel.xaxis.set_major_locator(MaxNLocator(4))
+        row[0].set_ylabel("z [m]")
+        row[0].set_title(
+            f"{fit.name.replace('_', ' ')}, {time / 3600.0:.3g} h", loc="left", fontsize="medium"
+        )
+    axes[0, 0].legend(fontsize="small")
+    return figure
+
+
+def _last_common_time(fit: Fit) -> float:
+    end = min(float(run.time[-1]) for run in fit.runs.values())
+    times = np.asarray(fit.observations.time)
+    inside = times[times <= end * (1.0 + 1e-9)]
+    return float(inside[-1] if inside.size else times[0])
+
+
+def _at_time(times, values, time: float) -> np.ndarray:
+    """Linear in time."""
+    times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    after = int(np.clip(np.searchsorted(times, time), 1, times.size - 1)) if times.size > 1 else 0
+    if times.size == 1:
+        return values[0]
+    share = np.clip((time - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)
+    return (1.0 - share) * values[after - 1] + share * values[after]
+
+
+def _run_profile(run: Trajectory, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
+    height, values = fields_of(run)[name]
+    return height, _at_time(run.time, values, time)
+
+
+def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
+    if name not in fit.observations.profiles:
+        panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
+        return
+    observed = _at_time(fit.observations.time, fit.observations.profiles[name], time)
+    panel.plot(
+        observed,
+        np.asarray(fit.observations.z),
+        color="0.15",
+        linewidth=3.0,
+        alpha=0.45,
+        label="observations",
+    )
+    for (label, run), (colour, dashes) in zip(fit.runs.items(), _LINES, strict=False):
+        height, values = _run_profile(run, name, time)
+        panel.plot(values, height, label=label, color=colour, linestyle=dashes)
+
+
+def _draw_errors(panel: Axes, fit: Fit, name: str, time: float) -> None:
+    panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
+    if name in fit.observations.profiles:
+        observed = _at_time(fit.observations.time, fit.observations.profiles[name], time)
+        z = np.asarray(fit.observations.z)
+        for run, (colour, dashes) in zip(fit.runs.values(), _LINES, strict=False):
+            height, values = _run_profile(run, name, time)
+            panel.plot(np.interp(z, height, values) - observed, z, color=colour, linestyle=dashes)
+    unit = "K" if name == "temperature" else VARIABLES[name].unit if name in VARIABLES else ""
+    panel.set_xlabel(f"error of {long_name(name)} [{in_math(unit)}]", fontsize="small")
+    panel.tick_params(labelsize="small")
+    panel.grid(alpha=0.25)

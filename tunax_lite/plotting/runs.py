@@ -1,0 +1,144 @@
+"""Figures of one run: sections over time and height, and profiles."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..trajectory import Trajectory
+from .style import (
+    LOGARITHMIC_DECADES,
+    colour_map,
+    colours_of,
+    fields_of,
+    label_profile,
+    long_name,
+    unit_label,
+)
+
+
+def plot_sections(trajectory: Trajectory, variables: Sequence[str] | None = None, title: str = "") -> Figure:
+    """Variables over time and height (Hovmöller diagrams).
+
+    Args:
+        trajectory: of a single column.
+        variables: of the state or of the closure; by default all that vary.
+        title: above the figure.
+
+    Raises:
+        ValueError: a batch of columns, or a variable that the run does not have.
+    """
+    fields = fields_of(trajectory)
+    names = _select(fields, variables)
+    n_columns = 1 if len(names) < 3 else 2
+    n_rows = math.ceil(len(names) / n_columns)
+    figure = Figure(figsize=(6.4 * n_columns, 2.3 * n_rows + 0.9), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    time, label = _time_axis(trajectory)
+    for panel, name in zip(axes.flat, names, strict=False):
+        height, values = fields[name]
+        colours, norm = colours_of(name, values)
+        shown = np.clip(values, norm.vmin, None) if isinstance(norm, LogNorm) else values
+        mesh = panel.pcolormesh(
+            time, height, shown.T, cmap=colours, norm=norm, shading="nearest", rasterized=True
+        )
+        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(unit_label(name))
+        panel.set_title(long_name(name), fontsize="medium")
+        panel.set_xlim(time[0], time[-1])
+        panel.set_ylim(float(np.min(trajectory.grid.z_face)), 0.0)
+    _finish_grid(axes, len(names), label)
+    figure.suptitle(title)
+    return figure
+
+
+def plot_profiles(
+    trajectory: Trajectory,
+    variables: Sequence[str] | None = None,
+    *,
+    n_times: int = 6,
+    title: str = "",
+) -> Figure:
+    """Profiles at times spread over a run.
+
+    Args:
+        trajectory: of a single column.
+        variables: of the state or of the closure; by default all that vary.
+        n_times: number of profiles.
+        title: above the figure.
+
+    Raises:
+        ValueError: a batch of columns, or a variable that the run does not have.
+    """
+    fields = fields_of(trajectory)
+    names = _select(fields, variables)
+    n_columns = min(4, len(names))
+    n_rows = math.ceil(len(names) / n_columns)
+    figure = Figure(figsize=(3.1 * n_columns + 0.6, 3.9 * n_rows + 0.6), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
+    time, unit = _time_axis(trajectory)
+    frames = np.unique(np.linspace(0, len(time) - 1, min(n_times, len(time))).round().astype(int))
+    shades = colour_map("dense")(np.linspace(0.25, 0.95, len(frames)))
+    for panel, name in zip(axes.flat, names, strict=False):
+        height, values = fields[name]
+        for frame, shade in zip(frames, shades, strict=True):
+            panel.plot(values[frame], height, color=shade, label=f"{time[frame]:.3g}")
+        if isinstance(colours_of(name, values)[1], LogNorm):
+            _logarithmic(panel, values[frames])
+        else:
+            panel.xaxis.set_major_locator(MaxNLocator(5))
+        label_profile(panel, name)
+    axes.flat[0].legend(title=unit, fontsize="small", title_fontsize="small")
+    _finish_rows(axes, len(names))
+    figure.suptitle(title)
+    return figure
+
+
+def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> list[str]:
+    if variables is None:
+        varying = [
+            name for name, (_, values) in fields.items() if np.ptp(values) > 1e-12 * np.abs(values).max()
+        ]
+        return varying or ["temperature"]
+    unknown = [name for name in variables if name not in fields]
+    if unknown or not variables:
+        raise ValueError(
+            f"plotting: expected variables among {', '.join(fields)}, got {', '.join(unknown) or 'none'}."
+        )
+    return list(variables)
+
+
+def _time_axis(trajectory: Trajectory) -> tuple[np.ndarray, str]:
+    seconds = np.asarray(trajectory.time, dtype=float)
+    if seconds[-1] > 5.0 * 86400.0:
+        return seconds / 86400.0, "time [d]"
+    return seconds / 3600.0, "time [h]"
+
+
+def _logarithmic(panel: Axes, values: np.ndarray) -> None:
+    top = float(values.max())
+    if top > 0.0:
+        panel.set_xscale("log")
+        lowest = float(values[values > 0.0].min())
+        panel.set_xlim(max(0.5 * lowest, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
+
+
+def _finish_grid(axes: np.ndarray, n_used: int, time_label: str) -> None:
+    n_columns = axes.shape[1]
+    for index, panel in enumerate(axes.flat):
+        panel.set_visible(index < n_used)
+        if index % n_columns == 0:
+            panel.set_ylabel("z [m]")
+        if index + n_columns >= n_used:
+            panel.set_xlabel(time_label)
+            panel.tick_params(labelbottom=True)
+
+
+def _finish_rows(axes: np.ndarray, n_used: int) -> None:
+    for index, panel in enumerate(axes.flat):
+        panel.set_visible(index < n_used)
+    for row in axes:
+        row[0].set_ylabel("z [m]")

@@ -1,0 +1,104 @@
+"""What figures share: names, units, colour maps, and the variables of a run as arrays."""
+
+import dataclasses
+import warnings
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LogNorm, Normalize
+from matplotlib.figure import Figure
+
+from ..io.atomic import replacing
+from ..trajectory import Trajectory
+from ..variables import VARIABLES
+
+_STATE = ("temperature", "salinity", "u", "v")
+_VELOCITIES = ("u", "v")
+LOGARITHMIC_DECADES = 7.0
+"""How far below its largest value a variable on a logarithmic axis is shown."""
+_UNITS_IN_MATH = {"degC": "°C"}
+
+
+def colour_map(name: str) -> Colormap:
+    """A colour map of cmocean."""
+    with warnings.catch_warnings():
+        # cmocean makes its maps in a way that newer versions of Matplotlib deprecate.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import cmocean
+    return cmocean.cm.cmap_d[name]
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure: complete, or not at all; the ending of the name decides on the format.
+
+    Raises:
+        OSError: a path that cannot be written.
+        ValueError: an ending that is no format of figures.
+    """
+    path = Path(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.lstrip(".") or "png", dpi=130)
+
+
+def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Heights [m] and values `(time, level)` of everything in a run, by name."""
+    if np.ndim(trajectory.state.temperature) != 2:
+        raise ValueError(
+            "plotting: expected a single column, got a batch; take one column of it with "
+            "jax.tree.map(lambda leaf: leaf[..., 0], ...)."
+        )
+    center, face = np.asarray(trajectory.grid.z_center), np.asarray(trajectory.grid.z_face)
+    center, face = center.reshape(-1), face.reshape(-1)
+    found = {name: getattr(trajectory.state, name) for name in _STATE} | dict(trajectory.state.tracers)
+    for field in dataclasses.fields(trajectory.clo_state):
+        values = getattr(trajectory.clo_state, field.name)
+        if values is not None and np.ndim(values) == 2:
+            found[field.name] = values
+    heights = {center.size: center, face.size: face}
+    return {name: (heights[np.shape(v)[1]], np.asarray(v, dtype=float)) for name, v in found.items()}
+
+
+def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
+    if name in _VELOCITIES:
+        largest = float(np.abs(values).max()) or 1.0
+        return colour_map("balance"), Normalize(-largest, largest)
+    if name == "temperature":
+        return colour_map("thermal"), Normalize()
+    if name == "salinity":
+        return colour_map("haline"), Normalize()
+    variable = VARIABLES.get(name)
+    if variable is not None and variable.location == "face" and values.min() >= 0.0 and values.max() > 0.0:
+        top = float(values.max())
+        lowest = max(float(values[values > 0.0].min()), top * 10.0**-LOGARITHMIC_DECADES)
+        if top > 10.0 * lowest:
+            return colour_map("dense"), LogNorm(lowest, top)
+    return colour_map("matter"), Normalize()
+
+
+def long_name(name: str) -> str:
+    variable = VARIABLES.get(name)
+    return variable.long_name if variable is not None else name.replace("_", " ")
+
+
+def unit_label(name: str) -> str:
+    variable = VARIABLES.get(name)
+    return f"[{in_math(variable.unit)}]" if variable is not None else ""
+
+
+def in_math(unit: str) -> str:
+    """Exponents of a unit as superscripts."""
+    if unit in _UNITS_IN_MATH:
+        return _UNITS_IN_MATH[unit]
+    parts = []
+    for part in unit.split():
+        letters = part.rstrip("-0123456789")
+        exponent = part[len(letters) :]
+        parts.append(f"{letters}$^{{{exponent}}}$" if letters and exponent else part)
+    return " ".join(parts)
+
+
+def label_profile(panel: Axes, name: str) -> None:
+    panel.set_xlabel(f"{long_name(name)} {unit_label(name)}".strip(), fontsize="small")
+    panel.tick_params(labelsize="small")
+    panel.grid(alpha=0.25)
