@@ -28,9 +28,7 @@ def lowered_text(case, platform):
         return trajectory.state.temperature[-1].mean()
 
     disabled = [export.DisabledSafetyCheck.custom_call(CUSPARSE)]
-    program = export.export(
-        jax.jit(jax.grad(final_heat)), platforms=(platform,), disabled_checks=disabled
-    )
+    program = export.export(jax.jit(jax.grad(final_heat)), platforms=(platform,), disabled_checks=disabled)
     return program(tl.KEpsilon().c_eps_1).mlir_module()
 
 

@@ -1,0 +1,130 @@
+"""Fluxes through the surface."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+
+TIME = np.array([0.0, 100.0, 400.0, 500.0])
+HEAT = np.array([1.0, -3.0, 6.0, 6.0])
+
+
+def heat_at(forcing, time):
+    return forcing.at(jnp.asarray(time)).heat_flux
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_interpolation_at_between_and_outside_of_the_nodes(wrap):
+    forcing = TimeSeriesForcing.from_values(TIME, heat_flux=HEAT)
+    at = wrap(lambda time: heat_at(forcing, time))
+    for time, value in zip(TIME, HEAT, strict=True):
+        assert at(time) == value
+    times = np.linspace(-50.0, 600.0, 53)
+    # Beyond both ends numpy holds the value too.
+    expected = np.interp(times, TIME, HEAT)
+    np.testing.assert_allclose([at(time) for time in times], expected, rtol=1e-14, atol=1e-14)
+
+
+def test_gradient_to_the_values_is_the_weights():
+    def heat(values):
+        return heat_at(TimeSeriesForcing(jnp.asarray(TIME), SurfaceFluxes(heat_flux=values)), 175.0)
+
+    np.testing.assert_allclose(jax.grad(heat)(jnp.asarray(HEAT)), [0.0, 0.75, 0.25, 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("time", [-50.0, 0.0, 100.0, 500.0, 600.0])
+def test_gradient_at_and_beyond_nodes_is_finite_and_sums_to_one(time):
+    def heat(values):
+        return heat_at(TimeSeriesForcing(jnp.asarray(TIME), SurfaceFluxes(heat_flux=values)), time)
+
+    gradient = jax.grad(heat)(jnp.asarray(HEAT))
+    assert np.all(gradient >= 0.0) and np.sum(gradient) == 1.0
+
+
+def test_gradient_to_the_time_is_the_slope():
+    forcing = TimeSeriesForcing.from_values(TIME, heat_flux=HEAT)
+    slope = jax.grad(lambda time: heat_at(forcing, time))(250.0)
+    np.testing.assert_allclose(slope, (6.0 + 3.0) / 300.0, rtol=1e-14)
+
+
+def test_batches_and_numbers():
+    batch = np.stack([HEAT, 2.0 * HEAT, 0.0 * HEAT], axis=-1)
+    forcing = TimeSeriesForcing.from_values(TIME, heat_flux=batch, stress_u=0.1, tracer_fluxes={"dye": HEAT})
+    assert forcing.batch_shape == (3,)
+    fluxes = forcing.at(250.0)
+    np.testing.assert_allclose(np.asarray(fluxes.heat_flux), [1.5, 3.0, 0.0])
+    np.testing.assert_allclose(np.asarray(fluxes.stress_u), 0.1)
+    np.testing.assert_allclose(fluxes.tracer_fluxes["dye"], 1.5)
+    assert fluxes.stress_v is None
+
+
+def test_lists_are_series():
+    listed = TimeSeriesForcing.from_values(
+        list(TIME), heat_flux=list(HEAT), tracer_fluxes={"dye": list(HEAT)}
+    )
+    arrays = TimeSeriesForcing.from_values(TIME, heat_flux=HEAT, tracer_fluxes={"dye": HEAT})
+    assert jax.tree.structure(listed) == jax.tree.structure(arrays)
+    np.testing.assert_array_equal(listed.fluxes.tracer_fluxes["dye"], HEAT)
+    with pytest.raises(ValueError, match="heat_flux with 4 values"):
+        TimeSeriesForcing.from_values(TIME, heat_flux=[1.0, 2.0])
+
+
+def test_constant_forcing():
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=np.array([1.0, 2.0])))
+    assert forcing.batch_shape == (2,)
+    assert forcing.at(0.0) is forcing.fluxes and forcing.at(1e9) is forcing.fluxes
+    forcing.check_covers(-1e9, 1e9)
+    with pytest.raises(ValueError, match="finite heat_flux"):
+        ConstantForcing(SurfaceFluxes(heat_flux=np.nan))
+    with pytest.raises(ValueError, match="tracer_fluxes.*dye"):
+        ConstantForcing(SurfaceFluxes(tracer_fluxes={"dye": np.inf}))
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        ([0.0, 100.0, 100.0, 500.0], r"increase.*after 100 s"),
+        ([0.0, 400.0, 100.0, 500.0], r"increase.*after 400 s"),
+        ([0.0, 100.0, np.nan, 500.0], "increase"),
+        ([500.0, 400.0, 100.0, 0.0], r"increase.*after 500 s"),
+    ],
+)
+def test_misordered_times_are_refused_and_named(time, message):
+    with pytest.raises(ValueError, match=message):
+        TimeSeriesForcing.from_values(time, heat_flux=HEAT)
+
+
+@pytest.mark.parametrize("time", [[0.0], []])
+def test_a_single_time_is_no_series(time):
+    with pytest.raises(ValueError, match="at least two times"):
+        TimeSeriesForcing.from_values(time, heat_flux=1.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_gap_is_refused_with_name_and_time(bad):
+    values = HEAT.copy()
+    values[2] = bad
+    with pytest.raises(ValueError, match=r"finite values of heat_flux.*time 400 s"):
+        TimeSeriesForcing.from_values(TIME, heat_flux=values)
+    with pytest.raises(ValueError, match=r"dye.*time 400 s"):
+        TimeSeriesForcing.from_values(TIME, tracer_fluxes={"dye": values})
+    # In one column of a batch.
+    with pytest.raises(ValueError, match=r"stress_u.*time 400 s"):
+        TimeSeriesForcing.from_values(TIME, stress_u=np.stack([HEAT, values], axis=-1))
+
+
+def test_series_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="heat_flux with 4 values"):
+        TimeSeriesForcing.from_values(TIME, heat_flux=HEAT[:3])
+
+
+def test_run_must_be_covered():
+    forcing = TimeSeriesForcing.from_values(TIME + 1000.0, heat_flux=HEAT)
+    forcing.check_covers(1000.0, 1500.0)
+    # Days written with nine digits.
+    forcing.check_covers(1000.0, 1500.0 + 1e-7)
+    for start, end in ((999.0, 1400.0), (1100.0, 1501.0), (0.0, 5000.0)):
+        with pytest.raises(ValueError, match="covers 1000 to 1500 s"):
+            forcing.check_covers(start, end)

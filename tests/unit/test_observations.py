@@ -1,0 +1,37 @@
+"""Profiles to compare with."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import Observations
+
+TIME = jnp.array([0.0, 600.0, 1200.0])
+Z = jnp.array([-30.0, -10.0])
+
+
+def test_gaps_are_kept():
+    profile = jnp.ones((3, 2)).at[1, 0].set(jnp.nan)
+    observations = Observations(TIME, Z, {"temperature": profile})
+    assert np.isnan(observations.profiles["temperature"][1, 0])
+    assert observations.uncertainty == {}
+
+
+@pytest.mark.parametrize(
+    ("time", "z", "message"),
+    [
+        (jnp.array([0.0, 1200.0, 600.0]), Z, "times"),
+        (jnp.array([0.0, 600.0, 600.0]), Z, "times"),
+        (jnp.array([0.0, jnp.nan, 1200.0]), Z, "times"),
+        (TIME, Z[::-1], "heights"),
+        (TIME, jnp.array([-jnp.inf, -1.0]), "heights"),
+    ],
+)
+def test_misordered_axes_are_refused(time, z, message):
+    with pytest.raises(ValueError, match=f"mooring: expected {message}.*increase"):
+        Observations(time, z, {"temperature": jnp.ones((3, 2))}, name="mooring")
+
+
+def test_no_times_are_refused():
+    with pytest.raises(ValueError, match="times"):
+        Observations(jnp.zeros(0), Z, {"temperature": jnp.ones((0, 2))})

@@ -1,0 +1,199 @@
+"""Tridiagonal systems against dense linear algebra."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite.numerics import (
+    PlatformDefault,
+    ThomasScan,
+    TridiagonalMatrix,
+    VendorLibrary,
+    solve_tridiagonal,
+    solve_tridiagonal_systems,
+)
+
+METHODS = [ThomasScan(), VendorLibrary(), PlatformDefault()]
+both_methods = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+
+
+def random_system(seed, n, batch=()):
+    """Diagonally dominant, neither symmetric nor of one sign; the ignored corners are not zero."""
+    rng = np.random.default_rng(seed)
+    lower, upper = rng.normal(size=(2, n, *batch))
+    sign = rng.choice([-1.0, 1.0], size=(n, *batch))
+    diagonal = sign * (np.abs(lower) + np.abs(upper) + rng.uniform(0.5, 1.5, size=(n, *batch)))
+    lower[0], upper[-1] = 1e3, -1e3
+    return TridiagonalMatrix(jnp.asarray(lower), jnp.asarray(diagonal), jnp.asarray(upper))
+
+
+def solve_one(matrix, rhs, method):
+    return solve_tridiagonal(matrix.lower, matrix.diagonal, matrix.upper, rhs, method=method)
+
+
+def dense(matrix):
+    """The same matrix in full, `(n, n)`, of a single column."""
+    full = jnp.diag(matrix.diagonal)
+    if matrix.diagonal.shape[0] > 1:
+        full = full + jnp.diag(matrix.lower[1:], -1) + jnp.diag(matrix.upper[:-1], 1)
+    return full
+
+
+def solve_dense(matrix, rhs):
+    """Column by column with LAPACK."""
+    shape = np.broadcast_shapes(rhs.shape, matrix.diagonal.shape)
+    diagonals = [np.broadcast_to(x, shape).reshape(shape[0], -1) for x in matrix]
+    columns = np.broadcast_to(rhs, shape).reshape(shape[0], -1)
+    solved = [
+        np.linalg.solve(dense(TridiagonalMatrix(*(jnp.asarray(d[:, i]) for d in diagonals))), columns[:, i])
+        for i in range(columns.shape[1])
+    ]
+    return np.stack(solved, axis=-1).reshape(shape)
+
+
+@both_methods
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=str)
+def test_equals_dense_for_several_right_hand_sides(method, batch):
+    matrix = random_system(0, 9, batch)
+    rng = np.random.default_rng(1)
+    a, b, c = jnp.asarray(rng.normal(size=(3, 9, *batch)))
+    rhs = {"a": a, "others": (b, c)}
+    solution = solve_one(matrix, rhs, method)
+    assert jax.tree.structure(solution) == jax.tree.structure(rhs)
+    for x, right in zip(jax.tree.leaves(solution), jax.tree.leaves(rhs), strict=True):
+        np.testing.assert_allclose(x, solve_dense(matrix, right), rtol=1e-11, atol=1e-13)
+
+
+@both_methods
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_smallest_systems(method, n):
+    matrix = random_system(2, n)
+    rhs = jnp.arange(1.0, n + 1.0)
+    solution = solve_one(matrix, rhs, method)
+    np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-12)
+
+
+@both_methods
+def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
+    rng = np.random.default_rng(3)
+    shared, many = random_system(4, 7, (1,)), jnp.asarray(rng.normal(size=(7, 4)))
+    solution = solve_tridiagonal(*shared, many, method=method)
+    np.testing.assert_allclose(solution, solve_dense(shared, many), rtol=1e-11, atol=1e-13)
+    differing, one = random_system(5, 7, (4,)), jnp.asarray(rng.normal(size=(7, 1)))
+    solution = solve_tridiagonal(*differing, one, method=method)
+    np.testing.assert_allclose(solution, solve_dense(differing, one), rtol=1e-11, atol=1e-13)
+
+
+@both_methods
+def test_systems_side_by_side_do_not_mix(method):
+    matrices = tuple(random_system(seed, 8, (2,)) for seed in (6, 7, 8))
+    rng = np.random.default_rng(9)
+    values = jnp.asarray(rng.normal(size=(4, 8, 2)))
+    rhs = ((values[0], values[1]), values[2], {"x": values[3]})
+    together = solve_tridiagonal_systems(matrices, rhs, method)
+    assert jax.tree.structure(together) == jax.tree.structure(rhs)
+    alone = tuple(solve_one(m, r, method) for m, r in zip(matrices, rhs, strict=True))
+    for x, y in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        # Not bit by bit: the compiler may contract multiply-adds differently.
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+
+
+@both_methods
+def test_forward_and_reverse_derivative_equal_those_of_dense(method):
+    matrix = random_system(10, 6)
+    rng = np.random.default_rng(11)
+    rhs, weights = jnp.asarray(rng.normal(size=(2, 6)))
+    tangents = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), (matrix, rhs))
+
+    def loss(matrix, rhs):
+        return jnp.sum(weights * solve_one(matrix, rhs, method) ** 2)
+
+    def loss_dense(matrix, rhs):
+        return jnp.sum(weights * jnp.linalg.solve(dense(matrix), rhs) ** 2)
+
+    @partial(jax.jit, static_argnums=0)
+    def derivatives(function, matrix, rhs):
+        gradient, bend = jax.jvp(jax.grad(function, argnums=(0, 1)), (matrix, rhs), tangents)
+        return gradient, jax.jvp(function, (matrix, rhs), tangents)[1], bend
+
+    found, slope, bend = derivatives(loss, matrix, rhs)
+    expected, slope_dense, bend_dense = derivatives(loss_dense, matrix, rhs)
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+    # The corners are ignored: their gradient is exactly zero.
+    assert found[0].lower[0] == 0.0 and found[0].upper[-1] == 0.0
+    np.testing.assert_allclose(slope, slope_dense, rtol=1e-10)
+    # Forward over reverse, as Gauss-Newton methods and Hessians need it.
+    for x, y in zip(jax.tree.leaves(bend), jax.tree.leaves(bend_dense), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
+
+
+@both_methods
+def test_derivative_to_one_of_several_right_hand_sides(method):
+    matrices = (random_system(20, 5), random_system(21, 5))
+    a, b, c = jnp.asarray(np.random.default_rng(22).normal(size=(3, 5)))
+
+    def first(a):
+        solutions = solve_tridiagonal_systems(matrices, ((a, b), c), method)
+        return jnp.sum(solutions[0][0] * c)
+
+    # Only one right-hand side has a tangent, and only one solution a cotangent.
+    expected = np.linalg.solve(np.asarray(dense(matrices[0])).T, np.asarray(c))
+    np.testing.assert_allclose(jax.grad(first)(a), expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(jax.jvp(first, (a,), (b,))[1], expected @ np.asarray(b), rtol=1e-11)
+
+    def first_of_matrix(matrix):
+        solutions = solve_tridiagonal_systems((matrix, matrices[1]), ((a, b), c), method)
+        return jnp.sum(solutions[0][0] * c)
+
+    gradient = jax.grad(first_of_matrix)(matrices[0])
+    np.testing.assert_allclose(
+        gradient.diagonal, -expected * solve_dense(matrices[0], a), rtol=1e-10, atol=1e-12
+    )
+
+
+@both_methods
+def test_gradient_of_a_shared_matrix_sums_over_the_batch(method):
+    matrix = random_system(12, 5, (1,))
+    rhs = jnp.asarray(np.random.default_rng(13).normal(size=(5, 3)))
+
+    def loss(diagonal, rhs):
+        return jnp.sum(solve_tridiagonal(matrix.lower, diagonal, matrix.upper, rhs, method=method) ** 2)
+
+    gradient = jax.jit(jax.grad(loss))
+    together = gradient(matrix.diagonal, rhs)
+    one_by_one = sum(gradient(matrix.diagonal, rhs[:, i : i + 1]) for i in range(3))
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-11)
+
+
+@pytest.mark.parametrize("method", METHODS[:2], ids=lambda m: type(m).__name__)
+def test_vmap_over_a_leading_axis_equals_the_trailing_batch(method):
+    matrix = random_system(14, 6, (3,))
+    rhs = jnp.asarray(np.random.default_rng(15).normal(size=(6, 3)))
+    leading = jax.vmap(lambda m, r: solve_one(m, r, method), in_axes=-1)(matrix, rhs)
+    trailing = solve_one(matrix, rhs, method)
+    np.testing.assert_allclose(leading.T, trailing, rtol=1e-12, atol=1e-14)
+
+
+@both_methods
+def test_jit_equals_no_jit(method):
+    matrix = random_system(16, 6, (2,))
+    rhs = jnp.asarray(np.random.default_rng(17).normal(size=(6, 2)))
+
+    def solve(matrix, rhs):
+        return solve_one(matrix, rhs, method)
+
+    with jax.disable_jit():
+        plain = solve(matrix, rhs)
+    np.testing.assert_allclose(jax.jit(solve)(matrix, rhs), plain, rtol=1e-12, atol=1e-14)
+
+
+@both_methods
+def test_single_precision_stays_single(method):
+    matrix, rhs = jax.tree.map(lambda x: x.astype(jnp.float32), (random_system(18, 5), jnp.ones(5)))
+    solution = solve_one(matrix, rhs, method)
+    assert solution.dtype == jnp.float32
+    np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-5)

@@ -1,0 +1,77 @@
+"""`parameter` and what is read from it."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import Constant, KEpsilon, Model, SecondMomentClosure, parameter
+from tunax_lite._types import is_traced, iterate_parameters, parameter_batch_shape
+
+
+class Inner(eqx.Module):
+    depth: float = parameter(2, unit="m", valid_range=(0.0, 5.0))
+
+
+class Outer(eqx.Module):
+    inner: Inner
+    switch: bool
+    scale: float = parameter(0.5)
+    derived: float | None = parameter(None, unit="s")
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.float64(3.0)])
+def test_number_becomes_float_array_that_is_not_weakly_typed(value):
+    closure = Constant(viscosity=value)
+    assert isinstance(closure.viscosity, jax.Array)
+    assert closure.viscosity.shape == () and closure.viscosity.dtype == np.float64
+    # A weak type would compile the same program again for a number and for an array.
+    assert not closure.viscosity.weak_type
+
+
+def test_default_is_converted_too_and_gets_a_gradient():
+    gradient = eqx.filter_grad(lambda outer: outer.inner.depth * outer.scale)(Outer(Inner(), True))
+    assert gradient.inner.depth == 0.5
+    assert gradient.scale == 2.0
+    assert gradient.derived is None
+
+
+def test_iteration_names_nested_parameters_with_unit_and_range():
+    found = {info.path: info for info in iterate_parameters(Outer(Inner(), True))}
+    assert list(found) == ["inner.depth", "scale", "derived"]
+    assert found["inner.depth"].unit == "m"
+    assert found["inner.depth"].valid_range == (0.0, 5.0)
+    assert found["inner.depth"].value == 2.0
+    assert found["derived"].value is None
+    assert found["scale"].valid_range == (-np.inf, np.inf)
+
+
+def test_every_parameter_of_the_k_epsilon_model_is_found_and_within_its_range():
+    found = {info.path: info for info in iterate_parameters(Model(KEpsilon()))}
+    assert "closure.c_eps_1" in found and "closure.second_moment.cc1" in found
+    assert "molecular_viscosity" in found
+    n_second_moment = sum(path.startswith("closure.second_moment.") for path in found)
+    assert n_second_moment == len(jax.tree.leaves(SecondMomentClosure()))
+    for path, info in found.items():
+        if info.value is not None:
+            low, high = info.valid_range
+            assert low <= float(info.value) <= high, path
+
+
+def test_prepared_closure_has_the_same_parameters():
+    plain = [info.path for info in iterate_parameters(KEpsilon())]
+    assert [info.path for info in iterate_parameters(KEpsilon().prepare())] == plain
+
+
+def test_batch_shape_is_that_of_all_parameters_together():
+    assert parameter_batch_shape(Constant()) == ()
+    ensemble = Constant(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))
+    assert parameter_batch_shape(Model(ensemble)) == (2, 3)
+
+
+def test_traced_leaves_are_recognised():
+    seen = []
+    jax.jit(lambda x: seen.append(is_traced({"a": (1.0, x)})) or x)(1.0)
+    assert seen == [True]
+    assert not is_traced({"a": (1.0, jnp.ones(2), None)})
