@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 import tunax_lite as tl
 from tunax_lite.checkpointing import AbstractCheckpointing
-from tunax_lite.simulate import batched_case, run_frames, start_of
+from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 2880
 DT = 60.0

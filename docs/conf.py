@@ -1,10 +1,10 @@
 """Sphinx configuration: `make docs` builds into docs/_build/html with warnings as errors."""
 
-from importlib.metadata import version
+import importlib.metadata
 
 project = "tunax_lite"
 author = "The tunax_lite developers"
-release = version("tunax_lite")
+release = version = importlib.metadata.version("tunax_lite")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 html_theme = "furo"

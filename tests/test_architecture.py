@@ -21,7 +21,7 @@ LAYERS = (
     ("closures",),
     ("model",),
     ("trajectory", "checkpointing"),
-    ("simulate",),
+    ("simulation",),
     ("io", "calibration", "plotting"),
     ("config",),
     ("cli",),
@@ -70,7 +70,7 @@ def identify(module: Path) -> str:
 def test_imports_go_down(module):
     own = place(module)
     if own == "__init__":
-        own_layer = LAYER["simulate"] + 0.5  # the core names, nothing of files or calibrations
+        own_layer = LAYER["simulation"] + 0.5  # the core names, nothing of files or calibrations
     else:
         own_layer = LAYER[own]
     for name, line in imports(module):

@@ -23,7 +23,7 @@ from tests.helpers import (
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
 from tunax_lite._types import iterate_parameters
 from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
-from tunax_lite.simulate import batched_case, run_frames, start_of
+from tunax_lite.simulation import batched_case, run_frames, start_of
 
 DT = 60.0
 RUN = 120 * DT

@@ -34,8 +34,8 @@ from .physics import LinearEquationOfState as LinearEquationOfState
 from .physics import TwoBandAbsorption as TwoBandAbsorption
 from .physics import coriolis_parameter as coriolis_parameter
 from .physics import mixed_layer_depth as mixed_layer_depth
-from .simulate import first_non_finite as first_non_finite
-from .simulate import simulate as simulate
+from .simulation import first_non_finite as first_non_finite
+from .simulation import simulate as simulate
 from .state import State as State
 from .trajectory import Restart as Restart
 from .trajectory import Trajectory as Trajectory

@@ -96,7 +96,7 @@ class Auto(AbstractCheckpointing):
 
 def _near_divisor(n: int, target: int) -> int:
     """Divisor of n nearest to the target, or the target itself if none is within a factor of two."""
-    candidates = [d for d in range(max(1, target // 2), 2 * target + 1) if n % d == 0]
+    candidates = [d for d in range((target + 1) // 2, 2 * target + 1) if n % d == 0]
     return min(candidates, key=lambda d: abs(math.log(d / target)), default=target)
 
 

@@ -41,18 +41,28 @@ class State(eqx.Module):
         v: Profile = 0.0,
         tracers: Mapping[str, Profile] | None = None,
     ) -> "State":
-        """State on `grid` from arrays, numbers or functions of the height z [m]."""
+        """State on `grid` from arrays, numbers or functions of the height z [m].
 
-        def on_grid(profile: Profile) -> CenterArray:
-            values = profile(grid.z_center) if callable(profile) else profile
-            return jnp.broadcast_to(jnp.asarray(values, dtype=float), grid.z_center.shape)
+        Raises:
+            ValueError: an array that is not on the centers of the grid.
+        """
+
+        def on_grid(name: str, profile: Profile) -> CenterArray:
+            given = profile(grid.z_center) if callable(profile) else profile
+            values = jnp.asarray(given, dtype=float)
+            if values.ndim > 0 and values.shape[0] != grid.n_cells:
+                raise ValueError(
+                    f"State: expected {name} on the {grid.n_cells} centers of the grid, got shape "
+                    f"{values.shape}; interpolate it to grid.z_center."
+                )
+            return jnp.broadcast_to(values, grid.z_center.shape) if values.ndim < 2 else values
 
         return cls(
-            u=on_grid(u),
-            v=on_grid(v),
-            temperature=on_grid(temperature),
-            salinity=on_grid(salinity),
-            tracers={name: on_grid(profile) for name, profile in (tracers or {}).items()},
+            u=on_grid("u", u),
+            v=on_grid("v", v),
+            temperature=on_grid("temperature", temperature),
+            salinity=on_grid("salinity", salinity),
+            tracers={name: on_grid(name, profile) for name, profile in (tracers or {}).items()},
         )
 
     @property

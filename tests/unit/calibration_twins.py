@@ -28,7 +28,7 @@ from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
 from tunax_lite.grid import Grid
 from tunax_lite.model import Model
 from tunax_lite.observations import Observations
-from tunax_lite.simulate import simulate
+from tunax_lite.simulation import simulate
 from tunax_lite.state import State
 
 CHEAP_TRUTH = {"alpha": 4.0, "viscosity_scale": 0.02, "convective_coefficient": 0.05}

@@ -25,7 +25,7 @@ from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite.model import Model
 from tunax_lite.observations import Observations
-from tunax_lite.simulate import simulate
+from tunax_lite.simulation import simulate
 
 from .calibration_twins import CHEAP_FREE, make_case, observe
 

@@ -17,7 +17,7 @@ from .._types import Scalar
 from ..case import Case
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
-from ..simulate import batched_case, run_frames, start_of
+from ..simulation import batched_case, run_frames, start_of
 from ..state import State
 from ..trajectory import Restart
 

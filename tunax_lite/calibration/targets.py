@@ -15,7 +15,7 @@ import numpy as np
 
 from ..case import Case
 from ..observations import Observations
-from ..simulate import count_steps
+from ..simulation import count_steps
 from .misfit import Comparison, Interpolation, variable_of
 
 

@@ -13,7 +13,7 @@ from ..calibration.files import history_dataset
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..model import Model
 from ..plotting import Fit, plot_fits, save_figure
-from ..simulate import simulate
+from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
 from .plot import history_figures

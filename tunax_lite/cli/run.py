@@ -11,7 +11,7 @@ import typer
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
 from ..io.dataset import read_trajectory, write_trajectory
 from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
-from ..simulate import first_non_finite, simulate
+from ..simulation import first_non_finite, simulate
 from ..trajectory import Restart, Trajectory
 from . import options
 from .session import errors_as_messages, parameters_for, precision, provenance, report_written

@@ -14,8 +14,8 @@ from .model import Model
 from .trajectory import Restart, Trajectory
 
 
-def count_steps(interval: float, dt: float, name: str) -> int:
-    """Number of steps of `dt` in an interval [s].
+def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
+    """Number of steps of `dt` in an interval [s]; `name` and `unit` are what messages call the two.
 
     Raises:
         ValueError: an interval that is not a positive multiple of the step.
@@ -25,7 +25,7 @@ def count_steps(interval: float, dt: float, name: str) -> int:
     n = round(interval / dt) if math.isfinite(interval) else 0
     if n < 1 or abs(n * dt - interval) > 1e-9 * abs(interval):
         raise ValueError(
-            f"simulate: expected {name} to be a positive multiple of dt = {dt:g} s, got {interval:g} s."
+            f"simulate: expected {name} to be a positive multiple of {unit} = {dt:g} s, got {interval:g} s."
         )
     return n
 
@@ -141,7 +141,7 @@ def simulate(
     if start is not None and not is_traced(start.step):
         begin = float(start.step) * dt
     length = case.duration - begin if duration is None else duration
-    n_frames = count_steps(length, output_interval, "duration (a multiple of output_interval)")
+    n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
     if not is_traced(case.forcing):
         case.forcing.check_covers(begin, begin + length)
     return _simulate(
