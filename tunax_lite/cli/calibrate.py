@@ -111,7 +111,7 @@ def _last_frames(model: Model, target: Target) -> Trajectory:
 def _summarise(result: CalibrationResult) -> None:
     units, start, best = result.units, result.start, result.best
     width = max(len(path) for path in best)
-    typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration}")
+    typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     for path, value in best.items():
         typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units[path]}]")

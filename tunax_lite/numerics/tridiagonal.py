@@ -146,13 +146,22 @@ def _spread(matrix: TridiagonalMatrix, rhs: PyTree) -> tuple[TridiagonalMatrix, 
 
 
 @jax.custom_jvp
-def _with_all_tangents(systems: PyTree) -> PyTree:
-    """The identity; `custom_linear_solve` fails where only some of its arguments have a tangent."""
+def _with_all_tangents(systems: tuple[tuple[TridiagonalMatrix, ...], tuple[PyTree, ...]]):
+    """The identity; `custom_linear_solve` fails where only some right-hand sides have a tangent."""
     return systems
 
 
-# Behind the barrier no tangent is known to be zero any more, in forward and in reverse mode.
-_with_all_tangents.defjvp(lambda primals, tangents: (primals[0], lax.optimization_barrier(tangents[0])))
+@_with_all_tangents.defjvp
+def _(primals, tangents):
+    matrices, rhs = tangents[0]
+    if len(jax.tree.leaves(rhs)) == 1:
+        return primals[0], tangents[0]
+    # Zero times a number of every tangent: each right-hand side then depends on whatever is differentiated,
+    # in forward and in reverse mode. An optimisation barrier would do it up to JAX 0.11 only; adding it to
+    # one row rather than to all spares the transpose a sum over the levels.
+    nothing = sum(0.0 * leaf[0] for leaf in jax.tree.leaves(tangents[0]))
+    touched = jax.tree.map(lambda leaf: jnp.concatenate([leaf[:1] + nothing, leaf[1:]]), rhs)
+    return primals[0], (matrices, touched)
 
 
 def solve_tridiagonal_systems(
