@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.core
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 CenterArray = Float[Array, "center *#batch"]
 FaceArray = Float[Array, "face *#batch"]
@@ -27,7 +27,6 @@ else:
     Scalar = Float[Array, "*#batch"]
     """One number per column: shape `()` or the batch shape."""
 ScalarLike = Float[Array, "*#batch"] | float | int
-IntegerLike = Int[Array, ""] | int
 
 
 def is_traced(tree: Any) -> bool:

@@ -112,8 +112,8 @@ def stack_cases(cases: Sequence[Case]) -> Case:
         raise ValueError("stack_cases: expected at least one case, got none.")
     plain = [case.unlabelled() for case in cases]
     shapes = [jax.tree.map(jnp.shape, case) for case in plain]
-    for case, shape in zip(cases, shapes, strict=True):
-        if jax.tree.structure(case.unlabelled()) != jax.tree.structure(plain[0]) or shape != shapes[0]:
+    for case, same, shape in zip(cases, plain, shapes, strict=True):
+        if jax.tree.structure(same) != jax.tree.structure(plain[0]) or shape != shapes[0]:
             raise ValueError(
                 f"stack_cases: expected {case.name} to have the cells, tracers and fluxes of "
                 f"{cases[0].name}; move it to the same grid, and give absent fluxes as 0."

@@ -17,6 +17,7 @@ from .._types import Scalar
 from ..case import Case
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
+from ..numerics.limiters import safe_sqrt
 from ..simulation import batched_case, run_frames, start_of
 from ..state import State
 from ..trajectory import Restart
@@ -80,9 +81,7 @@ class RootMeanSquare(AbstractScore):
     """Its root: a case counts by its error. The gradient at a perfect fit is 0."""
 
     def __call__(self, mean_square: Scalar) -> Scalar:
-        # Not `safe_sqrt`, which turns NaN into 0: a run that broke down would be a perfect fit.
-        perfect = mean_square == 0.0
-        return jnp.where(perfect, 0.0, jnp.sqrt(jnp.where(perfect, 1.0, mean_square)))
+        return safe_sqrt(mean_square)
 
 
 def misfit(
