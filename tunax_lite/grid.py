@@ -4,6 +4,7 @@ Index 0 is the bottom; z is positive upward and zero at the surface.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,7 +29,8 @@ class Grid(eqx.Module):
     z_face: FaceArray
 
     def __init__(self, z_face):
-        self.z_face = jnp.asarray(z_face, dtype=float)
+        # An array of JAX keeps its precision: a column in float32 must not be promoted by its grid.
+        self.z_face = jnp.asarray(z_face, dtype=None if isinstance(z_face, jax.Array) else float)
 
     def __check_init__(self):
         if is_traced(self.z_face):

@@ -15,8 +15,8 @@ from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, 
 from .case import Case
 from .closures.base import AbstractClosure, CloState, ClosureInputs
 from .forcing import SurfaceFluxes
-from .numerics.diffusion import add_at_ends, diffusion_system
-from .numerics.limiters import safe_sqrt, vector_norm
+from .numerics.diffusion import Source, diffusion_system
+from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.tridiagonal import (
     AbstractTridiagonalMethod,
     solve_tridiagonal_systems,
@@ -96,7 +96,7 @@ class Model(eqx.Module):
             coefficient = eddy_coefficient[1:-1] + molecular_coefficient
             return diffusion_system(
                 quantities,
-                coefficient / case.grid.center_spacing,
+                coefficient * reciprocal(case.grid.center_spacing),
                 case.grid.cell_thickness,
                 dt,
                 source=source,
@@ -140,35 +140,34 @@ class Model(eqx.Module):
         )
 
 
-def _content_source(values: CenterArray, surface_flux: Scalar, clo_state: CloState) -> CenterArray:
-    """Boundary flux and convergence of the non-local flux [unit m s-1]."""
-    source = add_at_ends(jnp.zeros_like(values), 0.0, surface_flux)
-    if clo_state.nonlocal_transport is None:
-        return source
-    # The share that a cell receives through its upper face, less what leaves through its lower face.
-    downward: FaceArray = surface_flux * clo_state.nonlocal_transport
-    return source + downward[1:] - downward[:-1]
-
-
-def _momentum_source(state: State, case: Case, fluxes: SurfaceFluxes) -> tuple[CenterArray, CenterArray]:
+def _momentum_source(state: State, case: Case, fluxes: SurfaceFluxes) -> tuple[Source, Source]:
     """Acceleration times thickness [m2 s-2] of u and v."""
     density = case.equation_of_state.reference_density
-    at_rest = jnp.zeros_like(state.u)
     return (
-        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_u, state) / density),
-        add_at_ends(at_rest, 0.0, _or_zero(fluxes.stress_v, state) / density),
+        Source(surface=_or_zero(fluxes.stress_u, state) / density),
+        Source(surface=_or_zero(fluxes.stress_v, state) / density),
     )
+
+
+def _content_source(surface_flux: Scalar, clo_state: CloState, volumes: CenterArray | None = None) -> Source:
+    """Boundary flux, convergence of the non-local flux, and what is added in the volumes [unit m s-1]."""
+    if clo_state.nonlocal_transport is not None:
+        # The share that a cell receives through its upper face, less what leaves through its lower face.
+        downward: FaceArray = surface_flux * clo_state.nonlocal_transport
+        convergence = downward[1:] - downward[:-1]
+        volumes = convergence if volumes is None else volumes + convergence
+    return Source(volumes=volumes, surface=surface_flux)
 
 
 def _tracer_source(
     state: State, clo_state: CloState, case: Case, fluxes: SurfaceFluxes
-) -> tuple[CenterArray, CenterArray, dict[str, CenterArray]]:
+) -> tuple[Source, Source, dict[str, Source]]:
     """Content added per cell, area and time [unit m s-1]: temperature, salinity, passive tracers."""
     heat, salt, passive = _kinematic_fluxes(state, case, fluxes)
     return (
-        _content_source(state.temperature, heat, clo_state) + _shortwave_heating(state, case, fluxes),
-        _content_source(state.salinity, salt, clo_state),
-        {name: _content_source(values, passive[name], clo_state) for name, values in state.tracers.items()},
+        _content_source(heat, clo_state, _shortwave_heating(case, fluxes)),
+        _content_source(salt, clo_state),
+        {name: _content_source(passive[name], clo_state) for name in state.tracers},
     )
 
 
@@ -184,10 +183,10 @@ def _kinematic_fluxes(
     return heat, salt, {name: _or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
 
 
-def _shortwave_heating(state: State, case: Case, fluxes: SurfaceFluxes) -> CenterArray:
+def _shortwave_heating(case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
     """Absorbed sunlight per cell [K m s-1]."""
     if fluxes.shortwave_flux is None:
-        return jnp.zeros_like(state.temperature)
+        return None
     eos = case.equation_of_state
     transmission = case.absorption.transmission(case.grid)
     entering = fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity)

@@ -1,11 +1,11 @@
-"""Roots with a stated value and gradient at the edge."""
+"""Reciprocals, roots and limits with a stated value and gradient at the edge."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.numerics import safe_sqrt, vector_norm
+from tunax_lite.numerics import at_least, at_most, reciprocal, safe_sqrt, vector_norm
 
 
 @pytest.mark.parametrize(("x", "value", "slope"), [(4.0, 2.0, 0.25), (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0)])
@@ -21,3 +21,23 @@ def test_vector_norm():
     slopes = jax.vmap(jax.grad(vector_norm, argnums=(0, 1)))(x, y)
     np.testing.assert_allclose(slopes[0], [0.6, 0.0, -5.0 / 13.0, 0.0])
     np.testing.assert_allclose(slopes[1], [-0.8, 1.0, 12.0 / 13.0, 0.0])
+
+
+def test_reciprocal_and_its_derivatives():
+    x = jnp.array([0.25, -2.0, 1e-30])
+    np.testing.assert_array_equal(reciprocal(x), 1.0 / x)
+    np.testing.assert_allclose(jax.vmap(jax.grad(reciprocal))(x), -1.0 / x**2, rtol=1e-15)
+    np.testing.assert_allclose(jax.vmap(jax.grad(jax.grad(reciprocal)))(x[:2]), 2.0 / x[:2] ** 3, rtol=1e-15)
+    assert "div" not in str(jax.make_jaxpr(jax.vjp(reciprocal, x)[1])(x))
+
+
+@pytest.mark.parametrize(
+    ("limit", "x", "value", "slope"),
+    [(at_least, 1.0, 2.0, 0.0), (at_least, 2.0, 2.0, 1.0), (at_least, 3.0, 3.0, 1.0)]
+    + [(at_most, 3.0, 2.0, 0.0), (at_most, 2.0, 2.0, 1.0), (at_most, 1.0, 1.0, 1.0)],
+)
+def test_limits_and_their_derivatives(limit, x, value, slope):
+    assert limit(jnp.asarray(x), 2.0) == value
+    assert jax.grad(lambda x: limit(x, 2.0))(x) == slope
+    assert jax.grad(lambda bound: limit(jnp.asarray(x), bound))(2.0) == 1.0 - slope
+    assert jnp.isnan(limit(jnp.asarray(jnp.nan), 2.0))

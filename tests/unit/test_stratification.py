@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.columns import random_grid
 from tunax_lite import Grid, LinearEquationOfState, State
-from tunax_lite.numerics import diffuse
+from tunax_lite.numerics import Source, diffuse
 from tunax_lite.physics import buoyancy_frequency_squared, shear_squared
 from tunax_lite.physics.stratification import richardson_number
 
@@ -49,7 +49,7 @@ def test_shear_production_is_the_kinetic_energy_lost_on_any_grid(seed):
     u, v = jnp.asarray(rng.normal(size=(2, n)))
     zeros = jnp.zeros(n)
     new_u, new_v = diffuse(
-        (u, v), viscosity / grid.center_spacing, grid.cell_thickness, dt, source=(zeros, zeros)
+        (u, v), viscosity / grid.center_spacing, grid.cell_thickness, dt, source=(Source(), Source())
     )
     old = State(u, v, zeros, zeros)
     new = State(new_u, new_v, zeros, zeros)

@@ -11,12 +11,13 @@ from tunax_lite.numerics import (
     PlatformDefault,
     ThomasScan,
     TridiagonalMatrix,
+    TwistedThomas,
     VendorLibrary,
     solve_tridiagonal,
     solve_tridiagonal_systems,
 )
 
-METHODS = [ThomasScan(), VendorLibrary(), PlatformDefault()]
+METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault()]
 both_methods = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 
 

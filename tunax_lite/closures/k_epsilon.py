@@ -22,8 +22,8 @@ import jax.numpy as jnp
 
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..grid import Grid
-from ..numerics.diffusion import add_at_ends, diffuse
-from ..numerics.limiters import safe_sqrt
+from ..numerics.diffusion import Source, diffuse
+from ..numerics.limiters import at_least, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
 from .second_moment import SecondMomentClosure, StabilityFunctions
@@ -118,7 +118,7 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             ratio = functions.equilibrium_ratio(ri)
             c_eps_3 = self.c_eps_2 + (self.c_eps_1 - self.c_eps_2) / ri * ratio
         # Without a logarithmic layer (c_eps_1 >= c_eps_2) a thin one stands in: kappa divides at the walls.
-        growth = jnp.maximum(self.sigma_eps * (self.c_eps_2 - self.c_eps_1), 1e-4)
+        growth = at_least(self.sigma_eps * (self.c_eps_2 - self.c_eps_1), 1e-4)
         return Derived(functions, c_eps_3, functions.c_mu_0 * safe_sqrt(growth))
 
     def init(self, inputs: ClosureInputs) -> KEpsilonState:
@@ -139,19 +139,19 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         viscosity = clo_state.eddy_viscosity[1:-1]
         old = _Turbulence(
             tke=tke,
-            inverse_tke=1.0 / tke,
+            inverse_tke=reciprocal(tke),
             dissipation=dissipation,
             viscosity_at_centers=mean_of_neighbours(viscosity),
             shear_production=viscosity * inputs.shear_squared,
             buoyancy_production=-clo_state.eddy_diffusivity[1:-1] * n_squared,
         )
-        c_mu, c_mu_prime = functions.quasi_equilibrium((tke / dissipation) ** 2 * n_squared)
+        c_mu, c_mu_prime = functions.quasi_equilibrium((tke * reciprocal(dissipation)) ** 2 * n_squared)
 
         new_tke = self._advance_tke(old, inputs.grid, dt)
         new_dissipation = self._advance_dissipation(old, new_tke, derived, inputs.grid, dt)
         new_dissipation = self._limit_length(new_tke, new_dissipation, functions.c_mu_0, n_squared)
 
-        scale = new_tke**2 / new_dissipation
+        scale = new_tke**2 * reciprocal(new_dissipation)
         friction_velocity = inputs.surface_friction_velocity
         surface = self._at_wall(friction_velocity, self.surface_roughness_length, derived)
         bottom = self._at_wall(jnp.zeros_like(friction_velocity), self.bottom_roughness_length, derived)
@@ -170,13 +170,13 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         sink = jnp.where(grows, old.dissipation, old.dissipation - old.buoyancy_production)
         new_tke = diffuse(
             old.tke,
-            old.viscosity_at_centers / (self.sigma_k * grid.cell_thickness[1:-1]),
+            old.viscosity_at_centers * reciprocal(self.sigma_k * grid.cell_thickness[1:-1]),
             grid.center_spacing,
             dt,
-            source=source * grid.center_spacing,
+            source=Source(volumes=source * grid.center_spacing),
             sink_rate=sink * old.inverse_tke,
         )
-        return jnp.maximum(new_tke, self.turbulent_kinetic_energy_floor)
+        return at_least(new_tke, self.turbulent_kinetic_energy_floor)
 
     def _advance_dissipation(
         self, old: _Turbulence, new_tke: InnerFaceArray, derived: Derived, grid: Grid, dt: ScalarLike
@@ -194,10 +194,10 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         fluxes = self._dissipation_fluxes(new_tke, derived.functions.c_mu_0, grid)
         return diffuse(
             old.dissipation,
-            old.viscosity_at_centers / (self.sigma_eps * grid.cell_thickness[1:-1]),
+            old.viscosity_at_centers * reciprocal(self.sigma_eps * grid.cell_thickness[1:-1]),
             grid.center_spacing,
             dt,
-            source=add_at_ends(source * grid.center_spacing, *fluxes),
+            source=Source(source * grid.center_spacing, *fluxes),
             sink_rate=sink * old.inverse_tke,
         )
 
@@ -214,13 +214,13 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
     ) -> InnerFaceArray:
         """Floor of epsilon, and the limit of Galperin et al. (1988) on the length in stable water."""
         lowest = c_mu_0**3 / (math.sqrt(2.0) * self.length_limit) * tke * safe_sqrt(n_squared)
-        return jnp.maximum(jnp.maximum(dissipation, self.dissipation_rate_floor), lowest)
+        return at_least(at_least(dissipation, self.dissipation_rate_floor), lowest)
 
     def _at_wall(
         self, friction_velocity: Scalar, roughness_length: Scalar, derived: Derived
     ) -> tuple[Scalar, Scalar]:
         """k and epsilon of the logarithmic layer at a wall; they do not enter the next step."""
         c_mu_0 = derived.functions.c_mu_0
-        tke = jnp.maximum((friction_velocity / c_mu_0) ** 2, self.turbulent_kinetic_energy_floor)
+        tke = at_least((friction_velocity / c_mu_0) ** 2, self.turbulent_kinetic_energy_floor)
         dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (derived.von_karman * 2.0 * roughness_length)
-        return tke, jnp.maximum(dissipation, self.dissipation_rate_floor)
+        return tke, at_least(dissipation, self.dissipation_rate_floor)

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar, ScalarLike, parameter
+from ..numerics.limiters import at_least, reciprocal
 from ..numerics.stencils import with_end_faces
 from ..physics.stratification import richardson_number
 from .base import AbstractClosure, CloState, ClosureInputs
@@ -38,12 +39,12 @@ class PacanowskiPhilander(AbstractClosure[PacanowskiPhilanderState]):
 
     def init(self, inputs: ClosureInputs) -> PacanowskiPhilanderState:
         n_squared = inputs.buoyancy_frequency_squared
-        s_squared = jnp.maximum(inputs.shear_squared, self.shear_squared_floor)
+        s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
         stable = n_squared >= 0.0
         # The masked branch gets Ri = 0, so that no power of a negative number is differentiated.
         damping = 1.0 + self.alpha * richardson_number(jnp.where(stable, n_squared, 0.0), s_squared)
         viscosity = self.viscosity_scale * damping**-self.exponent + self.background_viscosity
-        diffusivity = viscosity / damping + self.background_diffusivity
+        diffusivity = viscosity * reciprocal(damping) + self.background_diffusivity
         return PacanowskiPhilanderState(
             eddy_viscosity=with_end_faces(
                 jnp.where(stable, viscosity, self.convective_coefficient), 0.0, 0.0

@@ -15,16 +15,19 @@ J. Phys. Oceanogr. 31, 1413-1426, for the constants (their model A).
 """
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
-from ..numerics.limiters import safe_sqrt
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 
 # Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
 # column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
 # where c_mu' has its maximum, 0.3.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
+
+
+def _clip(function: InnerFaceArray) -> InnerFaceArray:
+    return at_most(at_least(function, 0.0), _LARGEST_FUNCTION)
 
 
 class StabilityFunctions(eqx.Module):
@@ -60,13 +63,13 @@ class StabilityFunctions(eqx.Module):
             c_mu and c_mu', 0 to 2, with zero gradient beyond. Where the quadratic has no real root, its
             vertex is used.
         """
-        alpha_n = jnp.maximum(alpha_n, self.lowest_alpha_n)
+        alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
         t0 = -1.0 - (self.d1 + self.b0) * alpha_n - (self.d4 + self.b1) * alpha_n**2
         t1 = self.n0 - self.d2 + (self.n1 - self.d3 - self.b2) * alpha_n
         t2 = self.n2 - self.d5
         root = t1 + safe_sqrt(t1**2 - 4.0 * t2 * t0)
-        alpha_m = -2.0 * t0 / jnp.maximum(root, 1e-10)
+        alpha_m = -2.0 * t0 * reciprocal(at_least(root, 1e-10))
         return self(alpha_n, alpha_m)
 
     def __call__(
@@ -78,10 +81,10 @@ class StabilityFunctions(eqx.Module):
             + (self.d1 + self.d4 * alpha_n) * alpha_n
             + (self.d2 + self.d3 * alpha_n + self.d5 * alpha_m) * alpha_m
         )
-        inverse = 1.0 / jnp.maximum(denominator, _SMALLEST_DENOMINATOR)
+        inverse = reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
         c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
         c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
-        return jnp.clip(c_mu, 0.0, _LARGEST_FUNCTION), jnp.clip(c_mu_prime, 0.0, _LARGEST_FUNCTION)
+        return _clip(c_mu), _clip(c_mu_prime)
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
@@ -92,7 +95,7 @@ class StabilityFunctions(eqx.Module):
         # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
         q1 = self.n0 / ri - self.b0 - self.d1 - self.d2 / ri
         q2 = (self.n1 + self.n2 / ri) / ri - self.b1 - self.b2 / ri - self.d4 - self.d3 / ri - self.d5 / ri**2
-        alpha_n = 2.0 / jnp.maximum(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
+        alpha_n = 2.0 / at_least(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
         alpha_m = alpha_n / ri
         c_mu = self.n0 + self.n1 * alpha_n + self.n2 * alpha_m
         c_mu_prime = self.b0 + self.b1 * alpha_n + self.b2 * alpha_m
@@ -138,7 +141,7 @@ class SecondMomentClosure(eqx.Module):
         n = 0.5 * self.cc1
         a1, a2, a3, _ = self._stress_constants()
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
-        return safe_sqrt(safe_sqrt(jnp.maximum(radicand, 1e-8)))
+        return safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""

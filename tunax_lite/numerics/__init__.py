@@ -1,7 +1,11 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
+from .diffusion import Source as Source
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system
+from .limiters import at_least as at_least
+from .limiters import at_most as at_most
+from .limiters import reciprocal as reciprocal
 from .limiters import safe_sqrt as safe_sqrt
 from .limiters import vector_norm as vector_norm
 from .stencils import column_integral as column_integral
@@ -9,10 +13,11 @@ from .stencils import difference as difference
 from .stencils import gradient as gradient
 from .stencils import mean_of_neighbours as mean_of_neighbours
 from .stencils import with_end_faces as with_end_faces
-from .tridiagonal import AbstractTridiagonalMethod as AbstractTridiagonalMethod
+from .thomas import ThomasScan as ThomasScan
+from .thomas import TwistedThomas as TwistedThomas
 from .tridiagonal import PlatformDefault as PlatformDefault
-from .tridiagonal import ThomasScan as ThomasScan
-from .tridiagonal import TridiagonalMatrix as TridiagonalMatrix
-from .tridiagonal import VendorLibrary as VendorLibrary
 from .tridiagonal import solve_tridiagonal as solve_tridiagonal
 from .tridiagonal import solve_tridiagonal_systems as solve_tridiagonal_systems
+from .tridiagonal_method import AbstractTridiagonalMethod as AbstractTridiagonalMethod
+from .tridiagonal_method import TridiagonalMatrix as TridiagonalMatrix
+from .vendor import VendorLibrary as VendorLibrary

@@ -8,11 +8,13 @@ for turbulence quantities, which live on faces. Nothing passes the two ends: a b
 a source, h Q = F. Written in this form the matrix is symmetric and sum(h Y) is conserved to round-off.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._types import ColumnArray, InnerFaceArray, ScalarLike
+from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from .tridiagonal import (
     AbstractTridiagonalMethod,
     TridiagonalMatrix,
@@ -20,10 +22,34 @@ from .tridiagonal import (
 )
 
 
-def add_at_ends(values: ColumnArray, bottom: ScalarLike, surface: ScalarLike) -> ColumnArray:
-    """Add one number to the first and one to the last level."""
-    # Slices and a concatenation rather than an indexed update: a scatter is slow on a CPU.
-    return jnp.concatenate([values[:1] + bottom, values[1:-1], values[-1:] + surface])
+class Source(NamedTuple):
+    """What is added to a quantity per area and time [unit m s-1], explicit; `None` where nothing is.
+
+    Args:
+        volumes: h Q, in every volume.
+        bottom: flux into the first volume.
+        surface: flux into the last volume.
+    """
+
+    volumes: ColumnArray | None = None
+    bottom: Scalar | None = None
+    surface: Scalar | None = None
+
+    def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
+        """Content per area [unit m] after `dt` of the source alone."""
+        if self.volumes is not None:
+            content = content + dt * self.volumes
+        # Updates of one level in place; what follows a concatenation XLA computes level by level.
+        if self.bottom is not None:
+            content = _add_to_level(content, 0, dt * self.bottom)
+        if self.surface is not None:
+            content = _add_to_level(content, content.shape[0] - 1, dt * self.surface)
+        return content
+
+
+def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArray:
+    changed = content[level : level + 1] + amount
+    return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
 
 
 def diffusion_system(
@@ -46,12 +72,12 @@ def diffusion_system(
     if sink_rate is not None:
         diagonal = diagonal + dt * sink_rate * thickness
 
-    def right_hand_side(quantity: ColumnArray, added: ColumnArray) -> ColumnArray:
-        rhs = thickness * quantity + dt * added
-        if theta == 1.0:
-            return rhs
-        flux = (1.0 - theta) * exchange * (quantity[1:] - quantity[:-1])
-        return rhs + jnp.concatenate([flux, end]) - jnp.concatenate([end, flux])
+    def right_hand_side(quantity: ColumnArray, added: Source) -> ColumnArray:
+        content = thickness * quantity
+        if theta != 1.0:
+            flux = (1.0 - theta) * exchange * (quantity[1:] - quantity[:-1])
+            content = content + jnp.concatenate([flux, end]) - jnp.concatenate([end, flux])
+        return added.add_to(content, dt)
 
     rhs = jax.tree.map(right_hand_side, quantities, source)
     return TridiagonalMatrix(lower, diagonal, upper), rhs
@@ -75,8 +101,7 @@ def diffuse(
         conductance: K between neighbouring volumes [m s-1], `(n - 1, *batch)`.
         thickness: h of the volumes [m], `(n, *batch)`.
         dt: time step [s].
-        source: pytree like `quantities` with the content added per area and time, h Q [unit m s-1],
-            explicit; boundary fluxes are part of it.
+        source: pytree like `quantities` with a `Source` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         method: how the linear system is solved.

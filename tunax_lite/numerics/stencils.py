@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
+from .limiters import reciprocal
 
 
 def difference(values: CenterArray) -> InnerFaceArray:
@@ -13,7 +14,7 @@ def difference(values: CenterArray) -> InnerFaceArray:
 
 def gradient(values: CenterArray, grid: Grid) -> InnerFaceArray:
     """Vertical derivative on inner faces [unit m-1], second order on a uniform grid."""
-    return difference(values) / grid.center_spacing
+    return difference(values) * reciprocal(grid.center_spacing)
 
 
 def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:

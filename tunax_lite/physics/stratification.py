@@ -1,9 +1,8 @@
 """Stratification and shear on inner faces: N² = db/dz, S² = (du/dz)² + (dv/dz)², Ri = N² / S²."""
 
-import jax.numpy as jnp
-
 from .._types import InnerFaceArray
 from ..grid import Grid
+from ..numerics.limiters import at_least, reciprocal
 from ..numerics.stencils import difference, gradient, mean_of_neighbours
 from ..state import State
 from .equation_of_state import AbstractEquationOfState
@@ -37,7 +36,7 @@ def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
     """
     du, dv = difference(new.u), difference(new.v)
     half_sum = du * (du + difference(old.u)) + dv * (dv + difference(old.v))
-    return half_sum / (2.0 * grid.center_spacing**2)
+    return 0.5 * half_sum * reciprocal(grid.center_spacing) ** 2
 
 
 def richardson_number(
@@ -50,4 +49,4 @@ def richardson_number(
 
     Below the floor [s-2] it is N² / floor: finite, with zero gradient to S².
     """
-    return buoyancy_frequency_squared / jnp.maximum(shear_squared, shear_squared_floor)
+    return buoyancy_frequency_squared * reciprocal(at_least(shear_squared, shear_squared_floor))

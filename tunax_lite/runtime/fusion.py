@@ -1,0 +1,23 @@
+"""Whether XLA compiles a whole time loop into one kernel on a CPU.
+
+By default XLA turns every group of operations of a step into a kernel of its own, and calling some forty of
+them for every step of a column takes as long as their arithmetic. It has a pass that makes one kernel of a
+loop, for loops that touch less than 1 kB per turn; these options lift that limit.
+"""
+
+import os
+
+LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
+EXTRA_OPTIONS = "--xla_backend_extra_options"
+
+
+def time_loop_is_fused() -> bool:
+    """Whether the environment tells XLA to make one kernel of loops of any size."""
+    for flag in os.environ.get("XLA_FLAGS", "").split():
+        name, _, options = flag.partition("=")
+        if name == EXTRA_OPTIONS:
+            for option in options.split(","):
+                key, _, value = option.partition("=")
+                if key == LOOP_LIMIT and value.isdecimal():
+                    return int(value) >= 10**8
+    return False
