@@ -1,15 +1,16 @@
 """What the time loop keeps for reverse-mode differentiation, and what it computes again.
 
-For n steps, with C bytes of state (what a step hands to the next) and R bytes of intermediate results
-per step (R is about 13 C for k-epsilon):
+For n steps, with C bytes of state (what a step hands to the next), q C bytes of state and solutions of the
+linear systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
 
-    layout            memory            steps computed
-    SaveEverything    n R               n
-    SaveSteps         2 n C + R         2 n, the second time without the linear solves
-    SaveSegments      3 sqrt(n) C + R   3 n, the third time without the linear solves
+    layout                     memory                     steps computed
+    SaveEverything()           n R                        n
+    SaveSteps()                q n C + R                  2 n, the second time without the linear solves
+    SaveSegments()             2 sqrt(q n) C + R          3 n, the third time without the linear solves
+    SaveSegments(levels=2)     3 (q n)^(1/3) C + R        4 n, the fourth time without the linear solves
 
-`Auto` takes SaveSteps where it fits a memory budget, and SaveSegments otherwise; SaveEverything is
-slower than both on a CPU, because it is bound by memory traffic. Without a gradient all are the same.
+`Auto` takes the first of the last three that fits a memory budget; SaveEverything is slower than all of them
+on a CPU, because it is bound by memory traffic. Without a gradient all are the same.
 """
 
 import abc
@@ -19,15 +20,25 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
+from jaxtyping import PyTree
 
 from .numerics.tridiagonal import SOLUTION
 
+_STEP_OVER_STATE = 1.75
+"""Bytes of state and solutions of a step over bytes of state; k-epsilon has 8 arrays and 6 solutions."""
+
 
 class Layout(NamedTuple):
-    """What a loop keeps: the state before every step or all intermediates, in segments or not."""
+    """What a loop keeps: the state before every step or all intermediates, in nested segments or not.
+
+    Args:
+        checkpoint_steps: compute the intermediates of a step again.
+        segments: steps per segment, the longest first; empty for none.
+    """
 
     checkpoint_steps: bool
-    steps_per_segment: int | None
+    segments: tuple[int, ...]
 
 
 class AbstractCheckpointing(eqx.Module):
@@ -43,7 +54,7 @@ class SaveEverything(AbstractCheckpointing):
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         del bytes_per_step, n_steps
-        return Layout(checkpoint_steps=False, steps_per_segment=None)
+        return Layout(checkpoint_steps=False, segments=())
 
 
 class SaveSteps(AbstractCheckpointing):
@@ -51,36 +62,50 @@ class SaveSteps(AbstractCheckpointing):
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         del bytes_per_step, n_steps
-        return Layout(checkpoint_steps=True, steps_per_segment=None)
+        return Layout(checkpoint_steps=True, segments=())
 
 
 class SaveSegments(AbstractCheckpointing):
-    """Keep the state every `steps_per_segment` steps, and `SaveSteps` within the segment at work.
+    """Keep the state at the segments' starts, and `SaveSteps` within the segment at work.
 
     Args:
-        steps_per_segment: by default the square root of the number of steps, which needs least memory;
-            the nearest number that divides the run evenly is taken where there is one.
+        steps_per_segment: length of the shortest segments; by default what needs least memory; the nearest
+            number that divides the run evenly is taken where there is one.
+        levels: 1, or 2 for segments of segments: memory grows with the cube root of the number of steps
+            instead of the square root, and every step is computed once more.
 
     Raises:
-        ValueError: a segment of less than one step.
+        ValueError: a segment of less than one step, or other levels than 1 and 2.
     """
 
     steps_per_segment: int | None = eqx.field(default=None, static=True)
+    levels: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
         if self.steps_per_segment is not None and self.steps_per_segment < 1:
             raise ValueError(
                 f"SaveSegments: expected steps_per_segment of at least 1, got {self.steps_per_segment}."
             )
+        if self.levels not in (1, 2):
+            raise ValueError(f"SaveSegments: expected levels of 1 or 2, got {self.levels}.")
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         del bytes_per_step
-        segment = self.steps_per_segment or max(1, round(math.sqrt(n_steps)))
-        return Layout(checkpoint_steps=True, steps_per_segment=segment)
+        # With a and b segments, and s steps in the shortest, the loop keeps (a + b + q s) states of C bytes
+        # each, where q C are the state and the solutions of a step; least for a = b = q s.
+        least = (n_steps / _STEP_OVER_STATE**self.levels) ** (1.0 / (1 + self.levels))
+        shortest = self.steps_per_segment or max(1, round(least))
+        if self.levels == 1:
+            return Layout(checkpoint_steps=True, segments=(shortest,))
+        longer = shortest * max(1, round(math.sqrt(n_steps / shortest)))
+        return Layout(checkpoint_steps=True, segments=(longer, shortest))
 
 
 class Auto(AbstractCheckpointing):
-    """`SaveSteps` where it fits the memory budget, `SaveSegments` otherwise.
+    """The first of `candidates`, which get slower and need less memory, that fits a memory budget.
+
+    Inside of a traced function what a layout keeps is estimated from the shapes; `choose_checkpointing` and
+    calibrations compile the candidates and ask XLA.
 
     Args:
         memory_budget: bytes for what the loop keeps.
@@ -88,10 +113,24 @@ class Auto(AbstractCheckpointing):
 
     memory_budget: int = eqx.field(default=2**28, static=True)
 
+    @property
+    def candidates(self) -> tuple[AbstractCheckpointing, ...]:
+        return SaveSteps(), SaveSegments(), SaveSegments(levels=2)
+
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        # The solutions that a step keeps are about as large as the state it hands on.
-        fits = 2 * bytes_per_step * n_steps <= self.memory_budget
-        return (SaveSteps() if fits else SaveSegments()).layout(bytes_per_step, n_steps)
+        *others, frugal = self.candidates
+        for candidate in others:
+            layout = candidate.layout(bytes_per_step, n_steps)
+            if _kept_bytes(layout, bytes_per_step, n_steps) <= self.memory_budget:
+                return layout
+        return frugal.layout(bytes_per_step, n_steps)
+
+
+def _kept_bytes(layout: Layout, bytes_per_step: int, n_steps: int) -> float:
+    """What a loop keeps with its steps checkpointed: the starts of segments, and steps with solutions."""
+    lengths = (n_steps, *layout.segments)
+    starts = sum(longer / shorter for longer, shorter in zip(lengths[:-1], lengths[1:], strict=True))
+    return (starts + _STEP_OVER_STATE * lengths[-1]) * bytes_per_step
 
 
 def _near_divisor(n: int, target: int) -> int:
@@ -100,57 +139,62 @@ def _near_divisor(n: int, target: int) -> int:
     return min(candidates, key=lambda d: abs(math.log(d / target)), default=target)
 
 
-def _loop(body, carry, length: int):
-    return jax.lax.scan(lambda c, _: body(c), carry, length=length)
+def _segmented_scan(body, carry, inputs, length: int, segments: tuple[int, ...]):
+    """`lax.scan` of which reverse mode keeps the carry at the starts of segments only.
+
+    Args:
+        body, carry, inputs, length: as for `lax.scan`.
+        segments: turns of `body` per segment, the longest first.
+    """
+    size = _near_divisor(length, segments[0]) if segments else length
+    if size >= length:
+        if not segments:
+            return lax.scan(body, carry, inputs, length)
+        return _segmented_scan(body, carry, inputs, length, segments[1:])
+
+    def run(carry, inputs, length=size):
+        return _segmented_scan(body, carry, inputs, length, segments[1:])
+
+    n_segments = length // size
+    whole = jax.tree.map(lambda x: x[: n_segments * size].reshape((n_segments, size) + x.shape[1:]), inputs)
+    # The scan around the segments already keeps XLA from merging the two passes.
+    carry, outputs = lax.scan(jax.checkpoint(run, prevent_cse=False), carry, whole, n_segments)
+    outputs = jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), outputs)
+    rest = length - n_segments * size
+    if rest:
+        carry, last = run(carry, jax.tree.map(lambda x: x[-rest:], inputs), rest)
+        outputs = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, last)
+    return carry, outputs
 
 
-def scan_frames(step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing):
+def scan_frames(
+    step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
+):
     """Run `n_frames * steps_per_frame` steps and save after each frame.
 
     Args:
         step: function from carry to carry.
-        save: function from carry to what is kept of a frame.
+        save: function from carry and the inputs of a frame to what is kept of the frame.
         carry: start.
         n_frames: number of frames, at least 1.
         steps_per_frame: at least 1.
         checkpointing: what reverse mode keeps.
+        inputs: pytree of what `save` gets, with a leading axis of `n_frames`.
 
     Returns:
         The last carry, and what was saved, with a leading axis of `n_frames`.
     """
     bytes_per_step = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(carry))
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)
-    segment = layout.steps_per_segment
     if layout.checkpoint_steps:
         policy = jax.checkpoint_policies.save_only_these_names(SOLUTION)
-        # The scan around the step already keeps XLA from merging the two passes.
         step = jax.checkpoint(step, prevent_cse=False, policy=policy)
+    # Segments shorter than half a frame lie in the frames, the others are whole frames.
+    in_frame = tuple(s for s in layout.segments if steps_per_frame >= 2 * s)
+    of_frames = tuple(max(1, s // steps_per_frame) for s in layout.segments if steps_per_frame < 2 * s)
 
-    def steps(carry, length):
-        return _loop(lambda c: (step(c), None), carry, length)[0]
+    def frame(carry, given):
+        carry, _ = _segmented_scan(lambda c, _: (step(c), None), carry, None, steps_per_frame, in_frame)
+        return carry, save(carry, given)
 
-    def segmented_steps(carry, length, per_segment):
-        run = jax.checkpoint(lambda c: (steps(c, per_segment), None), prevent_cse=False)
-        carry, _ = _loop(run, carry, length // per_segment)
-        rest = length % per_segment
-        return steps(carry, rest) if rest else carry
-
-    def frame(carry):
-        if segment is not None and steps_per_frame >= 2 * segment:
-            carry = segmented_steps(carry, steps_per_frame, _near_divisor(steps_per_frame, segment))
-        else:
-            carry = steps(carry, steps_per_frame)
-        return carry, save(carry)
-
-    if segment is None or steps_per_frame >= 2 * segment:
-        return _loop(frame, carry, n_frames)
-    # Several frames make a segment.
-    group = min(n_frames, _near_divisor(n_frames, max(1, segment // steps_per_frame)))
-    run = jax.checkpoint(lambda c: _loop(frame, c, group), prevent_cse=False)
-    carry, saved = _loop(run, carry, n_frames // group)
-    saved = jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), saved)
-    rest = n_frames % group
-    if rest:
-        carry, last = _loop(frame, carry, rest)
-        saved = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), saved, last)
-    return carry, saved
+    return _segmented_scan(frame, carry, inputs, n_frames, of_frames)

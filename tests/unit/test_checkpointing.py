@@ -47,7 +47,7 @@ def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointin
         def loss(x):
             last, saved = scan_frames(
                 lambda c: {"x": jnp.sin(c["x"]) + 0.5, "n": c["n"] + 1},
-                lambda c: (c["x"], c["n"]),
+                lambda c, _: (c["x"], c["n"]),
                 {"x": x, "n": jnp.zeros((), jnp.int32)},
                 n_frames=n_frames,
                 steps_per_frame=steps_per_frame,
@@ -109,29 +109,63 @@ def test_gradient_is_the_same_and_its_memory_falls_with_every_layout():
     plain, everything = gradient_of_run(PacanowskiPhilander(), SaveEverything(), 2, 450)
     by_steps, steps = gradient_of_run(PacanowskiPhilander(), SaveSteps(), 2, 450)
     by_segments, segments = gradient_of_run(PacanowskiPhilander(), SaveSegments(), 2, 450)
-    for found in (by_steps, by_segments):
+    by_levels, levels = gradient_of_run(PacanowskiPhilander(), SaveSegments(levels=2), 2, 450)
+    for found in (by_steps, by_segments, by_levels):
         for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-12)
-    # With n = 900 steps, C bytes of state and closure state: at least 5 n C, 2 n C, and 3 sqrt(n) C.
+    # With n = 900 steps, C bytes of state and closure state: at least 5 n C, 2 n C, 3 sqrt(n) C, and less.
     state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(CASE.initial_state))
     assert steps < 0.6 * everything
     assert segments < 0.15 * steps
+    assert levels < 0.7 * segments
     assert steps < 5.0 * 900 * state
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (1, 200)])
+def test_segments_give_the_same_frames_and_gradient(levels, n_frames, steps_per_frame):
+    inputs = jnp.linspace(0.5, 2.0, n_frames)
+
+    def run(x, checkpointing):
+        return scan_frames(
+            lambda c: jnp.sin(1.1 * c + x),
+            lambda c, given: given * c,
+            x,
+            n_frames=n_frames,
+            steps_per_frame=steps_per_frame,
+            checkpointing=checkpointing,
+            inputs=inputs,
+        )[1]
+
+    x, layout = jnp.asarray(0.3), SaveSegments(5, levels=levels)
+    np.testing.assert_allclose(run(x, layout), run(x, SaveEverything()), rtol=1e-14)
+    slopes = [jax.jacrev(run)(x, c) for c in (layout, SaveEverything())]
+    np.testing.assert_allclose(*slopes, rtol=1e-10)
+
+
 def test_layouts():
-    assert SaveEverything().layout(10**9, 100) == Layout(False, None)
-    assert SaveSteps().layout(10**9, 100) == Layout(True, None)
-    assert SaveSegments().layout(10**9, 100) == Layout(True, 10)
-    assert SaveSegments().layout(1, 1) == Layout(True, 1)
-    assert SaveSegments(7).layout(10**9, 100) == Layout(True, 7)
+    assert SaveEverything().layout(10**9, 175) == Layout(False, ())
+    assert SaveSteps().layout(10**9, 175) == Layout(True, ())
+    assert SaveSegments().layout(10**9, 175) == Layout(True, (10,))
+    assert SaveSegments().layout(1, 1) == Layout(True, (1,))
+    assert SaveSegments(7).layout(10**9, 175) == Layout(True, (7,))
+    # Cube root of n / q² = 8: 14 segments of 14 segments of 8 steps.
+    assert SaveSegments(levels=2).layout(1, 1568) == Layout(True, (8 * 14, 8))
 
 
 def test_auto_takes_the_layout_that_fits_its_budget():
-    auto = Auto(memory_budget=2_000_000)
+    auto = Auto(memory_budget=1_750_000)
     assert auto.layout(bytes_per_step=1000, n_steps=1000) == SaveSteps().layout(1000, 1000)
     assert auto.layout(bytes_per_step=1000, n_steps=1001) == SaveSegments().layout(1000, 1001)
     assert auto.layout(bytes_per_step=1001, n_steps=1000) == SaveSegments().layout(1001, 1000)
+    frugal = Auto(memory_budget=10_000)
+    assert frugal.layout(bytes_per_step=1000, n_steps=1000) == SaveSegments(levels=2).layout(1000, 1000)
+
+
+@pytest.mark.parametrize("levels", [0, 3])
+def test_levels_other_than_one_and_two_are_refused(levels):
+    with pytest.raises(ValueError, match=f"1 or 2, got {levels}"):
+        SaveSegments(levels=levels)
 
 
 @pytest.mark.parametrize("steps", [0, -3])

@@ -10,6 +10,7 @@ import abc
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -98,46 +99,49 @@ def misfit(
         score: of the weighted mean square.
         checkpointing: what reverse mode keeps of the time loop.
     """
-    modelled = _observe(model, comparison, checkpointing)
-    mean_squares = {
-        variable: jnp.sum(
-            comparison.counts[variable] * (modelled[variable] - comparison.observed[variable]) ** 2
-        )
-        for variable in comparison.observed
-    }
+    mean_squares = _mean_squares(model, comparison, checkpointing)
     total = sum(comparison.factors[name] * mean_squares[name] for name in mean_squares)
     return score(jnp.asarray(total)), mean_squares
 
 
-def _observe(
+def _mean_squares(
     model: Model, comparison: Comparison, checkpointing: AbstractCheckpointing
-) -> dict[str, Float[Array, "time level"]]:
-    """The model's values at the observed heights and times."""
-    variables = tuple(comparison.observed)
+) -> dict[str, Scalar]:
+    """Mean square error of each variable at the observed heights and times."""
+    observed, counts = comparison.observed, comparison.counts
 
-    def save(restart: Restart):
-        values = {name: variable_of(restart.state, name) for name in variables}
+    def at_heights(restart: Restart):
+        values = {name: variable_of(restart.state, name) for name in observed}
         if comparison.in_depth is None:
             return values
         return {name: comparison.in_depth(value) for name, value in values.items()}
 
+    def squares(modelled, observed, counts):
+        return {name: jnp.sum(counts[name] * (modelled[name] - observed[name]) ** 2) for name in observed}
+
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
-    frames = run_frames(
-        model,
-        case,
-        start,
-        comparison.dt,
-        n_frames=comparison.n_frames,
-        steps_per_frame=comparison.steps_per_frame,
-        checkpointing=checkpointing,
-        save=save,
-    )
-    first = save(start)
-    modelled = {name: jnp.concatenate([first[name][None], frames[name]]) for name in variables}
+
+    def run(save, inputs=None):
+        return run_frames(
+            model,
+            case,
+            start,
+            comparison.dt,
+            n_frames=comparison.n_frames,
+            steps_per_frame=comparison.steps_per_frame,
+            checkpointing=checkpointing,
+            save=save,
+            inputs=inputs,
+        )
+
     if comparison.in_time is None:
-        return modelled
-    return {name: comparison.in_time(values) for name, values in modelled.items()}
+        # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
+        first, later = (jax.tree.map(lambda x, i=i: x[i], (observed, counts)) for i in (0, slice(1, None)))
+        parts = run(lambda restart, given: squares(at_heights(restart), *given), later)
+        return jax.tree.map(lambda a, b: a + jnp.sum(b), squares(at_heights(start), *first), parts)
+    frames = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), at_heights(start), run(at_heights))
+    return squares({name: comparison.in_time(values) for name, values in frames.items()}, observed, counts)
 
 
 def variable_of(state: State, name: str) -> Float[Array, "..."]:

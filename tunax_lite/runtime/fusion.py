@@ -7,8 +7,11 @@ loop, for loops that touch less than 1 kB per turn; these options lift that limi
 
 import os
 
-LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 EXTRA_OPTIONS = "--xla_backend_extra_options"
+_LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
+# Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
+# it does not know.
+FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
 
 
 def time_loop_is_fused() -> bool:
@@ -18,6 +21,6 @@ def time_loop_is_fused() -> bool:
         if name == EXTRA_OPTIONS:
             for option in options.split(","):
                 key, _, value = option.partition("=")
-                if key == LOOP_LIMIT and value.isdecimal():
+                if key == _LOOP_LIMIT and value.isdecimal():
                     return int(value) >= 10**8
     return False

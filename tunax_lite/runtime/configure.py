@@ -1,0 +1,178 @@
+"""Set up JAX for this model: precision, compiled programs on disk, and how XLA compiles the time loop."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+import platformdirs
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
+
+from .compilation import count_cache_events
+from .fusion import EXTRA_OPTIONS, FUSION_FLAG, time_loop_is_fused
+
+CACHE_MINIMUM_SECONDS = 0.5
+_SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+_SECONDS_OF_JAX = 1.0  # where nobody has told it otherwise
+
+
+class Configuration(NamedTuple):
+    """What is in force after `configure`.
+
+    Args:
+        precision: of the numbers that JAX makes.
+        cache_folder: where compiled programs are kept; `None` where they are not.
+        cache_minimum_seconds: programs that compile in less are not kept [s].
+        fuse_time_loop: whether XLA compiles the time loop to one kernel.
+        xla_flags: the environment variable XLA_FLAGS.
+    """
+
+    precision: Literal["float64", "float32"]
+    cache_folder: Path | None
+    cache_minimum_seconds: float
+    fuse_time_loop: bool
+    xla_flags: str
+
+
+def default_cache_folder() -> Path:
+    """Where compiled programs are kept unless told otherwise: the user's cache, beside downloaded files."""
+    return Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled"
+
+
+def configure(
+    *,
+    precision: Literal["float64", "float32"] | None = "float64",
+    cache_folder: Path | str | None = "auto",
+    cache_minimum_seconds: float | None = None,
+    fuse_time_loop: bool = True,
+) -> Configuration:
+    """Set up JAX, before it starts: call this first in a program or notebook; calling it again is harmless.
+
+    Args:
+        precision: of the numbers that JAX makes; `None` leaves it as it is.
+        cache_folder: keeps compiled programs from one process to the next; "auto" takes what JAX was told
+            before (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
+            `default_cache_folder()`; `None` keeps none. Whoever can write to the folder can make this
+            process run what they like: do not share it with people whom you do not trust.
+        cache_minimum_seconds: programs that compile in less are not kept [s]; by default what JAX was
+            told before (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
+        fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It is a
+            setting of the whole process, and of those that it starts: all small loops that they compile
+            are treated so. `False` leaves the environment variable XLA_FLAGS as it is, as does an
+            XLA_FLAGS that holds xla_backend_extra_options already, or names a file.
+
+    Returns:
+        What is in force.
+
+    Raises:
+        RuntimeError: JAX has started already, without the flag that `fuse_time_loop` asks for.
+        ValueError: an unknown precision, or a negative number of seconds.
+        OSError: a given `cache_folder` that cannot be written.
+    """
+    if precision not in ("float64", "float32", None):
+        raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
+    if cache_minimum_seconds is not None and not cache_minimum_seconds >= 0.0:
+        raise ValueError(
+            f"configure: expected cache_minimum_seconds of at least 0 s, got {cache_minimum_seconds}."
+        )
+    if fuse_time_loop:
+        _set_fusion_flag()
+    if precision is not None:
+        jax.config.update("jax_enable_x64", precision == "float64")
+    _set_cache(cache_folder, cache_minimum_seconds)
+    count_cache_events()
+    return configuration()
+
+
+def configuration() -> Configuration:
+    """What is in force now, whoever set it."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
+    return Configuration(
+        precision="float64" if _setting("enable_x64") else "float32",
+        cache_folder=None if not folder else Path(folder),
+        cache_minimum_seconds=float(_setting("persistent_cache_min_compile_time_secs")),
+        fuse_time_loop=time_loop_is_fused(),
+        xla_flags=flags,
+    )
+
+
+def _setting(name: str) -> Any:
+    """A setting of JAX: its attributes are made when it is imported, unknown to type checkers."""
+    return getattr(jax.config, f"jax_{name}")
+
+
+def _has_started() -> bool:
+    # JAX has no public name for this, and its own messages about settings that come too late use it.
+    from jax._src import xla_bridge
+
+    return xla_bridge.backends_are_initialized()
+
+
+def _set_fusion_flag() -> None:
+    flags = os.environ.get("XLA_FLAGS", "").strip()
+    names_a_file = flags != "" and not flags.startswith("-")
+    if names_a_file or EXTRA_OPTIONS in flags:
+        return
+    if _has_started():
+        raise RuntimeError(
+            "configure: expected to be called before JAX starts, got a process in which JAX has made its "
+            "first array (or listed its devices) already, so that XLA_FLAGS is read no more; call it first, "
+            "after restarting the kernel in a notebook, or pass fuse_time_loop=False."
+        )
+    os.environ["XLA_FLAGS"] = f"{flags} {FUSION_FLAG}".strip()
+
+
+def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None:
+    before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
+    if folder is None:
+        wanted = False, before[1]
+    elif folder != "auto":
+        wanted = True, str(_made(Path(folder).expanduser().absolute()))
+    elif before[0] and not before[1]:
+        default = _default_if_possible()
+        wanted = default is not None, default
+    else:
+        wanted = before
+    if wanted != before:
+        jax.config.update("jax_enable_compilation_cache", wanted[0])
+        jax.config.update("jax_compilation_cache_dir", wanted[1])
+        reset_cache()  # JAX asks for the folder once, at its first program
+    if minimum_seconds is None and not _seconds_are_told():
+        minimum_seconds = CACHE_MINIMUM_SECONDS
+    if minimum_seconds is not None:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
+
+
+def _seconds_are_told() -> bool:
+    seconds = _setting("persistent_cache_min_compile_time_secs")
+    return _SECONDS_VARIABLE in os.environ or seconds != _SECONDS_OF_JAX
+
+
+def _made(folder: Path) -> Path:
+    """The folder, made if it is not there; only its owner may write compiled programs into a new one.
+
+    Raises:
+        OSError: a folder that cannot be made, or not be written.
+    """
+    advice = "choose a folder that you may write, or switch the cache off with cache_folder=None"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(
+            f"{folder}: expected a folder for compiled programs, got {error.strerror or error}; {advice}."
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"{folder}: expected a folder for compiled programs, got one that cannot be written; {advice}."
+        )
+    return folder
+
+
+def _default_if_possible() -> str | None:
+    try:
+        return str(_made(default_cache_folder()))
+    except OSError as error:
+        warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=4)
+        return None

@@ -1,0 +1,140 @@
+"""Memory of a device that is free and used: asked of a GPU, read from the system for a CPU.
+
+On a CPU the control group counts too: a container or a batch job may use a part of the machine only,
+and is killed beyond that, whatever the machine has left.
+"""
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import jax
+
+_ROOT = Path("/")
+
+
+@runtime_checkable
+class Device(Protocol):
+    """What is asked of a `jax.Device`."""
+
+    @property
+    def platform(self) -> str: ...
+
+    def memory_stats(self) -> dict[str, int] | None: ...
+
+
+def free_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
+    """Bytes that this process may still take.
+
+    Args:
+        device: by default the first.
+        root: of the file system, below which the files of Linux are read.
+
+    Raises:
+        RuntimeError: a device or system that does not say.
+    """
+    device = jax.devices()[0] if device is None else device
+    if device.platform == "cpu":
+        return _free_on_host(root)
+    stats = _stats(device)
+    return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
+
+
+def used_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
+    """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
+
+    Args:
+        device: by default the first.
+        root: of the file system, below which the files of Linux are read.
+
+    Raises:
+        RuntimeError: a device that does not say.
+    """
+    device = jax.devices()[0] if device is None else device
+    if device.platform == "cpu":
+        return _resident(root)
+    return _stats(device)["bytes_in_use"]
+
+
+def _stats(device: Device) -> dict[str, int]:
+    stats = device.memory_stats()
+    if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
+        raise RuntimeError(
+            f"memory: expected {device} to say how much it has, got nothing; "
+            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
+        )
+    return stats
+
+
+def _free_on_host(root: Path) -> int:
+    free = min([_free_in_machine(root), *_free_in_control_groups(root)])
+    if math.isinf(free):
+        raise RuntimeError(
+            "memory: expected the system to say how much is free, got neither /proc/meminfo nor a control "
+            "group; give a memory budget."
+        )
+    return max(0, int(free))
+
+
+def _free_in_machine(root: Path) -> int | float:
+    available = _numbers(root / "proc/meminfo").get("MemAvailable:")
+    if available is not None:
+        return 1024 * available
+    try:  # without /proc the best guess: all but this process
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") - _resident(root)
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _free_in_control_groups(root: Path) -> Iterator[int | float]:
+    """Free bytes of the group of this process and all groups around it, of either version."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        mount = root / "sys/fs/cgroup"
+        if number == "0" and not controllers:
+            names = "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            mount = mount / "memory"
+            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        # Inside a container the path may be that outside; the mount then is the group itself.
+        group = mount / path.strip("/")
+        while group.is_relative_to(mount):
+            yield _free_in_group(group, *names)
+            group = group.parent
+
+
+def _free_in_group(group: Path, limit_name: str, used_name: str, cache_name: str) -> int | float:
+    limit, used = _text(group / limit_name).strip(), _text(group / used_name).strip()
+    if not limit.isdigit() or not used.isdigit():  # no limit is written "max"
+        return math.inf
+    # Files in memory count as used, but give way.
+    reclaimable = _numbers(group / "memory.stat").get(cache_name, 0)
+    return int(limit) - int(used) + reclaimable
+
+
+def _resident(root: Path) -> int:
+    statm = _text(root / "proc/self/statm").split()
+    if len(statm) > 1:
+        return int(statm[1]) * os.sysconf("SC_PAGE_SIZE")
+    import resource  # not on Windows
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """Lines of a name and a number."""
+    words = (line.split() for line in _text(path).splitlines())
+    return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
