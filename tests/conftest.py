@@ -1,7 +1,7 @@
 """Precision, compilation cache and real data for all tests.
 
 `tunax_lite` is imported inside of functions only: the run-time type checks are installed after this file
-is read.
+is read, and before the last `pytest_configure`.
 """
 
 import os
@@ -12,14 +12,17 @@ import jax
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Compiling takes most of the time of the tests. The variable reaches the processes that tests start.
+CACHE = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 
-jax.config.update("jax_enable_x64", True)
-# Batch axes broadcast, but no two types ever mix by accident.
-jax.config.update("jax_numpy_dtype_promotion", "strict")
-# Compiling takes most of the time of the tests; programs that compile in less are not worth a file.
-jax.config.update("jax_compilation_cache_dir", str(ROOT / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    from tunax_lite.runtime import configure
+
+    configure(precision="float64", cache_folder=CACHE)
+    # Batch axes broadcast, but no two types ever mix by accident.
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
 def _find(variable: str, relative: str) -> Path:

@@ -34,6 +34,7 @@ from .physics import LinearEquationOfState as LinearEquationOfState
 from .physics import TwoBandAbsorption as TwoBandAbsorption
 from .physics import coriolis_parameter as coriolis_parameter
 from .physics import mixed_layer_depth as mixed_layer_depth
+from .runtime import configure as configure
 from .simulation import first_non_finite as first_non_finite
 from .simulation import simulate as simulate
 from .state import State as State

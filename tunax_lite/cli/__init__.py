@@ -5,16 +5,21 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 130 interrupted.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .. import __version__
+from ..config import ConfigError
+from ..runtime import configure
 from .calibrate import calibrate
 from .check import check
+from .doctor import doctor
 from .evaluate import evaluate
 from .plot import plot
 from .run import run
+from .session import errors_as_messages
 
 app = typer.Typer(
     name="tunax-lite",
@@ -26,7 +31,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 interrupted.",
 )
-for _command in (run, calibrate, evaluate, plot, check):
+for _command in (run, calibrate, evaluate, plot, check, doctor):
     app.command()(_command)
 
 
@@ -42,8 +47,35 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
+    cache_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache-folder",
+            metavar="DIR",
+            help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
+        ),
+    ] = None,
+    cache_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--cache-seconds",
+            metavar="S",
+            min=0.0,
+            help="Do not keep programs that compile in less; by default "
+            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.5.",
+        ),
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
+    ] = False,
 ) -> None:
     del version
+    with errors_as_messages(debug=False):
+        if no_cache and cache_folder is not None:
+            raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
+        folder = None if no_cache else "auto" if cache_folder is None else cache_folder
+        # The precision is that of the configuration; `session.precision` sets it.
+        configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
 
 
 def main() -> None:

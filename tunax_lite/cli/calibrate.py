@@ -9,14 +9,11 @@ import typer
 
 from ..calibration import CalibrationResult, Target, write_results
 from ..calibration import calibrate as run_calibration
-from ..calibration.files import history_dataset
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..model import Model
-from ..plotting import Fit, plot_fits, save_figure
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
-from .plot import history_figures
 from .progress import progress_of
 from .session import errors_as_messages, precision, provenance, report_written
 
@@ -85,18 +82,26 @@ def _write(
     written = list(write_results(result, folder, attributes))
     if not loaded.config.output.figures:
         return written
+    # What takes long to import, where it is needed.
+    from ..calibration.history_file import history_dataset
+    from ..plotting import Fit, plot_fits, save_figure
+    from .figures import history_figures
+
     figures = history_figures(history_dataset(result))
-    figures["profiles"] = plot_fits([_fit(target, setup.model, result) for target in setup.targets])
+    fits = [
+        Fit(target.case.name, _runs(target, setup.model, result), target.observations)
+        for target in setup.targets
+    ]
+    figures["profiles"] = plot_fits(fits)
     for name, figure in figures.items():
         written.append(folder / f"{name}.png")
         save_figure(figure, written[-1])
     return written
 
 
-def _fit(target: Target, model: Model, result: CalibrationResult) -> Fit:
+def _runs(target: Target, model: Model, result: CalibrationResult) -> dict[str, Trajectory]:
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
-    runs = {"before": _last_frames(model, target), "after": _last_frames(calibrated, target)}
-    return Fit(target.case.name, runs, target.observations)
+    return {"before": _last_frames(model, target), "after": _last_frames(calibrated, target)}
 
 
 def _last_frames(model: Model, target: Target) -> Trajectory:

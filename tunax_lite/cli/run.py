@@ -8,9 +8,8 @@ import jax
 import numpy as np
 import typer
 
+from .. import io
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
-from ..io.dataset import read_trajectory, write_trajectory
-from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
 from ..simulation import first_non_finite, simulate
 from ..trajectory import Restart, Trajectory
 from . import options
@@ -52,7 +51,7 @@ def run(
 
 def _restart(path: Path, frame: int, setup: Run) -> Restart:
     """The frame of an earlier run, checked to be of the same grid and model."""
-    trajectory = read_trajectory(path)
+    trajectory = io.read_trajectory(path)
     before, now = np.asarray(trajectory.grid.z_face), np.asarray(setup.case.grid.z_face)
     if before.shape != now.shape or not np.allclose(before, now, rtol=0.0, atol=1e-6):
         raise ConfigError(
@@ -126,7 +125,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig]) -> T
 
 def _write(trajectory: Trajectory, setup: Run, loaded: Loaded[RunConfig], output: Path | None) -> list[Path]:
     path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
-    write_trajectory(
+    io.write_trajectory(
         trajectory,
         path,
         provenance=provenance(loaded, setup.case.name, setup.model.closure),
@@ -135,6 +134,9 @@ def _write(trajectory: Trajectory, setup: Run, loaded: Loaded[RunConfig], output
     written = [path]
     if output is not None or not loaded.config.output.figures:
         return written
+    # What takes long to import, where it is needed.
+    from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
+
     title = setup.case.name.replace("_", " ")
     figures = {
         "sections": plot_sections(trajectory, title=title),

@@ -15,8 +15,8 @@ from .._types import iterate_parameters
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig
-from ..io.dataset import Provenance
 from ..io.errors import FileFormatError
+from ..io.provenance import Provenance
 
 FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
 

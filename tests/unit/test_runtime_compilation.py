@@ -1,0 +1,131 @@
+"""Programs compiled ahead of time, and the count of what the cache of compiled programs did."""
+
+import functools
+
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite.runtime import (
+    Timing,
+    cache_contents,
+    cache_statistics,
+    compile_program,
+    configuration,
+    configure,
+    program_table,
+)
+from tunax_lite.runtime.compilation import count_cache_events
+
+N = 1000
+
+
+def add_scaled(x, y, *, factor):
+    """`x["a"] + factor * y`."""
+    return x["a"] + factor * y
+
+
+@pytest.fixture
+def arguments():
+    return {"a": jnp.arange(float(N))}, jnp.ones(N)
+
+
+def test_program_is_the_function(arguments):
+    program = compile_program(add_scaled, *arguments, factor=3)
+    np.testing.assert_array_equal(program(*arguments), np.arange(N) + 3.0)
+    assert program.trace_seconds > 0.0 and program.compile_seconds > 0.0
+    with pytest.raises(TypeError):
+        program(*arguments, factor=4)  # pyright: ignore[reportCallIssue]
+
+
+def test_shapes_are_enough_to_compile():
+    shape = jax.ShapeDtypeStruct((N,), jnp.dtype("float64"))
+    program = compile_program(jnp.sin, shape)
+    np.testing.assert_array_equal(program(jnp.zeros(N)), np.zeros(N))
+
+
+def test_memory_counts_what_goes_in_and_out(arguments):
+    memory = compile_program(functools.partial(add_scaled, factor=3), *arguments).memory
+    assert memory.arguments == 2 * 8 * N
+    assert memory.outputs == 8 * N
+    assert memory.total == memory.arguments + memory.outputs + memory.temporary + memory.code
+
+
+def test_donated_memory_is_taken_and_counted_once(arguments):
+    program = compile_program(add_scaled, *arguments, donate=(1,), factor=3)
+    assert program.memory.arguments == 2 * 8 * N
+    assert program.memory.outputs == 0
+    timing = program.timing(*arguments, repetitions=3)  # its arguments live on
+    np.testing.assert_array_equal(arguments[1], np.ones(N))
+    assert 0.0 < timing.minimum <= timing.median
+    program(*arguments)
+    assert arguments[1].is_deleted() and not arguments[0]["a"].is_deleted()
+
+
+def test_timing_calls_as_often_as_asked(arguments):
+    program = compile_program(add_scaled, *arguments, factor=3)
+    calls = []
+    executable, program.executable = program.executable, lambda *args: calls.append(1) or executable(*args)
+    program.timing(*arguments, repetitions=4)
+    assert len(calls) == 5
+
+
+def test_table_has_a_row_for_each_program(arguments):
+    program = compile_program(add_scaled, *arguments, factor=3)
+    table = program_table({"first": program, "the second": program}, {"first": Timing(0.0015, 0.002)})
+    header, first, second = table.splitlines()
+    for heading in ("trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]"):
+        assert heading in header
+    assert first.endswith("1.500") and first.startswith("first     ")
+    assert second.startswith("the second") and "1.500" not in second
+
+
+@pytest.fixture
+def empty_cache(tmp_path):
+    before = configuration()
+    configure(cache_folder=tmp_path, cache_minimum_seconds=0.0)
+    yield tmp_path
+    configure(cache_folder=before.cache_folder, cache_minimum_seconds=before.cache_minimum_seconds)
+    assert configuration() == before
+
+
+def test_cache_is_counted_once(empty_cache):
+    """Listeners that were registered twice would count everything twice."""
+    count_cache_events()
+    x = jnp.ones(7)
+    before, n_programs = cache_statistics(), cache_contents(empty_cache)[0]
+    compile_program(add_scaled, {"a": x}, x, factor=3.25)
+    assert cache_statistics().since(before)[:3] == (0, 1, 0)
+    assert cache_contents(empty_cache)[0] == n_programs + 1
+    jax.clear_caches()
+    compile_program(add_scaled, {"a": x}, x, factor=3.25)
+    assert cache_statistics().since(before)[:3] == (1, 1, 0)
+
+
+def test_programs_below_the_threshold_are_not_kept(empty_cache):
+    configure(cache_folder=empty_cache, cache_minimum_seconds=1e3)
+    x = jnp.ones(5)
+    before, contents = cache_statistics(), cache_contents(empty_cache)
+    compile_program(add_scaled, {"a": x}, x, factor=4.75)
+    assert cache_statistics().since(before)[:3] == (0, 0, 1)
+    assert cache_contents(empty_cache) == contents
+
+
+def test_memory_is_known_of_a_program_from_the_cache(empty_cache, arguments):
+    compiled = compile_program(add_scaled, *arguments, factor=5.5).memory
+    jax.clear_caches()
+    before = cache_statistics()
+    found = compile_program(add_scaled, *arguments, factor=5.5).memory
+    assert cache_statistics().since(before).hits == 1
+    assert found[:3] == compiled[:3]
+
+
+def test_cache_contents_counts_files(tmp_path):
+    for name, size in (("jit_a-1-cache", 10), ("jit_a-1-atime", 8), ("sub/jit_b-2-cache", 5)):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x" * size)
+    assert cache_contents(tmp_path) == (2, 23)
+    assert cache_contents(tmp_path / "nowhere") == (0, 0)

@@ -1,0 +1,186 @@
+"""The set-up of JAX, each time in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import pytest
+
+from tunax_lite.runtime import configuration, configure
+from tunax_lite.runtime.fusion import FUSION_FLAG, time_loop_is_fused
+
+REPORT = """
+import json, jax, jax.numpy as jnp
+from tunax_lite.runtime import configuration
+now = configuration()._asdict()
+now["cache_folder"] = now["cache_folder"] and str(now["cache_folder"])
+print(json.dumps(now | {"dtype": str(jnp.zeros(1).dtype)}))
+"""
+START = "from tunax_lite.runtime import configure\n"
+JAX_VARIABLES = ("XLA_FLAGS", "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "JAX_ENABLE_X64")
+
+
+def run_python(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess:
+    """Run a program without the settings of this process, with `folder` as the user's cache."""
+    kept = {name: value for name, value in os.environ.items() if name not in JAX_VARIABLES}
+    environment = kept | {"XDG_CACHE_HOME": str(folder), "JAX_PLATFORMS": "cpu"} | variables
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def configured(arguments: str, folder: Path, **variables: str) -> dict:
+    done = run_python(f"{START}configure({arguments})\n{REPORT}", folder, **variables)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the user's cache folder has another name elsewhere")
+def test_defaults(tmp_path):
+    found = configured("", tmp_path)
+    assert found == {
+        "precision": "float64",
+        "cache_folder": str(tmp_path / "tunax_lite" / "compiled"),
+        "cache_minimum_seconds": 0.5,
+        "fuse_time_loop": True,
+        "xla_flags": FUSION_FLAG,
+        "dtype": "float64",
+    }
+
+
+def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
+    mine = tmp_path / "mine"
+    variables = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "other"),
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "7",
+        "XLA_FLAGS": "--xla_cpu_enable_fast_math=false",
+    }
+    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1"
+    found = configured(f"{arguments})\nconfigure(precision=None", tmp_path, **variables)
+    assert (found["precision"], found["dtype"]) == ("float32", "float32")
+    assert (found["cache_folder"], mine.is_dir()) == (str(mine), True)
+    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG}"
+
+
+def test_variables_of_jax_win_over_defaults(tmp_path):
+    variables = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "other"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1.0",  # what JAX would take anyway
+        "JAX_ENABLE_X64": "true",
+    }
+    found = configured("precision=None", tmp_path, **variables)
+    assert found["cache_folder"] == str(tmp_path / "other")
+    assert found["cache_minimum_seconds"] == 1.0
+    assert found["precision"] == "float64"
+    assert configured("", tmp_path, JAX_ENABLE_COMPILATION_CACHE="false")["cache_folder"] is None
+
+
+@pytest.mark.parametrize(
+    "flags", ["--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false", "FILE"]
+)
+def test_flags_of_the_user_are_left_alone(tmp_path, flags):
+    if flags == "FILE":  # XLA_FLAGS may name a file that holds them
+        flags = str(tmp_path / "flags.txt")
+        Path(flags).write_text("--xla_cpu_enable_fast_math=false")
+    found = configured("cache_folder=None", tmp_path, XLA_FLAGS=flags)
+    assert (found["xla_flags"], found["fuse_time_loop"], found["cache_folder"]) == (flags, False, None)
+
+
+def test_too_late_is_an_error_unless_the_flag_is_not_wanted(tmp_path):
+    code = f"""
+import jax, sys
+jax.devices()
+{START}
+try:
+    configure()
+except RuntimeError as error:
+    print(error, file=sys.stderr)
+configure(fuse_time_loop=False)
+{REPORT}"""
+    done = run_python(code, tmp_path)
+    for fragment in ("before JAX starts", "restarting the kernel", "fuse_time_loop=False"):
+        assert fragment in done.stderr
+    assert json.loads(done.stdout)["fuse_time_loop"] is False
+
+
+def test_calling_again_is_harmless_while_jax_runs():
+    before = configuration()
+    assert before.fuse_time_loop  # set before the tests began
+    jnp.zeros(1).block_until_ready()
+    assert configure() == before
+
+
+def test_the_flag_makes_one_kernel_of_the_time_loop(tmp_path):
+    """Loops of a few dozen kernels a step are what the flag is for; a compiler that ignores it fails here."""
+    count = """
+import jax, jax.numpy as jnp
+def step(_, x):
+    y = jnp.concatenate([x[1:], x[:1]])
+    return jnp.cumsum(jnp.sin(y)) / jnp.sum(x)
+text = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, step, x)).lower(jnp.ones(64)).compile().as_text()
+print(text.count("xla_cpu_small_call"))
+"""
+    with_flag = run_python(f"{START}configure(cache_folder=None)\n{count}", tmp_path)
+    without = run_python(f"{START}configure(cache_folder=None, fuse_time_loop=False)\n{count}", tmp_path)
+    assert with_flag.returncode == without.returncode == 0, with_flag.stderr + without.stderr
+    assert int(with_flag.stdout) > int(without.stdout)
+
+
+def test_folder_changes_after_the_first_program(tmp_path):
+    """JAX asks for its folder once; `configure` makes it ask again."""
+    code = f"""
+{START}
+import jax, jax.numpy as jnp
+for name in ("a", "b"):
+    configure(cache_folder={str(tmp_path)!r} + "/" + name, cache_minimum_seconds=0.0)
+    jax.jit(lambda x: jnp.sin(x) + len(name))(jnp.ones(3))
+"""
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("a", "b"):
+        assert list((tmp_path / name).glob("*-cache"))
+
+
+def test_default_folder_that_cannot_be_made_is_a_warning(tmp_path):
+    (tmp_path / "tunax_lite").write_text("a file where the folder should be")
+    code = f"""
+import warnings
+{START}
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    now = configure()
+print(now.cache_folder, *(warning.message for warning in found))
+"""
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("None ") and "not kept" in done.stdout and "tunax_lite" in done.stdout
+
+
+def test_unusable_arguments(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(FileExistsError, match="expected a folder for compiled programs.*cache_folder=None"):
+        configure(cache_folder=file)
+    done = run_python(f"{START}configure(precision='double')", tmp_path)  # no types are checked there
+    assert "ValueError" in done.stderr and "float64, float32 or None, got 'double'" in done.stderr
+    with pytest.raises(ValueError, match="at least 0 s, got -1"):
+        configure(cache_minimum_seconds=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "fused"),
+    [
+        ("", False),
+        (FUSION_FLAG, True),
+        (f"--xla_cpu_enable_fast_math=false {FUSION_FLAG}", True),
+        ("--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=65536", False),
+        ("--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=", False),
+        ("--xla_backend_extra_options=xla_cpu_optimize_for_size=true", False),
+    ],
+)
+def test_the_solver_knows_whether_the_time_loop_is_fused(monkeypatch, flags, fused):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert time_loop_is_fused() is fused

@@ -1,0 +1,193 @@
+"""`tunax-lite doctor`: the machine, the set-up of JAX, and whether the model runs right and fast."""
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..runtime import (
+    cache_contents,
+    cache_statistics,
+    configuration,
+    free_memory,
+    used_memory,
+)
+from . import options
+from .self_test import SelfTest, self_test
+from .session import FAILED, errors_as_messages
+
+PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
+MEMORY_VARIABLES = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "true",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.75",
+    "XLA_CLIENT_MEM_FRACTION": "0.75",  # the new name of the one before
+    "XLA_PYTHON_CLIENT_ALLOCATOR": "default",
+}
+"""What decides how much of a GPU JAX takes, with JAX's defaults."""
+
+Report = dict[str, Any]
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=0.0, help="About how long the self-test may take.")
+    ] = 10.0,
+    debug: options.Debug = False,
+) -> None:
+    """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
+
+    The exit code is 1 if something is wrong.
+    """
+    with errors_as_messages(debug):
+        before = cache_statistics()
+        if not as_json:
+            typer.echo("testing ...", err=True)
+        tested = self_test(seconds)
+        report = describe_machine()
+        report["cache"] |= cache_statistics().since(before)._asdict()
+        report["self_test"] = dataclasses.asdict(tested) | {
+            "speeds": [speed._asdict() for speed in tested.speeds],
+            "checks": [check._asdict() for check in tested.checks],
+        }
+        report["problems"] = _problems(report, tested)
+        typer.echo(json.dumps(report, indent=2)) if as_json else _show(report)
+        if report["problems"]:
+            raise typer.Exit(FAILED)
+
+
+def describe_machine() -> Report:
+    """Versions, devices, memory, cache and flags, as a tree that JSON can hold."""
+    now = configuration()
+    programs, size = (0, 0) if now.cache_folder is None else cache_contents(now.cache_folder)
+    return {
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
+        | {"python": platform.python_version(), "system": platform.platform()},
+        "processors": _n_processors(),
+        "devices": [_device(device) for device in jax.local_devices()],
+        # Commands take it from their configuration, float64 by default.
+        "precision": {"of_jax": now.precision, "of_commands": "float64"},
+        "memory": {name: os.environ.get(name) for name in MEMORY_VARIABLES},
+        "cache": {
+            "folder": None if now.cache_folder is None else str(now.cache_folder),
+            "minimum_seconds": now.cache_minimum_seconds,
+            "programs": programs,
+            "bytes": size,
+        },
+        "fuse_time_loop": now.fuse_time_loop,
+        "xla_flags": now.xla_flags,
+    }
+
+
+def _n_processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _device(device: Any) -> Report:
+    try:
+        free, used = free_memory(device), used_memory(device)
+    except RuntimeError:  # says nothing about its memory
+        free, used = None, None
+    return {
+        "name": str(device),
+        "platform": device.platform,
+        "platform_version": device.client.platform_version,
+        "kind": device.device_kind,
+        "free_bytes": free,
+        "used_bytes": used,
+    }
+
+
+def _problems(report: Report, tested: SelfTest) -> list[str]:
+    found = [f"{check.name}: {check.found}" for check in tested.checks if not check.passed]
+    folder = report["cache"]["folder"]
+    if folder is not None and Path(folder).exists() and not os.access(folder, os.W_OK | os.X_OK):
+        found.append(f"cache: {folder} cannot be written; choose another with --cache-folder DIR")
+    platforms = {device["platform"] for device in report["devices"]}
+    if Path("/proc/driver/nvidia/version").exists() and platforms == {"cpu"} and not _wants_cpu():
+        found.append(
+            "devices: there is an NVIDIA driver, but JAX sees no GPU; "
+            "install tunax_lite[cuda], or set JAX_PLATFORMS=cpu if that is what you want"
+        )
+    return found
+
+
+def _wants_cpu() -> bool:
+    return getattr(jax.config, "jax_platforms") == "cpu"  # noqa: B009 (made at import, unknown to checkers)
+
+
+def _show(report: Report) -> None:
+    facts = _facts(report)
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        typer.echo(f"{name:{width}}  {value}")
+    typer.echo()
+    Console(file=sys.stdout).print(_speed_table(report["self_test"]["speeds"]))
+    typer.echo()
+    for check in report["self_test"]["checks"]:
+        typer.echo(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
+    for problem in report["problems"]:
+        typer.echo(f"problem: {problem}")
+    typer.echo("something is wrong" if report["problems"] else "all is well")
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    facts = list(report["versions"].items())
+    facts.append(("processors", f"{report['processors']} for this process"))
+    for device in report["devices"]:
+        facts.append(("device", f"{device['name']}: {device['kind']}, {device['platform_version']}"))
+        free, used = _megabytes(device["free_bytes"]), _megabytes(device["used_bytes"])
+        facts.append(("  memory", f"{free} free, {used} used by this process"))
+    for name, value in report["memory"].items():
+        facts.append((name, value or f"not set, which is {MEMORY_VARIABLES[name]}; for GPUs only"))
+    cache, precision = report["cache"], report["precision"]
+    default = f"{precision['of_commands']} in commands unless their configuration says otherwise"
+    return [
+        *facts,
+        ("precision", f"{default}; {precision['of_jax']} in JAX"),
+        ("cache", _cache_line(cache)),
+        ("  in this test", f"{cache['hits']} hits, {cache['misses']} misses"),
+        ("XLA_FLAGS", report["xla_flags"] or "not set"),
+    ]
+
+
+def _cache_line(cache: Report) -> str:
+    if cache["folder"] is None:
+        return "off: every program is compiled in every process"
+    return (
+        f"{cache['folder']}, {cache['programs']} programs, {_megabytes(cache['bytes'])}, "
+        f"for programs that compile in {cache['minimum_seconds']:g} s or more"
+    )
+
+
+def _megabytes(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / 1e6:,.0f} MB"
+
+
+def _speed_table(speeds: list[Report]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("k-epsilon, 64 levels")
+    for heading in ("columns", "steps", "us per column and step", "compile [s]"):
+        table.add_column(escape(heading), justify="right")
+    for speed in speeds:
+        table.add_row(
+            speed["precision"],
+            str(speed["n_columns"]),
+            str(speed["n_steps"]),
+            f"{speed['microseconds']:.2f}",
+            f"{speed['compile_seconds']:.1f}",
+        )
+    return table

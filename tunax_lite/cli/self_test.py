@@ -1,0 +1,165 @@
+"""A k-epsilon column that is timed and checked: whether this machine computes right, and how fast."""
+
+import dataclasses
+import math
+import time
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..case import Case
+from ..closures import KEpsilon
+from ..forcing import ConstantForcing, SurfaceFluxes
+from ..grid import Grid
+from ..model import Model
+from ..precision import in_precision
+from ..runtime import Program, compile_program
+from ..simulation import simulate
+from ..state import State
+from ..trajectory import Trajectory
+
+DT = 60.0
+N_LEVELS, DEPTH = 64, 256.0
+HEAT_FLUX = -100.0
+N_STEPS = {1: 2880, 128: 480}
+"""Number of steps by number of columns: a fraction of a second for each."""
+PRECISIONS = ("float64", "float32")
+_LEVELS_WITHOUT_JIT, _STEPS_WITHOUT_JIT = 8, 3  # each operation is a program of its own: slow
+_MOST_REPETITIONS = 50
+
+
+class Speed(NamedTuple):
+    """Time of a run, in one precision.
+
+    Args:
+        precision: of all arrays.
+        n_columns: side by side.
+        n_steps: of the run.
+        microseconds: per column and step, of the fastest run.
+        compile_seconds: tracing and compiling, or finding it in the cache of compiled programs.
+    """
+
+    precision: str
+    n_columns: int
+    n_steps: int
+    microseconds: float
+    compile_seconds: float
+
+
+class Check(NamedTuple):
+    """Whether something is as it must be, and what was found."""
+
+    name: str
+    passed: bool
+    found: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SelfTest:
+    """Speeds and checks."""
+
+    speeds: tuple[Speed, ...]
+    checks: tuple[Check, ...]
+
+
+def self_test(seconds: float) -> SelfTest:
+    """Run the column alone and many side by side, in both precisions.
+
+    Args:
+        seconds: to be taken in all, as far as compiling leaves time.
+    """
+    end = time.perf_counter() + seconds
+    checks, compiled = [], []
+    for precision in PRECISIONS:
+        with jax.enable_x64(precision == "float64"):
+            for n_columns in N_STEPS:
+                model, case = problem(precision, n_columns)
+                program = compile_program(_run, model, case, n_steps=N_STEPS[n_columns])
+                checks += check_run(program(model, case), case, precision, n_columns)
+                compiled.append((precision, n_columns, program))
+    with jax.enable_x64(True):
+        checks.append(_check_jit())
+    speeds = []
+    for index, (precision, n_columns, program) in enumerate(compiled):
+        share = max(0.0, end - time.perf_counter()) / (len(compiled) - index)
+        with jax.enable_x64(precision == "float64"):
+            speeds.append(_speed(program, precision, n_columns, share))
+    return SelfTest(tuple(speeds), tuple(checks))
+
+
+def problem(precision: str, n_columns: int, n_levels: int = N_LEVELS) -> tuple[Model, Case]:
+    """A stratified column under wind and cooling; more than one differ in the wind."""
+    stress = 0.1 if n_columns == 1 else np.linspace(0.05, 0.15, n_columns)
+    grid = Grid.uniform(DEPTH, n_levels)
+    case = Case(
+        grid=grid,
+        # Temperature counts from the surface: rounding then hides less of a small change.
+        initial_state=State.from_profiles(grid, temperature=lambda z: 0.01 * z),
+        forcing=ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=HEAT_FLUX)),
+        coriolis_parameter=1e-4,
+        duration=86400.0,
+    )
+    return in_precision((Model(KEpsilon()), case), precision)
+
+
+def _run(model: Model, case: Case, n_steps: int) -> Trajectory:
+    return simulate(model, case, dt=DT, duration=n_steps * DT, output_interval=n_steps * DT)
+
+
+def _speed(program: Program, precision: str, n_columns: int, seconds: float) -> Speed:
+    arguments = problem(precision, n_columns)
+    once = program.timing(*arguments, repetitions=1).minimum
+    repetitions = min(_MOST_REPETITIONS, max(1, math.floor(seconds / once)))
+    fastest = program.timing(*arguments, repetitions=repetitions).minimum
+    n_steps = N_STEPS[n_columns]
+    microseconds = 1e6 * fastest / (n_steps * n_columns)
+    took = program.trace_seconds + program.compile_seconds
+    return Speed(precision, n_columns, n_steps, microseconds, took)
+
+
+def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> list[Check]:
+    """That a run is finite and in the precision asked for, and that its heat is what entered.
+
+    Args:
+        run: with its first and last frame.
+        case: of the run.
+        precision: that it should be in.
+        n_columns: of the run.
+    """
+    label = f"{precision}, {n_columns} column{'s' if n_columns > 1 else ''}"
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((run.state, run.clo_state))]
+    n_bad = sum(int((~np.isfinite(leaf)).sum()) for leaf in leaves)
+    dtype = np.asarray(run.state.temperature).dtype
+    temperature = np.asarray(run.state.temperature, dtype="float64").reshape(2, N_LEVELS, -1)
+    heat = temperature.sum(axis=1) * DEPTH / N_LEVELS  # [K m]
+    eos = case.equation_of_state
+    entered = HEAT_FLUX * float(run.time[-1]) / float(eos.reference_density * eos.heat_capacity)
+    error = float(np.abs(heat[1] - heat[0] - entered).max())
+    # Below the mixed layer a step rounds the same numbers in the same direction as the step before.
+    content = float(np.abs(temperature[0]).sum(axis=0).max()) * DEPTH / N_LEVELS
+    rounding = float(run.step[-1]) * float(np.finfo(precision).eps) * content
+    return [
+        Check(f"finite ({label})", n_bad == 0, f"{n_bad} values that are not finite"),
+        Check(f"precision ({label})", dtype == precision, f"arrays of {dtype}"),
+        Check(
+            f"heat budget ({label})",
+            error <= 4.0 * rounding,
+            f"off by {error / abs(entered):.1e} of what entered; rounding explains "
+            f"{rounding / abs(entered):.1e}",
+        ),
+    ]
+
+
+def _check_jit() -> Check:
+    """A few steps of a small column, compiled and operation by operation."""
+    model, case = problem("float64", 1, _LEVELS_WITHOUT_JIT)
+    compiled = _run(model, case, _STEPS_WITHOUT_JIT)
+    with jax.disable_jit():
+        plain = _run(model, case, _STEPS_WITHOUT_JIT)
+    error = 0.0
+    for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(plain), strict=True):
+        scale = float(jnp.max(jnp.abs(other)))
+        error = max(error, float(jnp.max(jnp.abs(one - other))) / (scale or 1.0))
+    return Check("jit = no jit", error <= 1e-10, f"relative difference {error:.1e}")
