@@ -44,10 +44,12 @@ class ParameterInfo(NamedTuple):
 
 
 def _to_float_array(value: Any) -> Any:
-    # None marks a parameter that is derived from others; other leaves (tracers, the placeholders that JAX
-    # puts into pytrees) pass through.
+    # None marks a parameter that is derived from others; other leaves (the placeholders that JAX puts into
+    # pytrees) pass through.
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return jnp.asarray(value, dtype=float)
+    if isinstance(value, jax.Array) and value.weak_type:
+        return value.astype(value.dtype)  # programs compiled for other values then serve this one
     return value
 
 

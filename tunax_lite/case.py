@@ -13,6 +13,7 @@ from .forcing import AbstractForcing
 from .grid import Grid
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .physics.shortwave import TwoBandAbsorption
+from .precision import in_precision
 from .state import State
 
 
@@ -85,13 +86,14 @@ class Case(eqx.Module):
         return dataclasses.replace(self, name="case", start_time=None, duration=1.0)
 
     def on(self, grid: Grid) -> "Case":
-        """The same case on another grid of the same depth; contents of the column are conserved.
+        """The same case on another grid of the same depth; contents and precision are conserved.
 
         Source: first-order conservative remapping: values are constant within a cell.
 
         Raises:
             ValueError: a grid of another depth, or a batch of grids.
         """
+        grid = in_precision(grid, self.grid.z_face.dtype)
         state = jax.tree.map(lambda values: remap(values, self.grid, grid), self.initial_state)
         return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
 

@@ -5,6 +5,7 @@ interpolated linearly inside the step, so that it can be batched, differentiated
 """
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -44,16 +45,23 @@ class SurfaceFluxes(eqx.Module):
 
 
 class AbstractForcing(eqx.Module):
-    """Surface fluxes as a function of time."""
+    """Surface fluxes as a function of time.
+
+    Args:
+        leading_axes: how many axes all its arrays have before those of the batch; 1 for series in time.
+    """
+
+    leading_axes: eqx.AbstractClassVar[int]
 
     @abc.abstractmethod
     def at(self, time: ScalarLike) -> SurfaceFluxes:
         """Fluxes at `time` [s] since the start of the case."""
 
     @property
-    @abc.abstractmethod
     def batch_shape(self) -> tuple[int, ...]:
         """Batch shape of the fluxes."""
+        shapes = (jnp.shape(leaf)[self.leading_axes :] for leaf in jax.tree.leaves(self))
+        return np.broadcast_shapes((), *shapes)
 
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
@@ -79,6 +87,8 @@ class ConstantForcing(AbstractForcing):
 
     fluxes: SurfaceFluxes
 
+    leading_axes: ClassVar[int] = 0
+
     def __check_init__(self):
         if is_traced(self.fluxes):
             return
@@ -89,10 +99,6 @@ class ConstantForcing(AbstractForcing):
     def at(self, time: ScalarLike) -> SurfaceFluxes:
         del time
         return self.fluxes
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes((), *(jnp.shape(leaf) for leaf in jax.tree.leaves(self.fluxes)))
 
     def check_covers(self, start: float, end: float) -> None:
         del start, end
@@ -114,6 +120,8 @@ class TimeSeriesForcing(AbstractForcing):
 
     time: Float[Array, " time"]
     fluxes: SurfaceFluxes
+
+    leading_axes: ClassVar[int] = 1
 
     @classmethod
     def from_values(cls, time, **fluxes) -> "TimeSeriesForcing":
@@ -163,11 +171,6 @@ class TimeSeriesForcing(AbstractForcing):
             return values[index] + weight * (values[index + 1] - values[index])
 
         return jax.tree.map(interpolate, self.fluxes)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        shapes = (jnp.shape(leaf)[1:] for leaf in jax.tree.leaves(self.fluxes))
-        return np.broadcast_shapes((), *shapes)
 
     def check_covers(self, start: float, end: float) -> None:
         # NumPy: inside `jit` even an index of a known array is traced.

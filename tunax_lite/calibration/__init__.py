@@ -1,9 +1,10 @@
 """Calibration: free parameters, targets, optimisers, and the loop that brings them together."""
 
+from typing import TYPE_CHECKING, Any
+
 from .calibrate import calibrate as calibrate
 from .checkpoint import OtherCalibrationError as OtherCalibrationError
 from .files import read_parameters as read_parameters
-from .files import write_history as write_history
 from .files import write_parameters as write_parameters
 from .files import write_results as write_results
 from .history import CalibrationResult as CalibrationResult
@@ -25,3 +26,14 @@ from .targets import Target as Target
 from .targets import Uncertainty as Uncertainty
 from .targets import ZScore as ZScore
 from .targets import prepare as prepare
+
+if TYPE_CHECKING:
+    from .history_file import write_history as write_history
+
+
+def __getattr__(name: str) -> Any:
+    if name != "write_history":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .history_file import write_history  # needs xarray, which takes long to import
+
+    return write_history

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
+from ..runtime import compile_program
 from .misfit import AbstractScore, Comparison, misfit
 from .parameters import FreeParameters, UnconstrainedVector
 from .targets import Target, prepare
@@ -106,7 +107,7 @@ class Evaluator:
             leaves, structure = jax.tree.flatten(comparison)
             key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves)
             if key not in compiled:
-                compiled[key] = jax.jit(value_and_gradient).lower(x, self._model, comparison).compile()
+                compiled[key] = compile_program(value_and_gradient, x, self._model, comparison)
             functions.append(compiled[key])
         self.n_compiled = len(compiled)
         return functions

@@ -14,10 +14,17 @@ from typing import Generic, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
+from .._types import ScalarLike
 from .parameters import UnconstrainedVector
+
+
+def _compiled(method):
+    """A method of arrays as one program: by themselves, its operations take seconds to compile one by one."""
+    return functools.partial(jax.jit, static_argnums=0)(method)
 
 
 class OptimiserState(eqx.Module):
@@ -177,6 +184,15 @@ class Adam(AbstractOptimiser[AdamState]):
         return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
 
     def init(self, x: UnconstrainedVector) -> AdamState:
+        return self._start(x)
+
+    def tell(self, state: AdamState, loss: float, gradient: UnconstrainedVector) -> AdamState:
+        if not _is_finite(loss, gradient):
+            return self._shorten(state)
+        return self._advance(state, gradient, self.schedule.share(int(state.step)))
+
+    @_compiled
+    def _start(self, x: UnconstrainedVector) -> AdamState:
         return AdamState(
             trial=x,
             accepted=jnp.asarray(False),
@@ -188,19 +204,21 @@ class Adam(AbstractOptimiser[AdamState]):
             transformation=self._transformation.init(x),
         )
 
-    def tell(self, state: AdamState, loss: float, gradient: UnconstrainedVector) -> AdamState:
-        if not _is_finite(loss, gradient):
-            # Moments and base stay those of the last good point.
-            shortening = 0.5 * state.shortening
-            return dataclasses.replace(
-                state,
-                trial=state.base + shortening * state.update,
-                accepted=jnp.asarray(False),
-                shortening=shortening,
-            )
+    @_compiled
+    def _shorten(self, state: AdamState) -> AdamState:
+        # Moments and base stay those of the last good point.
+        shortening = 0.5 * state.shortening
+        return dataclasses.replace(
+            state,
+            trial=state.base + shortening * state.update,
+            accepted=jnp.asarray(False),
+            shortening=shortening,
+        )
+
+    @_compiled
+    def _advance(self, state: AdamState, gradient: UnconstrainedVector, share: ScalarLike) -> AdamState:
         scaled, transformation = _update(self._transformation, gradient, state.transformation, state.trial)
-        rate = self.learning_rate * self.schedule.share(int(state.step))
-        update = (-rate * jnp.asarray(scaled)).astype(gradient.dtype)
+        update = (-self.learning_rate * share * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection the full length comes back by doubling.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
         return AdamState(
@@ -263,10 +281,29 @@ class LBFGS(AbstractOptimiser[LBFGSState]):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"LBFGS: expected {name} between 0 and 1, got {getattr(self, name)}.")
 
-    def _forget(self, x: UnconstrainedVector) -> optax.OptState:
-        return optax.scale_by_lbfgs(self.memory_size).init(x)
+    @property
+    def _transformation(self) -> optax.GradientTransformation:
+        return optax.scale_by_lbfgs(self.memory_size)
 
     def init(self, x: UnconstrainedVector) -> LBFGSState:
+        return self._start(x)
+
+    def tell(self, state: LBFGSState, loss: float, gradient: UnconstrainedVector) -> LBFGSState:
+        if _is_finite(loss, gradient) and self._decreases(state, loss):
+            return self._learn(state, loss, gradient)
+        if self.backtracking * float(state.step_length) >= self.shortest_step:
+            return self._backtrack(state)
+        if bool(state.has_memory):
+            return self._restart(state)
+        return dataclasses.replace(state, accepted=jnp.asarray(False), finished=jnp.asarray(True))
+
+    def _decreases(self, state: LBFGSState, loss: float) -> bool:
+        slope = float(np.vdot(state.base_gradient, state.direction))
+        promised = self.sufficient_decrease * float(state.step_length) * slope
+        return loss <= float(state.base_loss) + promised
+
+    @_compiled
+    def _start(self, x: UnconstrainedVector) -> LBFGSState:
         return LBFGSState(
             trial=x,
             accepted=jnp.asarray(False),
@@ -276,30 +313,39 @@ class LBFGS(AbstractOptimiser[LBFGSState]):
             base_gradient=jnp.zeros_like(x),
             direction=jnp.zeros_like(x),
             step_length=jnp.ones((), x.dtype),
-            memory=self._forget(x),
+            memory=self._transformation.init(x),
             has_memory=jnp.asarray(False),
         )
 
-    def tell(self, state: LBFGSState, loss: float, gradient: UnconstrainedVector) -> LBFGSState:
-        if not _is_finite(loss, gradient) or not self._decreases(state, loss):
-            return self._backtrack(state)
-        memory = state.memory
+    @_compiled
+    def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
+        """A search from the point at hand, with what was learnt on the way to it."""
         change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
-        if not change > 0.0:  # no curvature to learn from; the first evaluation comes here too
-            memory = self._forget(gradient)
-        return self._search_from(state.trial, loss, gradient, memory)
+        # Without curvature there is nothing to learn from; the first evaluation comes here too.
+        nothing = self._transformation.init(gradient)
+        memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, nothing)
+        return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
 
-    def _decreases(self, state: LBFGSState, loss: float) -> bool:
-        slope = float(jnp.vdot(state.base_gradient, state.direction))
-        promised = self.sufficient_decrease * float(state.step_length) * slope
-        return loss <= float(state.base_loss) + promised
+    @_compiled
+    def _backtrack(self, state: LBFGSState) -> LBFGSState:
+        step_length = self.backtracking * state.step_length
+        trial = state.base + step_length * state.direction
+        return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), step_length=step_length)
+
+    @_compiled
+    def _restart(self, state: LBFGSState) -> LBFGSState:
+        """A search down the gradient from the same base."""
+        nothing = self._transformation.init(state.base)
+        again = self._search_from(state.base, state.base_loss, state.base_gradient, nothing)
+        return dataclasses.replace(again, accepted=jnp.asarray(False))
 
     def _search_from(self, base, loss, gradient, memory) -> LBFGSState:
-        has_memory = bool(memory.count > 0)
-        scaled, new_memory = _precondition(self.memory_size, gradient, memory, base)
-        if has_memory and not jnp.vdot(scaled, gradient) > 0.0:  # round-off spoilt the memory
-            has_memory = False
-            scaled, new_memory = _precondition(self.memory_size, gradient, self._forget(gradient), base)
+        nothing = self._transformation.init(gradient)
+        with_memory = _update(self._transformation, gradient, memory, base)
+        without = _update(self._transformation, gradient, nothing, base)
+        # Round-off can spoil the memory.
+        has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
+        scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
         direction = -scaled
         largest = jnp.max(jnp.abs(direction))
         direction = direction * jnp.minimum(1.0, self.largest_step / jnp.maximum(largest, 1e-300))
@@ -308,30 +354,13 @@ class LBFGS(AbstractOptimiser[LBFGSState]):
             accepted=jnp.asarray(True),
             finished=~jnp.any(gradient != 0.0),
             base=base,
-            base_loss=jnp.asarray(loss, gradient.dtype),
+            base_loss=loss,
             base_gradient=gradient,
             direction=direction,
             step_length=jnp.ones((), gradient.dtype),
             memory=new_memory,
-            has_memory=jnp.asarray(has_memory),
+            has_memory=has_memory,
         )
-
-    def _backtrack(self, state: LBFGSState) -> LBFGSState:
-        step_length = self.backtracking * state.step_length
-        rejected = jnp.asarray(False)
-        if step_length >= self.shortest_step:
-            trial = state.base + step_length * state.direction
-            return dataclasses.replace(state, trial=trial, accepted=rejected, step_length=step_length)
-        if not state.has_memory:
-            return dataclasses.replace(state, accepted=rejected, finished=jnp.asarray(True))
-        again = self._search_from(state.base, state.base_loss, state.base_gradient, self._forget(state.base))
-        return dataclasses.replace(again, accepted=rejected)
-
-
-# Compiled, because tracing its loops anew takes longer than evaluating a case.
-@functools.partial(jax.jit, static_argnums=0)
-def _precondition(memory_size: int, gradient, memory, x):
-    return _update(optax.scale_by_lbfgs(memory_size), gradient, memory, x)
 
 
 def _update(transformation: optax.GradientTransformation, gradient, state, x):
@@ -341,4 +370,4 @@ def _update(transformation: optax.GradientTransformation, gradient, state, x):
 
 
 def _is_finite(loss: float, gradient: UnconstrainedVector) -> bool:
-    return math.isfinite(loss) and bool(jnp.isfinite(gradient).all())
+    return math.isfinite(loss) and bool(np.isfinite(gradient).all())

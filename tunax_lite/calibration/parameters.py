@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from .._types import ParameterInfo, iterate_parameters
 from ..closures.base import AbstractClosure
+from ..precision import precision_of
 from .transforms import AbstractTransform, Bounded, LogBounded, Unbounded
 
 UnconstrainedVector = Float[Array, " parameter"]
@@ -121,8 +122,11 @@ class FreeParameters:
         return jnp.stack(values)
 
     def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
-        """The closure with the physical values of x in place of its own; differentiable to x."""
-        values = self.to_physical(x)
+        """The closure with the physical values of x in place of its own; differentiable to x.
+
+        The closure keeps its precision, whatever that of x.
+        """
+        values = self.to_physical(x).astype(precision_of(closure=closure))
         return _replace(closure, {path: values[i] for i, path in enumerate(self.paths)})
 
 
@@ -141,7 +145,8 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
         lower, upper = _lookup(path, known, closure).valid_range
         if not lower <= value <= upper:
             raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
-    return _replace(closure, {path: jnp.asarray(value, float) for path, value in values.items()})
+    precision = precision_of(closure=closure)
+    return _replace(closure, {path: jnp.asarray(value, precision) for path, value in values.items()})
 
 
 def _replace(closure: AbstractClosure, values: Mapping[str, Array]) -> AbstractClosure:

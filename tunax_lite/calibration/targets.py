@@ -15,6 +15,7 @@ import numpy as np
 
 from ..case import Case
 from ..observations import Observations
+from ..precision import in_precision, precision_of
 from ..simulation import count_steps
 from .misfit import Comparison, Interpolation, variable_of
 
@@ -100,7 +101,7 @@ class Target:
 
 
 def prepare(target: Target) -> Comparison:
-    """A target as arrays on frames and levels, checked.
+    """A target as arrays on frames and levels in the precision of its case, checked.
 
     Raises:
         ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
@@ -135,7 +136,7 @@ def prepare(target: Target) -> Comparison:
         factors[variable] = jnp.asarray(weight / (total * scale**2))
     length = n_frames * steps_per_frame * target.dt
     target.case.forcing.check_covers(0.0, length)
-    return Comparison(
+    comparison = Comparison(
         # A common name, date and duration: they are part of what is compiled.
         case=dataclasses.replace(target.case, name="case", start_time=None, duration=length),
         dt=jnp.asarray(target.dt, dtype=float),
@@ -147,6 +148,7 @@ def prepare(target: Target) -> Comparison:
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
     )
+    return in_precision(comparison, precision_of(case=target.case))
 
 
 def _check_weights(target: Target) -> None:

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import io
 from ..calibration import with_parameters
 from ..case import Case
 from ..grid import Grid
-from ..io.cf_netcdf import read_cf_netcdf
 from ..io.errors import FileFormatError
-from ..io.legay import read_legay
-from ..io.lesbrary import read_lesbrary
 from ..io.registry import resolve
 from ..model import Model
 from ..observations import Observations
@@ -169,7 +167,7 @@ def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, O
 
 def _read(section: Any, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LesbraryCase):
-        return read_lesbrary(path)
+        return io.read_lesbrary(path)
     if isinstance(section, LegayCase):
-        return read_legay(path, **section.options)
-    return read_cf_netcdf(path, section.mapping.to_mapping())
+        return io.read_legay(path, **section.options)
+    return io.read_cf_netcdf(path, section.mapping.to_mapping())

@@ -1,16 +1,41 @@
-"""Reading observation files and writing results: one reader per format, and names for known files."""
+"""Reading observation files and writing results: one reader per format, and names for known files.
+
+Names whose modules need xarray or h5py, which take long to import, are imported when they are first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .atomic import replacing as replacing
-from .cf_netcdf import read_cf_netcdf as read_cf_netcdf
-from .dataset import Provenance as Provenance
-from .dataset import read_trajectory as read_trajectory
-from .dataset import to_dataset as to_dataset
-from .dataset import write_dataset as write_dataset
-from .dataset import write_trajectory as write_trajectory
 from .errors import FileFormatError as FileFormatError
-from .legay import read_legay as read_legay
-from .lesbrary import read_lesbrary as read_lesbrary
 from .mapping import Mapping as Mapping
-from .observation_file import write_observations as write_observations
+from .provenance import Provenance as Provenance
 from .registry import read_manifest as read_manifest
 from .registry import resolve as resolve
+
+if TYPE_CHECKING:
+    from .cf_netcdf import read_cf_netcdf as read_cf_netcdf
+    from .dataset import read_trajectory as read_trajectory
+    from .dataset import to_dataset as to_dataset
+    from .dataset import write_dataset as write_dataset
+    from .dataset import write_trajectory as write_trajectory
+    from .legay import read_legay as read_legay
+    from .lesbrary import read_lesbrary as read_lesbrary
+    from .observation_file import write_observations as write_observations
+
+_MODULES = {
+    "read_cf_netcdf": "cf_netcdf",
+    "read_trajectory": "dataset",
+    "to_dataset": "dataset",
+    "write_dataset": "dataset",
+    "write_trajectory": "dataset",
+    "read_legay": "legay",
+    "read_lesbrary": "lesbrary",
+    "write_observations": "observation_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)

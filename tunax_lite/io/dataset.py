@@ -7,8 +7,6 @@ Every value keeps its precision, so a run that goes on from a file gives the sam
 
 import dataclasses
 import datetime
-import importlib.metadata
-from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -24,35 +22,13 @@ from ..variables import VARIABLES
 from .atomic import replacing
 from .errors import FileFormatError
 from .netcdf import read_netcdf
+from .provenance import Provenance
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""
 
 _STATE_NAMES = ("temperature", "salinity", "u", "v")
 _GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face")
-
-
-def _installed_version() -> str:
-    return importlib.metadata.version("tunax_lite")
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where a file comes from; all of it becomes global attributes.
-
-    Args:
-        version: of the package.
-        config: text of the configuration.
-        case: name of the case, or of its file.
-        parameters: of the closure, as JSON.
-        command: the command line.
-    """
-
-    version: str = dataclasses.field(default_factory=_installed_version)
-    config: str = ""
-    case: str = ""
-    parameters: str = ""
-    command: str = ""
 
 
 def attributes_of(name: str) -> dict[str, str]:

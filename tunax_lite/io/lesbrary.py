@@ -117,9 +117,12 @@ def _read(file: Jld2File) -> tuple[Case, Observations]:
     return case, observations
 
 
-def _without_halo(file: Jld2File, key: str, values: np.ndarray, n: int) -> np.ndarray:
+def _halo_size(file: Jld2File) -> int:
+    return int(file.number("grid/Hz") or 0)
+
+
+def _without_halo(file: Jld2File, key: str, values: np.ndarray, n: int, n_halo: int) -> np.ndarray:
     """The `n` values between the halos, or all of them where there is no halo."""
-    n_halo = int(file.number("grid/Hz") or 0)
     if values.size == n:
         return values
     if values.size == n + 2 * n_halo:
@@ -139,7 +142,7 @@ def _read_grid(file: Jld2File) -> Grid:
     for key in _FACE_KEYS:
         faces = file.array(key)
         if faces is not None:
-            return _grid_from_faces(file, key, _without_halo(file, key, faces, n_cells + 1))
+            return _grid_from_faces(file, key, _without_halo(file, key, faces, n_cells + 1, _halo_size(file)))
     depth = file.required("grid/Lz", *_FACE_KEYS)
     if depth <= 0.0:
         raise file.error("grid/Lz", "a positive depth [m]", f"{depth:g}", "repair the file")
@@ -179,7 +182,7 @@ def _read_times(file: Jld2File) -> tuple[list[str], np.ndarray]:
 def _read_profiles(file: Jld2File, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`; single precision is widened without change."""
     file.iterations(f"timeseries/{variable}")
-    rows = []
+    rows, n_halo = [], _halo_size(file)
     for iteration in iterations:
         key = f"timeseries/{variable}/{iteration}"
         values = file.array(key)
@@ -190,7 +193,7 @@ def _read_profiles(file: Jld2File, variable: str, iterations: list[str], grid: G
                 "none",
                 "the simulation stopped while it wrote, or the file is incomplete",
             )
-        values = _without_halo(file, key, values, grid.n_cells)
+        values = _without_halo(file, key, values, grid.n_cells, n_halo)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise file.error(

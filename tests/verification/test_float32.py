@@ -1,0 +1,58 @@
+"""How far a run in float32 drifts from the same run in float64 over 48 h."""
+
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.helpers import LES_CASES
+from tunax_lite.io import read_lesbrary
+from tunax_lite.precision import in_precision
+
+# Measured with k-epsilon, 64 levels, steps of 60 s: root mean square over all levels and frames of the
+# temperature [K], and error of the heat content over the depth [K].
+MEASURED = {
+    "free_convection": (2.4e-3, 1.5e-3),
+    "strong_wind": (2.9e-3, 6.2e-5),
+    "strong_wind_no_rotation": (2.7e-3, 1.9e-4),
+    "strong_wind_weak_cooling": (3.1e-3, 6.7e-5),
+    "wind_and_cooling": (3.2e-3, 8.5e-5),
+}
+
+
+def wind_and_cooling() -> tl.Case:
+    """256 m of stratified water under strong wind and weak cooling, without a file."""
+    grid = tl.Grid.uniform(256.0, 64)
+    return tl.Case(
+        grid,
+        tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.002 * z),
+        tl.ConstantForcing(tl.SurfaceFluxes(stress_u=1.0, stress_v=0.0, heat_flux=-100.0)),
+        coriolis_parameter=1e-4,
+        duration=48 * 3600.0,
+        name="wind_and_cooling",
+    )
+
+
+def mean_temperature_error(run: tl.Trajectory, case: tl.Case) -> float:
+    """Heat content of the last frame less what was there and what came in, over the depth [K]."""
+    temperature = np.asarray(run.state.temperature, dtype=float)
+    thickness = np.asarray(case.grid.cell_thickness)
+    flux = case.forcing.at(0.0).heat_flux
+    assert flux is not None
+    eos = case.equation_of_state
+    came_in = float(flux) * case.duration / float(eos.reference_density * eos.heat_capacity)
+    gained = ((temperature[-1] - temperature[0]) * thickness).sum()
+    return abs(gained - came_in) / float(case.grid.depth)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_float32_stays_near_float64_for_48_hours(name, lesbrary_path):
+    case = read_lesbrary(lesbrary_path(name))[0] if name in LES_CASES else wind_and_cooling()
+    model = tl.Model(tl.KEpsilon())
+    run = tl.simulate(model, case)
+    single = tl.simulate(*in_precision((model, case), "float32"))
+    assert single.state.temperature.dtype == np.float32
+    drift = np.asarray(single.state.temperature, dtype=float) - np.asarray(run.state.temperature)
+    temperature, heat = MEASURED[name]
+    assert 0.0 < np.sqrt(np.mean(drift**2)) < 2.0 * temperature
+    assert mean_temperature_error(run, case) < 1e-9
+    assert mean_temperature_error(single, case) < 2.0 * heat

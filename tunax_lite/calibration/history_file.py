@@ -1,0 +1,74 @@
+"""The file of all iterations of a calibration, `history.nc`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from ..io.atomic import replacing
+from .history import CalibrationResult
+
+# Units of errors; an error of temperature is a difference.
+_ERROR_UNITS = {"temperature": "K", "salinity": "g kg-1", "u": "m s-1", "v": "m s-1"}
+
+
+def write_history(
+    path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
+) -> None:
+    """Write all iterations as NetCDF.
+
+    Args:
+        path: replaced when the new file is complete.
+        result: of a calibration.
+        attributes: where the numbers come from (version, command, ...).
+    """
+    with replacing(path) as temporary:
+        history_dataset(result, attributes).to_netcdf(temporary, engine="netcdf4")
+
+
+def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
+    """All iterations with units and long names; a dot in a parameter's path becomes an underscore."""
+    history, units = result.history, result.units
+
+    def variable(dims, values, long_name: str, unit: str, **more):
+        return (dims, values, {"long_name": long_name, "units": unit, **more})
+
+    data = {
+        "loss": variable("iteration", history.loss, "mean of the scores, weighted by case", "1"),
+        "gradient_norm": variable(
+            "iteration", history.gradient_norm, "norm of the gradient to the unconstrained parameters", "1"
+        ),
+        "rejected": variable(
+            "iteration", history.rejected.astype(np.int8), "whether the optimiser took the step back", "1"
+        ),
+        "score": variable(("iteration", "case"), history.scores, "score of the case", "1"),
+    }
+    for column, name in enumerate(result.variables):
+        data[f"{name}_error"] = variable(
+            ("iteration", "case"),
+            history.errors[:, :, column],
+            f"root mean square error of {name}",
+            _ERROR_UNITS.get(name, "1"),
+        )
+    for column, free in enumerate(result.free_parameters.parameters):
+        data[free.path.replace(".", "_")] = variable(
+            "iteration",
+            history.values[:, column],
+            f"parameter {free.path}",
+            units[free.path],
+            valid_min=free.lower,
+            valid_max=free.upper,
+        )
+    coords = {
+        "iteration": ("iteration", np.arange(history.n_iterations), {"long_name": "evaluation of the loss"}),
+        "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
+    }
+    title = {
+        "Conventions": "CF-1.11",
+        "title": f"Calibration of {type(result.closure).__name__}",
+        "closure": type(result.closure).__name__,
+        "best_iteration": result.history.best_iteration,
+        "stop_reason": result.stop_reason,
+    }
+    return xr.Dataset(data, coords, {**title, **(attributes or {})})
