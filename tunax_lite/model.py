@@ -103,21 +103,27 @@ class Model(eqx.Module):
                 theta=self.theta,
             )
 
+        velocity = (state.u, state.v)
+        contents = (state.temperature, state.salinity, state.tracers)
         momentum = system(
-            (state.u, state.v),
+            velocity,
             _momentum_source(state, case, fluxes),
             clo_state.eddy_viscosity,
             self.molecular_viscosity,
         )
         tracers = system(
-            (state.temperature, state.salinity, state.tracers),
+            contents,
             _tracer_source(state, clo_state, case, fluxes),
             clo_state.eddy_diffusivity,
             self.molecular_diffusivity,
         )
-        matrices, right_hand_sides = zip(momentum, tracers, strict=True)
         (u, v), (temperature, salinity, passive) = solve_tridiagonal_systems(
-            matrices, right_hand_sides, self.tridiagonal_method
+            (momentum.matrix, tracers.matrix),
+            (momentum.rhs, tracers.rhs),
+            self.tridiagonal_method,
+            # For the change: a constant salinity stays what it is, and float32 serves for days.
+            guess=(velocity, contents),
+            residual=(momentum.residual, tracers.residual),
         )
         return State(u, v, temperature, salinity, passive)
 

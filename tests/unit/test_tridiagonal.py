@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tunax_lite.numerics import (
+    ParallelCyclicReduction,
     PlatformDefault,
     ThomasScan,
     TridiagonalMatrix,
@@ -17,7 +18,7 @@ from tunax_lite.numerics import (
     solve_tridiagonal_systems,
 )
 
-METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault()]
+METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault(), ParallelCyclicReduction()]
 both_methods = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 
 

@@ -52,6 +52,17 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
     return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
 
 
+class DiffusionSystem(NamedTuple):
+    """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
+
+    The second form keeps rounding relative to the change instead of to the value.
+    """
+
+    matrix: TridiagonalMatrix
+    rhs: PyTree
+    residual: PyTree
+
+
 def diffusion_system(
     quantities: PyTree,
     conductance: InnerFaceArray,
@@ -61,7 +72,7 @@ def diffusion_system(
     source: PyTree,
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
-) -> tuple[TridiagonalMatrix, PyTree]:
+) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`."""
     end = jnp.zeros_like(conductance[:1])
     exchange = dt * conductance
@@ -72,15 +83,30 @@ def diffusion_system(
     if sink_rate is not None:
         diagonal = diagonal + dt * sink_rate * thickness
 
+    def convergence(quantity: ColumnArray) -> ColumnArray:
+        """Content that old gradients bring in the step."""
+        upward = exchange * (quantity[1:] - quantity[:-1])
+        nothing = jnp.zeros_like(quantity)
+        gained, lost = (jax.lax.dynamic_update_slice_in_dim(nothing, upward, i, axis=0) for i in (0, 1))
+        return gained - lost
+
     def right_hand_side(quantity: ColumnArray, added: Source) -> ColumnArray:
         content = thickness * quantity
         if theta != 1.0:
-            flux = (1.0 - theta) * exchange * (quantity[1:] - quantity[:-1])
-            content = content + jnp.concatenate([flux, end]) - jnp.concatenate([end, flux])
+            content = content + (1.0 - theta) * convergence(quantity)
         return added.add_to(content, dt)
 
-    rhs = jax.tree.map(right_hand_side, quantities, source)
-    return TridiagonalMatrix(lower, diagonal, upper), rhs
+    def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
+        gained = convergence(quantity)
+        if sink_rate is not None:
+            gained = gained - dt * sink_rate * thickness * quantity
+        return added.add_to(gained, dt)
+
+    return DiffusionSystem(
+        TridiagonalMatrix(lower, diagonal, upper),
+        jax.tree.map(right_hand_side, quantities, source),
+        jax.tree.map(residual, quantities, source),
+    )
 
 
 def diffuse(
@@ -111,7 +137,8 @@ def diffuse(
 
     Source: Burchard et al. (2003) for the split of sources and sinks (Patankar); GOTM `diff_center`.
     """
-    matrix, rhs = diffusion_system(
+    # Not for the change: new values stay positive to the last bit.
+    system = diffusion_system(
         quantities, conductance, thickness, dt, source=source, sink_rate=sink_rate, theta=theta
     )
-    return solve_tridiagonal_systems((matrix,), (rhs,), method)[0]
+    return solve_tridiagonal_systems((system.matrix,), (system.rhs,), method)[0]

@@ -75,6 +75,9 @@ def solve_tridiagonal_systems(
     matrices: tuple[TridiagonalMatrix, ...],
     rhs: tuple[PyTree, ...],
     method: AbstractTridiagonalMethod | None = None,
+    *,
+    guess: tuple[PyTree, ...] | None = None,
+    residual: tuple[PyTree, ...] | None = None,
 ) -> tuple[PyTree, ...]:
     """Solve several independent systems of the same size side by side.
 
@@ -82,26 +85,35 @@ def solve_tridiagonal_systems(
         matrices: one per system.
         rhs: for each system a pytree of right-hand sides that share its matrix, each `(n, *batch)`.
         method: how to solve; by default the fastest for the platform.
+        guess, residual: approximate solutions, and rhs - A guess evaluated without cancellation, both
+            like `rhs`. The correction to the guess is solved for, so that rounding is relative to it.
+            Derivatives are those of A and `rhs`: the solution does not depend on the guess.
 
     Returns:
         The solutions, in the structure of `rhs`. No pivoting: matrices should be diagonally dominant.
     """
     solver = PlatformDefault() if method is None else method
     spread = [_spread(matrix, right) for matrix, right in zip(matrices, rhs, strict=True)]
+    known = (
+        () if guess is None else (guess, tuple(_spread(*x)[1] for x in zip(matrices, residual, strict=True)))
+    )
 
     @jax.custom_jvp
-    def solve(matrices, rhs):
-        return solver(matrices, rhs)
+    def solve(matrices, rhs, *known):
+        if not known:
+            return solver(matrices, rhs)
+        guess, residual = known
+        return jax.tree.map(jnp.add, guess, solver(matrices, residual))
 
     @solve.defjvp
     def _(primals, tangents):
-        (matrices, rhs), (matrix_tangents, rhs_tangents) = primals, tangents
+        matrices, (matrix_tangents, rhs_tangents) = primals[0], tangents[:2]
         # What follows uses the solution under its name: a loop that keeps it does not solve again.
-        solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solve(matrices, rhs))
+        solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solve(*primals))
         change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
         return solution, _solve_linearly(matrices, change, solver)
 
-    return solve(*zip(*spread, strict=True))
+    return solve(*zip(*spread, strict=True), *known)
 
 
 def _solve_linearly(
