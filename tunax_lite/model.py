@@ -143,6 +143,7 @@ class Model(eqx.Module):
             surface_friction_velocity=safe_sqrt(stress / eos.reference_density),
             surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
             coriolis_parameter=case.coriolis_parameter,
+            tridiagonal_method=self.tridiagonal_method,
         )
 
 

@@ -6,11 +6,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import PyTree
 
-from ._types import ScalarLike, is_traced, parameter_batch_shape
+from ._types import ScalarLike, is_traced, iterate_parameters, parameter_batch_shape
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames
 from .model import Model
+from .precision import precision_of, without_weak_types
+from .runtime.devices import Devices, column_mesh, map_columns, shard_columns
 from .trajectory import Restart, Trajectory
 
 
@@ -30,9 +34,19 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
     return n
 
 
+def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
+    """The common batch shape of model and case: `()` for one column."""
+    return np.broadcast_shapes(case.batch_shape, parameter_batch_shape(model))
+
+
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its state and grid spread over the common batch shape of model and case."""
-    batch_shape = np.broadcast_shapes(case.batch_shape, parameter_batch_shape(model))
+    """The case with its state and grid spread over the common batch shape of model and case.
+
+    Raises:
+        ValueError: a model and a case of different precision.
+    """
+    precision_of(model=model, case=case)
+    batch_shape = shape_of_batch(model, case)
     replacement = (
         case.grid.with_batch_rank(len(batch_shape)),
         case.initial_state.broadcast(batch_shape),
@@ -55,6 +69,7 @@ def run_frames(
     steps_per_frame: int,
     checkpointing: AbstractCheckpointing,
     save=lambda restart: restart,
+    inputs: PyTree = None,
 ):
     """The time loop alone, for callers that save something else than whole states.
 
@@ -64,12 +79,13 @@ def run_frames(
         dt: time step [s].
         n_frames, steps_per_frame: length of the run.
         checkpointing: what reverse mode keeps.
-        save: function from `Restart` to what is kept of a frame.
+        save: function from `Restart`, and from the inputs of the frame if there are any, to what is kept.
+        inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
 
     Returns:
         What was saved, with a leading axis of `n_frames`; the start is not among it.
     """
-    dt = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
+    dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
 
     def step(current: Restart) -> Restart:
@@ -79,8 +95,9 @@ def run_frames(
 
     _, saved = scan_frames(
         step,
-        save,
+        save if inputs is not None else lambda current, _: save(current),
         start,
+        inputs=inputs,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
         checkpointing=checkpointing,
@@ -88,19 +105,55 @@ def run_frames(
     return saved
 
 
+def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
+    """Which arrays carry the columns of a batch as their last axis: a truth value for each leaf of the three.
+
+    Raises:
+        ValueError: a single column.
+    """
+    batch_shape = shape_of_batch(model, case)
+    if not batch_shape:
+        raise ValueError(
+            "simulate: expected a batch of columns to split over devices, got a single column; leave "
+            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column."
+        )
+
+    # The number of columns alone would not tell 64 levels, or 64 times, from 64 columns.
+    def beyond(leading_axes: int):
+        return lambda leaf: jnp.ndim(leaf) > leading_axes and leaf.shape[-1] == batch_shape[-1]
+
+    def of_parameters(module: Model | Case):
+        names = {info.path for info in iterate_parameters(module)}
+
+        def has_columns(path, leaf) -> bool:
+            return jax.tree_util.keystr(path, simple=True, separator=".") in names and beyond(0)(leaf)
+
+        return jax.tree_util.tree_map_with_path(has_columns, module)
+
+    of_case = eqx.tree_at(
+        lambda c: (c.grid, c.initial_state, c.forcing),
+        of_parameters(case),
+        (
+            *jax.tree.map(beyond(1), (case.grid, case.initial_state)),
+            jax.tree.map(beyond(case.forcing.leading_axes), case.forcing),
+        ),
+    )
+    # The profiles of a batch that has started have two axes: a single one is a number per column.
+    return of_parameters(model), of_case, jax.tree.map(beyond(0), start)
+
+
 @eqx.filter_jit
-def _simulate(model, case, start, dt, n_frames, steps_per_frame, checkpointing) -> Trajectory:
+def _simulate(model, case, start, dt, mesh: Mesh | None, options) -> Trajectory:
     case = batched_case(model, case)
     start = start_of(model, case) if start is None else start
-    saved = run_frames(
-        model,
-        case,
-        start,
-        dt,
-        n_frames=n_frames,
-        steps_per_frame=steps_per_frame,
-        checkpointing=checkpointing,
-    )
+    arguments = (model, case, start, dt)
+    run = lambda arguments: run_frames(*arguments, **options)  # noqa: E731
+    if mesh is None:
+        saved = run(arguments)
+    else:
+        has_columns = columns_of(model, case, start)
+        split = {"has_columns": (*has_columns, False), "like": start, "like_has_columns": has_columns[2]}
+        saved = map_columns(run, arguments, mesh=mesh, **split)
     frames = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, saved)
     time = frames.step.astype(dt.dtype) * dt
     return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state)
@@ -115,6 +168,7 @@ def simulate(
     output_interval: float = 600.0,
     checkpointing: AbstractCheckpointing | None = None,
     start: Restart | None = None,
+    devices: Devices | None = None,
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -128,14 +182,19 @@ def simulate(
         checkpointing: what reverse mode keeps; see `checkpointing`.
         start: goes on from a frame of an earlier run, `Trajectory.restart(frame)`; the same `dt` then
             gives the same numbers bit by bit. By default the initial state of the case.
+        devices: over which a batch is split along its last axis, in equal shares: `"all"` of this process,
+            or some. By default the columns stay together, where JAX puts them.
 
     Returns:
         The start and all frames. Values that are not finite are returned, not raised: see
         `first_non_finite`.
 
     Raises:
-        ValueError: times that do not fit each other, or a forcing that does not cover the run.
+        ValueError: times that do not fit each other, a forcing that does not cover the run, or a model and
+            a case of different precision.
     """
+    precision = precision_of(model=model, case=case)
+    model, case = without_weak_types((model, case), precision)
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
     begin = 0.0
     if start is not None and not is_traced(start.step):
@@ -144,15 +203,19 @@ def simulate(
     n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
     if not is_traced(case.forcing):
         case.forcing.check_covers(begin, begin + length)
-    return _simulate(
-        model,
-        case.unlabelled(),
-        start,
-        jnp.asarray(dt, dtype=case.grid.z_face.dtype),
-        n_frames,
-        steps_per_frame,
-        Auto() if checkpointing is None else checkpointing,
-    )
+    options = {
+        "n_frames": n_frames,
+        "steps_per_frame": steps_per_frame,
+        "checkpointing": Auto() if checkpointing is None else checkpointing,
+    }
+    dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
+    case = case.unlabelled()
+    if devices is None:
+        return _simulate(model, case, start, dt_array, None, options)
+    has_columns = columns_of(model, case, start)
+    mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
+    model, case, start = shard_columns((model, case, start), has_columns, mesh)
+    return _simulate(model, case, start, dt_array, mesh, options)
 
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:

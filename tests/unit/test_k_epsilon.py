@@ -8,9 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import tunax_lite as tl
 from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
 from tunax_lite import Grid, KEpsilon
 from tunax_lite.closures import KEpsilonState
+from tunax_lite.numerics import AbstractTridiagonalMethod, ThomasScan
 
 # Without walls, floors and a limit of the length a uniform column is turbulence in a box.
 BOX = KEpsilon(
@@ -299,3 +301,24 @@ def test_given_buoyancy_coefficient_replaces_the_derived_one():
     state, inputs = random_state(8), random_inputs(8)
     x, y = (step(c, state, inputs, 60.0).dissipation_rate for c in (KEpsilon(), same))
     np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_the_method_of_the_model_solves_the_systems_of_the_closure_too():
+    systems = []
+
+    class Counted(AbstractTridiagonalMethod):
+        def __call__(self, matrices, rhs):
+            systems.append(len(matrices))
+            return ThomasScan()(matrices, rhs)
+
+    grid = tl.Grid.uniform(50.0, 10)
+    case = tl.Case(
+        grid,
+        tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.01 * z),
+        tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1)),
+        coriolis_parameter=1e-4,
+        duration=600.0,
+    )
+    tl.simulate(tl.Model(KEpsilon(), tridiagonal_method=Counted()), case)
+    # Momentum with tracers, k, epsilon.
+    assert systems == [2, 1, 1]

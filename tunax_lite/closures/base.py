@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
+from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
 from ..state import State
 
 
@@ -37,6 +38,7 @@ class ClosureInputs(eqx.Module):
         surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
             positive stabilises.
         coriolis_parameter: f [s-1].
+        tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
     grid: Grid
@@ -46,6 +48,7 @@ class ClosureInputs(eqx.Module):
     surface_friction_velocity: Scalar
     surface_buoyancy_flux: Scalar
     coriolis_parameter: Scalar
+    tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 
 S = TypeVar("S", bound=CloState)

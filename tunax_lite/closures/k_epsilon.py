@@ -147,8 +147,8 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
         )
         c_mu, c_mu_prime = functions.quasi_equilibrium((tke * reciprocal(dissipation)) ** 2 * n_squared)
 
-        new_tke = self._advance_tke(old, inputs.grid, dt)
-        new_dissipation = self._advance_dissipation(old, new_tke, derived, inputs.grid, dt)
+        new_tke = self._advance_tke(old, inputs, dt)
+        new_dissipation = self._advance_dissipation(old, new_tke, derived, inputs, dt)
         new_dissipation = self._limit_length(new_tke, new_dissipation, functions.c_mu_0, n_squared)
 
         scale = new_tke**2 * reciprocal(new_dissipation)
@@ -162,7 +162,8 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             dissipation_rate=with_end_faces(new_dissipation, bottom[1], surface[1]),
         )
 
-    def _advance_tke(self, old: _Turbulence, grid: Grid, dt: ScalarLike) -> InnerFaceArray:
+    def _advance_tke(self, old: _Turbulence, inputs: ClosureInputs, dt: ScalarLike) -> InnerFaceArray:
+        grid = inputs.grid
         produced = old.shear_production + old.buoyancy_production
         grows = produced > 0.0
         # Patankar: where the sum would consume k, its buoyancy part joins the implicit sink.
@@ -175,12 +176,19 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             dt,
             source=Source(volumes=source * grid.center_spacing),
             sink_rate=sink * old.inverse_tke,
+            method=inputs.tridiagonal_method,
         )
         return at_least(new_tke, self.turbulent_kinetic_energy_floor)
 
     def _advance_dissipation(
-        self, old: _Turbulence, new_tke: InnerFaceArray, derived: Derived, grid: Grid, dt: ScalarLike
+        self,
+        old: _Turbulence,
+        new_tke: InnerFaceArray,
+        derived: Derived,
+        inputs: ClosureInputs,
+        dt: ScalarLike,
     ) -> InnerFaceArray:
+        grid = inputs.grid
         unstable = old.buoyancy_production > 0.0
         c_eps_3 = jnp.where(unstable, self.c_eps_3_plus, derived.c_eps_3_stable)
         shear_part = self.c_eps_1 * old.shear_production
@@ -199,6 +207,7 @@ class KEpsilon(AbstractClosure[KEpsilonState]):
             dt,
             source=Source(source * grid.center_spacing, *fluxes),
             sink_rate=sink * old.inverse_tke,
+            method=inputs.tridiagonal_method,
         )
 
     def _dissipation_fluxes(self, tke: InnerFaceArray, c_mu_0: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:

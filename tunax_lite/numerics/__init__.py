@@ -1,5 +1,6 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
+from .cyclic_reduction import ParallelCyclicReduction as ParallelCyclicReduction
 from .diffusion import Source as Source
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system
