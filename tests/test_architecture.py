@@ -24,14 +24,15 @@ LAYERS = (
     ("model",),
     ("trajectory", "checkpointing"),
     ("simulation",),
-    ("jacobian", "planning"),
+    ("sensitivity",),
+    ("planning",),
     ("io", "calibration", "plotting"),
     ("config",),
     ("cli",),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
-SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration"), ("planning", "jacobian")}
+SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration")}
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {

@@ -34,7 +34,11 @@ from .physics import LinearEquationOfState as LinearEquationOfState
 from .physics import TwoBandAbsorption as TwoBandAbsorption
 from .physics import coriolis_parameter as coriolis_parameter
 from .physics import mixed_layer_depth as mixed_layer_depth
+from .planning import choose_checkpointing as choose_checkpointing
+from .planning import estimate_memory as estimate_memory
+from .precision import in_precision as in_precision
 from .runtime import configure as configure
+from .sensitivity import jacobian as jacobian
 from .simulation import first_non_finite as first_non_finite
 from .simulation import simulate as simulate
 from .state import State as State

@@ -94,9 +94,9 @@ def solve_tridiagonal_systems(
     """
     solver = PlatformDefault() if method is None else method
     spread = [_spread(matrix, right) for matrix, right in zip(matrices, rhs, strict=True)]
-    known = (
-        () if guess is None else (guess, tuple(_spread(*x)[1] for x in zip(matrices, residual, strict=True)))
-    )
+    known = ()
+    if guess is not None and residual is not None:
+        known = guess, tuple(_spread(*both)[1] for both in zip(matrices, residual, strict=True))
 
     @jax.custom_jvp
     def solve(matrices, rhs, *known):

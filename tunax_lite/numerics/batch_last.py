@@ -1,0 +1,254 @@
+"""`vmap_last`: `jax.vmap` that keeps the mapped axis last.
+
+`jax.vmap` moves the mapped axis to the front wherever mapped and other arrays meet. Loops over the levels of
+a column then jump through memory, and the innermost loops are not the ones that XLA turns into vector
+instructions. With the axis last ten tangents of a column take half the time and a twentieth of the memory.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Literal
+from jaxtyping import PyTree
+
+from .mapped_flow import CALLS, closed_jaxpr, cond_flags, scan_flags, solve_inputs, split, while_flags
+
+_ELEMENTWISE = frozenset(
+    "abs add add_any and ceil clamp convert_element_type copy cos div eq exp exp2 expm1 floor ge gt "
+    "integer_pow is_finite le log log1p logistic lt max min mul name ne neg not or pow rsqrt select_n sign "
+    "sin sqrt square sub tan tanh".split()
+)
+# Their parameters count axes from the front, where nothing changes.
+_SAME_PARAMETERS = frozenset(
+    "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce_and reduce_max reduce_min reduce_or "
+    "reduce_prod reduce_sum rev squeeze".split()
+)
+
+
+class _Value(NamedTuple):
+    """An array, and whether its last axis is the mapped one; without it the value is the same for all."""
+
+    array: Any
+    mapped: bool
+
+
+def vmap_last(function: Callable[[Any], PyTree]) -> Callable[[Any], PyTree]:
+    """A function of arrays whose last axis is mapped over; so it is in all results.
+
+    Derivatives are those of the primitive operations: differentiate before mapping, not after.
+
+    Args:
+        function: of one pytree of arrays without that axis. What it closes over is not mapped.
+    """
+
+    def mapped(tree: PyTree) -> PyTree:
+        leaves, structure = jax.tree.flatten(tree)
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype), tree)
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(one)
+        size = leaves[0].shape[-1]
+        values = _run(closed, [_Value(leaf, True) for leaf in leaves], size)
+        return jax.tree.unflatten(jax.tree.structure(shapes), [_spread(value, size) for value in values])
+
+    return mapped
+
+
+def _spread(value: _Value, size: int) -> Any:
+    """The array with the mapped axis, whether it had it or not."""
+    array = jnp.asarray(value.array)
+    return array if value.mapped else jnp.broadcast_to(array[..., None], (*array.shape, size))
+
+
+def _spread_where(values: Sequence[_Value], mapped: Sequence[bool], size: int) -> list[Any]:
+    pairs = zip(values, mapped, strict=True)
+    return [_spread(value, size) if needed else value.array for value, needed in pairs]
+
+
+def _values(arrays: Sequence[Any], mapped: Sequence[bool]) -> list[_Value]:
+    return [_Value(array, is_mapped) for array, is_mapped in zip(arrays, mapped, strict=True)]
+
+
+def _run(closed: ClosedJaxpr, inputs: Sequence[_Value], size: int) -> list[_Value]:
+    """Results of traced code."""
+    jaxpr = closed.jaxpr
+    known: dict[Any, _Value] = dict(zip(jaxpr.invars, inputs, strict=True))
+    known |= {
+        variable: _Value(array, False) for variable, array in zip(jaxpr.constvars, closed.consts, strict=True)
+    }
+
+    def read(atom: Any) -> _Value:
+        if isinstance(atom, Literal):
+            shape: Any = atom.aval
+            return _Value(jnp.asarray(atom.val, shape.dtype), False)
+        return known[atom]
+
+    for equation in jaxpr.eqns:
+        results = _apply(equation, [read(atom) for atom in equation.invars], size)
+        known.update(zip(equation.outvars, results, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _apply(equation: Any, values: list[_Value], size: int) -> list[_Value]:
+    """Results of one primitive operation."""
+    primitive, parameters = equation.primitive, equation.params
+    name = primitive.name
+    if name in CALLS:
+        return _run(closed_jaxpr(parameters[CALLS[name]]), values, size)
+    if any(value.mapped for value in values):
+        if name in _STRUCTURED:
+            results = _STRUCTURED[name](values, parameters, size)
+            if results is not None:
+                return results
+        elif name in _ELEMENTWISE:
+            return [_Value(_elementwise(primitive, values, parameters), True)]
+        elif name in _SAME_PARAMETERS:
+            return [_Value(primitive.bind(values[0].array, **parameters), True)]
+        return _by_vmap(primitive, values, parameters)
+    results = primitive.bind(*(value.array for value in values), **parameters)
+    return [_Value(array, False) for array in (results if primitive.multiple_results else [results])]
+
+
+def _by_vmap(primitive: Any, values: list[_Value], parameters: dict) -> list[_Value]:
+    """Any primitive, the way of JAX."""
+    axes = [-1 if value.mapped else None for value in values]
+    bind = jax.vmap(lambda *arrays: primitive.bind(*arrays, **parameters), in_axes=axes, out_axes=-1)
+    results = bind(*(value.array for value in values))
+    return [_Value(array, True) for array in (results if primitive.multiple_results else [results])]
+
+
+def _elementwise(primitive: Any, values: list[_Value], parameters: dict) -> Any:
+    arrays = [value.array if value.mapped else jnp.asarray(value.array)[..., None] for value in values]
+    shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
+    return primitive.bind(*(jnp.broadcast_to(array, shape) for array in arrays), **parameters)
+
+
+def _slice(values, parameters, size):
+    start, limit = (*parameters["start_indices"], 0), (*parameters["limit_indices"], size)
+    strides = None if parameters["strides"] is None else (*parameters["strides"], 1)
+    return [_Value(lax.slice(values[0].array, start, limit, strides), True)]
+
+
+def _concatenate(values, parameters, size):
+    arrays = [_spread(value, size) for value in values]
+    return [_Value(lax.concatenate(arrays, parameters["dimension"]), True)]
+
+
+def _broadcast_in_dim(values, parameters, size):
+    if len(values) > 1:
+        return None
+    shape, dimensions = parameters["shape"], parameters["broadcast_dimensions"]
+    return [_Value(lax.broadcast_in_dim(values[0].array, (*shape, size), (*dimensions, len(shape))), True)]
+
+
+def _reshape(values, parameters, size):
+    if len(values) > 1 or parameters["dimensions"] is not None:
+        return None
+    return [_Value(values[0].array.reshape((*parameters["new_sizes"], size)), True)]
+
+
+def _transpose(values, parameters, size):
+    order = parameters["permutation"]
+    return [_Value(lax.transpose(values[0].array, (*order, len(order))), True)]
+
+
+def _pad(values, parameters, size):
+    operand, padding = values
+    if padding.mapped:
+        return None
+    widths = (*parameters["padding_config"], (0, 0, 0))
+    return [_Value(lax.pad(_spread(operand, size), padding.array, widths), True)]
+
+
+def _dynamic_slice(values, parameters, size):
+    operand, *indices = values
+    if any(index.mapped for index in indices):
+        return None
+    start = [index.array for index in indices]
+    sizes = (*parameters["slice_sizes"], size)
+    return [_Value(lax.dynamic_slice(operand.array, [*start, _zero_like(start)], sizes), True)]
+
+
+def _dynamic_update_slice(values, parameters, size):
+    operand, update, *indices = values
+    if any(index.mapped for index in indices):
+        return None
+    start = [index.array for index in indices]
+    arrays = _spread(operand, size), _spread(update, size)
+    return [_Value(lax.dynamic_update_slice(*arrays, [*start, _zero_like(start)]), True)]
+
+
+def _zero_like(indices: list[Any]) -> Any:
+    return jnp.zeros((), jnp.asarray(indices[0]).dtype) if indices else 0
+
+
+def _scan(values, parameters, size):
+    body = closed_jaxpr(parameters["jaxpr"])
+    consts, carry, inputs = split(values, parameters["num_consts"], parameters["num_carry"])
+    flags = scan_flags([value.mapped for value in values], parameters)
+    carry_mapped, output_mapped = flags[: len(carry)], flags[len(carry) :]
+    input_mapped = [value.mapped for value in inputs]
+
+    def turn(arrays, slices):
+        given = [*consts, *_values(arrays, carry_mapped), *_values(slices, input_mapped)]
+        results = _spread_where(_run(body, given, size), flags, size)
+        return results[: len(carry)], results[len(carry) :]
+
+    last, outputs = lax.scan(
+        turn,
+        _spread_where(carry, carry_mapped, size),
+        [value.array for value in inputs],
+        **{key: parameters[key] for key in ("length", "reverse", "unroll")},
+    )
+    return [*_values(last, carry_mapped), *_values(outputs, output_mapped)]
+
+
+def _while(values, parameters, size):
+    condition, body = closed_jaxpr(parameters["cond_jaxpr"]), closed_jaxpr(parameters["body_jaxpr"])
+    counts = parameters["cond_nconsts"], parameters["body_nconsts"]
+    condition_consts, body_consts, carry = split(values, *counts)
+    flags = while_flags([value.mapped for value in values], parameters)
+    if flags is None:
+        return None
+
+    def go_on(arrays):
+        return _run(condition, [*condition_consts, *_values(arrays, flags)], size)[0].array
+
+    def turn(arrays):
+        return _spread_where(_run(body, [*body_consts, *_values(arrays, flags)], size), flags, size)
+
+    return _values(lax.while_loop(go_on, turn, _spread_where(carry, flags, size)), flags)
+
+
+def _cond(values, parameters, size):
+    index, *operands = values
+    flags = cond_flags([value.mapped for value in values], parameters)
+    if flags is None:
+        return None
+
+    def call(branch):
+        return lambda: _spread_where(_run(closed_jaxpr(branch), operands, size), flags, size)
+
+    return _values(lax.switch(index.array, [call(branch) for branch in parameters["branches"]]), flags)
+
+
+def _linear_solve(values, parameters, size):
+    # The condition that the solution fulfils is for derivatives; here it is only computed.
+    return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
+
+
+_STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
+    "slice": _slice,
+    "concatenate": _concatenate,
+    "broadcast_in_dim": _broadcast_in_dim,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "pad": _pad,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "scan": _scan,
+    "while": _while,
+    "cond": _cond,
+    "custom_linear_solve": _linear_solve,
+}

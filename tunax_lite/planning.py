@@ -1,0 +1,216 @@
+"""What a run, its gradient or its Jacobian will need, from compiling alone; the checkpointing that fits."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from ._types import iterate_parameters
+from .case import Case
+from .checkpointing import AbstractCheckpointing, Auto
+from .model import Model
+from .runtime import Program, compile_program, free_memory
+from .sensitivity import ChunkSize, CompiledJacobian
+from .simulation import simulate
+from .trajectory import Trajectory
+
+What = Literal["forward", "gradient", "jacobian"]
+
+_SHARE_OF_FREE_MEMORY = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryEstimate:
+    """What the compiler says of a program that was not run; prints in one line.
+
+    Args:
+        what: the program, in words.
+        arguments, outputs, temporary, code: bytes of what goes in, comes out, lies between, and of the code.
+        peak: their sum, which is in use while the program runs.
+        trace_seconds, compile_seconds: what making the program took.
+    """
+
+    what: str
+    arguments: int
+    outputs: int
+    temporary: int
+    code: int
+    peak: int
+    trace_seconds: float
+    compile_seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: {self.peak} bytes ({self.arguments} arguments, {self.outputs} outputs, "
+            f"{self.temporary} temporary, {self.code} code), traced in {self.trace_seconds:.1f} s, "
+            f"compiled in {self.compile_seconds:.1f} s"
+        )
+
+
+def observed_profiles(trajectory: Trajectory) -> tuple:
+    """Temperature, u and v of all frames: the residuals that `estimate_memory` takes if not told others."""
+    state = trajectory.state
+    return state.temperature, state.u, state.v
+
+
+def estimate_memory(
+    model: Model,
+    case: Case,
+    *,
+    what: What = "forward",
+    n_columns: int | None = None,
+    checkpointing: AbstractCheckpointing | None = None,
+    dt: float = 60.0,
+    output_interval: float = 600.0,
+    duration: float | None = None,
+    parameters: Sequence[str] | None = None,
+    residuals: Callable[[Trajectory], PyTree] = observed_profiles,
+    chunk_size: ChunkSize = "auto",
+) -> MemoryEstimate:
+    """Memory and compile time of a run, of a gradient or of a Jacobian, without running it.
+
+    Args:
+        model, case: of a single column where `n_columns` is given.
+        what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
+            reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
+        n_columns: size of a batch of such columns; nothing of that size is allocated.
+        checkpointing: what reverse mode keeps; by default `Auto()`.
+        dt, output_interval, duration: as for `simulate` [s].
+        parameters: paths in the closure that are differentiated by; by default all that have a value.
+        residuals: of a trajectory; by default all profiles of temperature, u and v.
+        chunk_size: of the Jacobian, as for `jacobian`.
+
+    Raises:
+        ValueError: something else than the three, a number of columns for what is a batch already or not
+            positive, an unknown parameter, or what `simulate` raises.
+    """
+    if what not in ("forward", "gradient", "jacobian"):
+        raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
+    layout = Auto() if checkpointing is None else checkpointing
+    case = _batch(case, n_columns)
+
+    def run(model: Model, case: Case) -> Trajectory:
+        return simulate(
+            model, case, dt=dt, output_interval=output_interval, duration=duration, checkpointing=layout
+        )
+
+    program = _compile(what, run, model, case, parameters, residuals, chunk_size)
+    columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
+    memory = program.memory
+    return MemoryEstimate(
+        f"{what} of {columns}",
+        memory.arguments,
+        memory.outputs,
+        memory.temporary,
+        memory.code,
+        memory.total,
+        program.trace_seconds,
+        program.compile_seconds,
+    )
+
+
+def _compile(what, run, model: Model, case: Case, parameters, residuals, chunk_size) -> Program:
+    if what == "forward":
+        return compile_program(run, model, case)
+    paths = _paths(model, parameters)
+    values = jnp.stack([_leaf(model.closure, path) for path in paths])
+
+    def of_parameters(values, model: Model, case: Case) -> PyTree:
+        where = lambda m: [_leaf(m.closure, path) for path in paths]  # noqa: E731
+        return residuals(run(eqx.tree_at(where, model, list(values)), case))
+
+    def mean_square(values, model: Model, case: Case):
+        leaves = jax.tree.leaves(of_parameters(values, model, case))
+        return sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
+
+    if what == "gradient":
+        return compile_program(jax.value_and_grad(mean_square), values, model, case)
+    return CompiledJacobian(of_parameters, values, model, case, chunk_size=chunk_size).program
+
+
+def _batch(case: Case, n_columns: int | None) -> Case:
+    """The shapes of a batch of columns, or the case itself."""
+    if n_columns is None:
+        return case
+    if case.batch_shape != ():
+        raise ValueError(
+            f"estimate_memory: expected a single column to make {n_columns} of, got a case with the batch "
+            f"{case.batch_shape}; leave n_columns out."
+        )
+    if n_columns < 1:
+        raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
+    spread = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
+    return eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
+
+
+def _paths(model: Model, parameters: Sequence[str] | None) -> tuple[str, ...]:
+    known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
+    if parameters is None:
+        return tuple(known)
+    unknown = [path for path in parameters if path not in known]
+    if unknown or not parameters:
+        raise ValueError(
+            f"estimate_memory: expected parameters among {', '.join(known)}; got "
+            f"{', '.join(unknown) if unknown else 'none'}."
+        )
+    return tuple(parameters)
+
+
+def _leaf(closure: Any, path: str) -> Any:
+    for name in path.split("."):
+        closure = getattr(closure, name)
+    return closure
+
+
+class CheckpointingChoice(NamedTuple):
+    """The layout that was chosen, its program, and why in one line."""
+
+    checkpointing: AbstractCheckpointing
+    program: Program
+    explanation: str
+
+
+def choose_checkpointing(
+    function_of_layout: Callable[[AbstractCheckpointing], Callable[..., Any]],
+    arguments: tuple,
+    memory_budget: int | None = None,
+    *,
+    candidates: Sequence[AbstractCheckpointing] | None = None,
+) -> CheckpointingChoice:
+    """The fastest layout whose program fits a memory budget, as the compiler counts it.
+
+    Args:
+        function_of_layout: gives for a layout the function that is compiled, a gradient for instance.
+        arguments: of that function, arrays or their shapes.
+        memory_budget: bytes for temporary memory; by default half of the free memory of the device.
+        candidates: from the fastest to the most frugal; by default those of `Auto`.
+
+    Raises:
+        ValueError: no candidate, or a budget that is not positive.
+        MemoryError: none fits.
+    """
+    candidates = Auto().candidates if candidates is None else candidates
+    if not candidates:
+        raise ValueError("choose_checkpointing: expected at least one candidate, got none.")
+    if memory_budget is not None and not memory_budget > 0:
+        raise ValueError(
+            f"choose_checkpointing: expected a positive memory_budget in bytes, got {memory_budget}."
+        )
+    budget = int(_SHARE_OF_FREE_MEMORY * free_memory()) if memory_budget is None else memory_budget
+    tried: list[str] = []
+    for layout in candidates:
+        program = compile_program(function_of_layout(layout), *arguments)
+        needed = program.memory.temporary
+        if needed <= budget:
+            before = f" ({', '.join(tried)} would not)" if tried else ""
+            return CheckpointingChoice(layout, program, f"{layout}: {needed} bytes of {budget} fit{before}")
+        tried.append(f"{layout} with {needed} bytes")
+    raise MemoryError(
+        f"choose_checkpointing: expected a budget of at least {needed} bytes, which the most frugal layout, "
+        f"{candidates[-1]}, needs; got {budget}. Give more memory, or make fewer steps or columns."
+    )
