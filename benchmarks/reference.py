@@ -8,17 +8,16 @@ import os
 import sys
 from pathlib import Path
 
-import equinox as eqx
 import jax
 
 jax.config.update("jax_enable_x64", True)
 
-import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 import xarray as xr  # noqa: E402
 
 import tunax_lite as tl  # noqa: E402
 from tunax_lite.io import read_lesbrary, resolve  # noqa: E402
+from tunax_lite.precision import in_precision  # noqa: E402
 
 CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 LIMITS = {"temperature": 1e-5, "u": 1e-5, "v": 1e-5, "tke": 1e-4, "viscosity": 1e-4, "diffusivity": 1e-4}
@@ -50,11 +49,6 @@ def differences(trajectory: tl.Trajectory, reference: xr.Dataset) -> dict[str, f
     return result
 
 
-def single_precision(tree):
-    """The same numbers in float32."""
-    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, tree)
-
-
 def main() -> int:
     """Print the comparisons; the exit status says whether all differences to GOTM are within limits."""
     folder = os.environ.get("TUNAX_LITE_REFERENCE")
@@ -71,7 +65,7 @@ def main() -> int:
         case, observations = read_lesbrary(resolve(f"lesbrary:two_day_suite/8m/{name}"))
         model = tl.Model(tl.KEpsilon())
         trajectory = tl.simulate(model, case)
-        single = tl.simulate(*single_precision((model, case)))
+        single = tl.simulate(*in_precision((model, case), "float32"))
         reference = xr.open_dataset(Path(folder) / "gotm" / f"les_{name}_keps.nc")
         row = differences(trajectory, reference)
         late = np.asarray(observations.time) >= SPIN_UP

@@ -1,62 +1,48 @@
-"""Timing on one pinned core: minimum and median over repetitions, after compilation."""
+"""Timing on one pinned core: programs take turns, so that what disturbs the machine disturbs them alike."""
 
 import os
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 
-
-class Timing(NamedTuple):
-    """Seconds of one call: the minimum is the machine undisturbed, the median the machine as it is."""
-
-    minimum: float
-    median: float
+from tunax_lite.runtime import Timing
 
 
-def pin_to_one_core() -> int | None:
+def pin_to_one_core() -> tuple[int, ...]:
     """Keep this process on one processor; call before JAX starts its threads.
 
     Returns:
-        The processor, or `None` where the system cannot pin.
+        The processors that it may use otherwise, lowest first; empty where the system cannot pin.
     """
     if not hasattr(os, "sched_setaffinity"):
-        return None
-    core = min(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return core
+        return ()
+    cores = tuple(sorted(os.sched_getaffinity(0)))
+    os.sched_setaffinity(0, cores[:1])
+    return cores
 
 
-def time_calls(function: Callable[[], Any], repetitions: int) -> Timing:
-    """Time a function that was compiled before."""
-    jax.block_until_ready(function())
-    seconds = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        jax.block_until_ready(function())
-        seconds.append(time.perf_counter() - start)
-    return Timing(min(seconds), statistics.median(seconds))
+def time_in_turn(
+    calls: Mapping[str, Callable[[], Any]], *, rounds: int = 15, seconds: float = 10.0
+) -> dict[str, Timing]:
+    """Time functions that were compiled before, one call of each per round.
 
-
-class Compiled(NamedTuple):
-    """A program compiled ahead of time, with what that took."""
-
-    call: Callable[..., Any]
-    trace_seconds: float
-    compile_seconds: float
-    temporary_bytes: int
-
-
-def compile_program(function: Callable[..., Any], *arguments: Any) -> Compiled:
-    """Trace and compile a function for arguments of these shapes."""
-    start = time.perf_counter()
-    lowered = jax.jit(function).lower(*arguments)
-    traced = time.perf_counter()
-    program = lowered.compile()
-    compiled = time.perf_counter()
-    memory = program.memory_analysis()
-    if memory is None:
-        raise RuntimeError("this back end does not report the memory of a program; measure on CPU or GPU")
-    return Compiled(program, traced - start, compiled - traced, memory.temp_size_in_bytes)
+    Args:
+        calls: functions without arguments that return arrays.
+        rounds: at most this many, and at least two.
+        seconds: no round starts after this time.
+    """
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        jax.block_until_ready(call())
+    begin = time.perf_counter()
+    for done in range(rounds):
+        if done >= 2 and time.perf_counter() - begin > seconds:
+            break
+        for name, call in calls.items():
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            samples[name].append(time.perf_counter() - start)
+    return {name: Timing(min(taken), statistics.median(taken)) for name, taken in samples.items()}

@@ -9,4 +9,4 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 html_theme = "furo"
 html_title = f"tunax_lite {release}"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "figures/*.md"]  # tables that pages include
