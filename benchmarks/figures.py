@@ -51,22 +51,20 @@ def _theirs(axes: Axes, times: Mapping[str, Mapping[int, float]]) -> None:
 
 def levels_figure(report: Mapping[str, Any]) -> Figure:
     """Time of a step of one column against levels."""
-    rows = report["tables"]["levels"]
-    figure, axes = _axes("levels", "time of a step of one column [us]", "One column, one core, k-epsilon")
-    _ours(axes, rows, "n_levels")
-    _theirs(axes, peers.STEP_US)
-    _ticks(axes, sorted({row["n_levels"] for row in rows}))
-    figure.legend(fontsize="small", loc="outside right upper")
-    return figure
+    axes = _axes("levels", "time of a step of one column [us]", "One column, one core, k-epsilon")
+    return _cost_figure(*axes, report["tables"]["levels"], "n_levels", peers.STEP_US)
 
 
 def columns_figure(report: Mapping[str, Any]) -> Figure:
     """Time of a column-step against columns."""
-    rows = report["tables"]["columns"]
-    figure, axes = _axes("columns", "time of a column-step [us]", "Batches, 64 levels, one core, k-epsilon")
-    _ours(axes, rows, "n_columns")
-    _theirs(axes, peers.BATCHED_STEP_US)
-    _ticks(axes, sorted({row["n_columns"] for row in rows}))
+    axes = _axes("columns", "time of a column-step [us]", "Batches, 64 levels, one core, k-epsilon")
+    return _cost_figure(*axes, report["tables"]["columns"], "n_columns", peers.BATCHED_STEP_US)
+
+
+def _cost_figure(figure: Figure, axes: Axes, rows, field: str, theirs) -> Figure:
+    _ours(axes, rows, field)
+    _theirs(axes, theirs)
+    _ticks(axes, sorted({row[field] for row in rows}))
     figure.legend(fontsize="small", loc="outside right upper")
     return figure
 

@@ -1,8 +1,8 @@
 """Loss and gradient over many cases on a CPU: one compiled function, one case at a time, a few threads.
 
-A single column with scalar carries runs five to ten times faster per column than a small batch does,
-so the cases are not batched; compiled code releases the interpreter lock, so threads run them side by
-side. The sum over cases has a fixed order: the result does not depend on which thread was faster.
+Cases are not batched (docs/architecture.md says why). Compiled code releases the interpreter lock, so
+threads run them side by side. The sum over cases has a fixed order: the result does not depend on which
+thread was faster.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
-from ..runtime import compile_program
+from ..runtime import compile_program, shapes_of
 from .misfit import AbstractScore, Comparison, misfit
 from .parameters import FreeParameters, UnconstrainedVector
 from .targets import Target, prepare
@@ -104,8 +104,7 @@ class Evaluator:
         compiled: dict = {}
         functions = []
         for comparison in self.comparisons:
-            leaves, structure = jax.tree.flatten(comparison)
-            key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves)
+            key = shapes_of(comparison)
             if key not in compiled:
                 compiled[key] = compile_program(value_and_gradient, x, self._model, comparison)
             functions.append(compiled[key])

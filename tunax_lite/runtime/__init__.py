@@ -11,6 +11,7 @@ from .compilation import cache_contents as cache_contents
 from .compilation import cache_statistics as cache_statistics
 from .compilation import compile_program as compile_program
 from .compilation import program_table as program_table
+from .compilation import shapes_of as shapes_of
 from .configure import Configuration as Configuration
 from .configure import configuration as configuration
 from .configure import configure as configure

@@ -139,6 +139,12 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
+def shapes_of(tree: Any) -> Any:
+    """What arguments must share to share a program: structure, shapes and types; can be a key."""
+    leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, tree))
+    return structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves)
+
+
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
     """A table of what programs took to trace and compile, the memory they need and their run time.
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ..runtime import shapes_of
 from .compiled import CompiledJacobian, check_finite
 from .plan import ChunkSize, JacobianPlan, JacobianResult, Mode
 
@@ -60,7 +61,7 @@ class BlockedJacobian:
         compiled: dict[Any, CompiledJacobian] = {}
         self._calls: list[tuple[CompiledJacobian, tuple]] = []
         for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
-            key = id(function), size, _shapes_of(args)
+            key = id(function), size, shapes_of(args)
             if key not in compiled:
                 try:
                     compiled[key] = CompiledJacobian(
@@ -135,9 +136,3 @@ def _one_each(chunk_size: ChunkSize | Sequence[ChunkSize], n_cases: int) -> Sequ
             f"jacobian_by_case: expected one chunk_size for each of {n_cases} cases, got {len(chunk_size)}."
         )
     return chunk_size
-
-
-def _shapes_of(tree: PyTree) -> Any:
-    """What the arguments of two cases must share to share a program."""
-    leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, tree))
-    return structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves)
