@@ -70,8 +70,45 @@ def parameter(
         valid_range: closed interval outside which the number has no meaning, checked by
             `check_parameters` and used as default bounds of a calibration.
     """
-    metadata = {"unit": unit, "valid_range": valid_range}
+    metadata = {"unit": unit, "valid_range": valid_range, "leading_axes": 0}
     return eqx.field(default=default, converter=_to_float_array, metadata=metadata)
+
+
+def array_field(leading_axes: int, **options: Any) -> Any:
+    """Declare a field of arrays with so many axes in front of those of the batch.
+
+    Nested declarations add up: a series in time (one axis) of profiles (one axis) has two.
+
+    Args:
+        leading_axes: axes that the field itself adds.
+        options: further arguments of `equinox.field`.
+    """
+    return eqx.field(metadata={"leading_axes": leading_axes}, **options)
+
+
+def leading_axes(tree: Any) -> Any:
+    """Number of axes in front of those of the batch, for each leaf; -1 where nothing is declared."""
+
+    def of_leaf(path, leaf) -> int:
+        del leaf
+        node, declared = tree, []
+        for key in path:
+            if isinstance(key, jax.tree_util.GetAttrKey):
+                fields = getattr(node, "__dataclass_fields__", {})
+                if key.name in fields and "leading_axes" in fields[key.name].metadata:
+                    declared.append(fields[key.name].metadata["leading_axes"])
+                node = getattr(node, key.name)
+            else:
+                node = node[key.key if isinstance(key, jax.tree_util.DictKey) else key.idx]
+        return sum(declared) if declared else -1
+
+    return jax.tree_util.tree_map_with_path(of_leaf, tree)
+
+
+def batch_shape_of(tree: Any) -> tuple[int, ...]:
+    """Common batch shape of all arrays declared with `parameter` or `array_field`."""
+    pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(leading_axes(tree)), strict=True)
+    return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))
 
 
 def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[ParameterInfo]:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Scalar, is_traced, parameter, parameter_batch_shape
+from ._types import Scalar, batch_shape_of, is_traced, parameter
 from .forcing import AbstractForcing
 from .grid import Grid
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
@@ -71,12 +71,7 @@ class Case(eqx.Module):
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Common batch shape of everything in the case: `()` for one column."""
-        return np.broadcast_shapes(
-            self.grid.batch_shape,
-            self.initial_state.batch_shape,
-            self.forcing.batch_shape,
-            parameter_batch_shape(self),
-        )
+        return batch_shape_of(self)
 
     def unlabelled(self) -> "Case":
         """The same case without name, start time and duration.
@@ -122,7 +117,7 @@ def stack_cases(cases: Sequence[Case]) -> Case:
             )
 
     def stack(path, *leaves):
-        if jax.tree_util.keystr(path).endswith(".forcing.time"):
+        if jax.tree_util.keystr(path).endswith(".time"):
             if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
                 raise ValueError("stack_cases: expected series of forcing on the same times.")
             return leaves[0]

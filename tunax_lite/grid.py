@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, is_traced
+from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, is_traced
 
 
 def _describe(values: np.ndarray) -> str:
@@ -26,7 +26,7 @@ class Grid(eqx.Module):
             that is not at the surface z = 0.
     """
 
-    z_face: FaceArray
+    z_face: FaceArray = array_field(1)
 
     def __init__(self, z_face):
         # An array of JAX keeps its precision: a column in float32 must not be promoted by its grid.

@@ -14,7 +14,7 @@ from . import constants
 from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, CloState, ClosureInputs
-from .forcing import SurfaceFluxes
+from .forcing import SurfaceFluxes, WaterSurface
 from .numerics.diffusion import Source, diffusion_system
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.tridiagonal import (
@@ -63,7 +63,7 @@ class Model(eqx.Module):
     def init(self, case: Case) -> CloState:
         """Closure state of the case at rest: the start of a run."""
         state = case.initial_state
-        fluxes = case.forcing.at(jnp.zeros((), state.temperature.dtype))
+        fluxes = case.forcing.at(jnp.zeros((), state.temperature.dtype), WaterSurface.of(state))
         return self.closure.init(self._closure_inputs(state, state, case, fluxes))
 
     def step(
@@ -80,7 +80,7 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
-        fluxes = case.forcing.at(time + dt)
+        fluxes = case.forcing.at(time + dt, WaterSurface.of(state))
         u, v = rotate(state.u, state.v, case.coriolis_parameter, dt)
         entering = State(u, v, state.temperature, state.salinity, state.tracers)
         new_state = self._transport(entering, clo_state, case, fluxes, dt)

@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PyTree
 
-from ._types import ScalarLike, is_traced, iterate_parameters, parameter_batch_shape
+from ._types import ScalarLike, is_traced, leading_axes, parameter_batch_shape
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames
 from .model import Model
@@ -119,27 +119,12 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
         )
 
     # The number of columns alone would not tell 64 levels, or 64 times, from 64 columns.
-    def beyond(leading_axes: int):
-        return lambda leaf: jnp.ndim(leaf) > leading_axes and leaf.shape[-1] == batch_shape[-1]
+    def has_columns(leaf, axes: int) -> bool:
+        return axes >= 0 and jnp.ndim(leaf) > axes and leaf.shape[-1] == batch_shape[-1]
 
-    def of_parameters(module: Model | Case):
-        names = {info.path for info in iterate_parameters(module)}
-
-        def has_columns(path, leaf) -> bool:
-            return jax.tree_util.keystr(path, simple=True, separator=".") in names and beyond(0)(leaf)
-
-        return jax.tree_util.tree_map_with_path(has_columns, module)
-
-    of_case = eqx.tree_at(
-        lambda c: (c.grid, c.initial_state, c.forcing),
-        of_parameters(case),
-        (
-            *jax.tree.map(beyond(1), (case.grid, case.initial_state)),
-            jax.tree.map(beyond(case.forcing.leading_axes), case.forcing),
-        ),
-    )
+    of_model, of_case = (jax.tree.map(has_columns, tree, leading_axes(tree)) for tree in (model, case))
     # The profiles of a batch that has started have two axes: a single one is a number per column.
-    return of_parameters(model), of_case, jax.tree.map(beyond(0), start)
+    return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
 @eqx.filter_jit

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ._types import CenterArray, ScalarLike
+from ._types import CenterArray, ScalarLike, array_field, batch_shape_of
 from .grid import Grid
 
 Profile = CenterArray | ScalarLike | Callable[[CenterArray], CenterArray]
@@ -24,11 +23,11 @@ class State(eqx.Module):
         tracers: any number of passive tracers by name, each in its own unit.
     """
 
-    u: CenterArray
-    v: CenterArray
-    temperature: CenterArray
-    salinity: CenterArray
-    tracers: dict[str, CenterArray] = eqx.field(default_factory=dict)
+    u: CenterArray = array_field(1)
+    v: CenterArray = array_field(1)
+    temperature: CenterArray = array_field(1)
+    salinity: CenterArray = array_field(1)
+    tracers: dict[str, CenterArray] = array_field(1, default_factory=dict)
 
     @classmethod
     def from_profiles(
@@ -67,7 +66,7 @@ class State(eqx.Module):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(leaf.shape[1:] for leaf in jax.tree.leaves(self)))
+        return batch_shape_of(self)
 
     def broadcast(self, batch_shape: tuple[int, ...]) -> "State":
         """The same state for every column of a batch."""

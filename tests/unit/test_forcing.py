@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tunax_lite import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from tunax_lite._types import batch_shape_of
 
 TIME = np.array([0.0, 100.0, 400.0, 500.0])
 HEAT = np.array([1.0, -3.0, 6.0, 6.0])
@@ -52,7 +53,7 @@ def test_gradient_to_the_time_is_the_slope():
 def test_batches_and_numbers():
     batch = np.stack([HEAT, 2.0 * HEAT, 0.0 * HEAT], axis=-1)
     forcing = TimeSeriesForcing.from_values(TIME, heat_flux=batch, stress_u=0.1, tracer_fluxes={"dye": HEAT})
-    assert forcing.batch_shape == (3,)
+    assert batch_shape_of(forcing) == (3,)
     fluxes = forcing.at(250.0)
     np.testing.assert_allclose(np.asarray(fluxes.heat_flux), [1.5, 3.0, 0.0])
     np.testing.assert_allclose(np.asarray(fluxes.stress_u), 0.1)
@@ -73,7 +74,7 @@ def test_lists_are_series():
 
 def test_constant_forcing():
     forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=np.array([1.0, 2.0])))
-    assert forcing.batch_shape == (2,)
+    assert batch_shape_of(forcing) == (2,)
     assert forcing.at(0.0) is forcing.fluxes and forcing.at(1e9) is forcing.fluxes
     forcing.check_covers(-1e9, 1e9)
     with pytest.raises(ValueError, match="finite heat_flux"):

@@ -5,7 +5,7 @@ import typer
 from .._types import iterate_parameters
 from ..case import Case
 from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, build_run, load_any
-from ..forcing import ConstantForcing
+from ..forcing import ConstantForcing, WaterSurface
 from ..model import Model
 from ..observations import Observations
 from . import options
@@ -62,7 +62,7 @@ def _describe_case(case: Case, observations: Observations | None) -> None:
         f"{case.duration / 3600.0:g} h, f = {float(case.coriolis_parameter):g} s-1"
     )
     kind = "constant" if isinstance(case.forcing, ConstantForcing) else "time series"
-    fluxes = case.forcing.at(0.0)
+    fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
     given = {
         name: float(value)
         for name, value in vars(fluxes).items()

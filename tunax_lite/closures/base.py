@@ -38,6 +38,9 @@ class ClosureInputs(eqx.Module):
         surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
             positive stabilises.
         coriolis_parameter: f [s-1].
+        bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
+        bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
+        stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
@@ -48,6 +51,9 @@ class ClosureInputs(eqx.Module):
     surface_friction_velocity: Scalar
     surface_buoyancy_flux: Scalar
     coriolis_parameter: Scalar
+    bottom_friction_velocity: Scalar | None = None
+    bottom_roughness_length: Scalar | None = None
+    stokes_shear: InnerFaceArray | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 

@@ -1,0 +1,101 @@
+"""Values given at times, interpolated linearly in between.
+
+What changes in time is arrays with a time axis, interpolated inside the step, never a Python function: it can
+be batched, differentiated and read from a file.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._types import ScalarLike, array_field, is_traced
+
+T = TypeVar("T")
+
+
+class TimeSeries(eqx.Module, Generic[T]):
+    """A pytree of arrays over common times.
+
+    Args:
+        time: [s] since the start of the case, increasing, shape `(n_times,)`.
+        values: leaves with `time` as their first axis, `(n_times, ..., *batch)`.
+        name: what messages call it.
+
+    Outside the series the first and the last value hold; `simulate` refuses a run that needs them.
+
+    Raises:
+        ValueError: times that do not increase, values of another length, or a value that is not finite,
+            with its name and time.
+    """
+
+    time: Float[Array, " time"] = array_field(1)
+    values: T = array_field(1)
+    name: str = eqx.field(default="forcing", static=True)
+
+    def __check_init__(self):
+        if is_traced((self.time, self.values)) or not isinstance(self.time, jax.Array):
+            return
+        time = np.asarray(self.time)
+        if time.size < 2 or not np.all(np.isfinite(time)) or not np.all(np.diff(time) > 0.0):
+            at = np.flatnonzero(~(np.diff(time) > 0.0)) if time.size > 1 else []
+            where = f" after {time[at[0]]:g} s" if len(at) else ""
+            raise ValueError(
+                f"{self.name}: expected at least two times [s] that increase, got "
+                f"{np.array2string(time, threshold=6, edgeitems=2)}{where}."
+            )
+        for name, leaf in named_leaves(self.values):
+            values = np.asarray(leaf)
+            if values.shape[:1] != time.shape:
+                raise ValueError(
+                    f"{self.name}: expected {name} with {time.size} values along its first axis (time), "
+                    f"got shape {values.shape}."
+                )
+            bad = first_bad(values)
+            if bad is not None:
+                raise ValueError(
+                    f"{self.name}: expected finite values of {name}, got {values[bad]} at time "
+                    f"{time[bad[0]]:g} s (record {bad[0]}); fill the gap before the run."
+                )
+
+    def at(self, time: ScalarLike) -> T:
+        """Values at a time [s]."""
+        last = self.time.shape[0] - 2
+        after = jnp.searchsorted(self.time, time, side="right", method="scan_unrolled")
+        index = jnp.clip(after - 1, 0, last)
+        start, end = self.time[index], self.time[index + 1]
+        weight = jnp.clip((time - start) / (end - start), 0.0, 1.0)
+
+        def interpolate(values):
+            return values[index] + weight * (values[index + 1] - values[index])
+
+        return jax.tree.map(interpolate, self.values)
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if the series does not reach from `start` to `end` [s]."""
+        # NumPy: inside `jit` even an index of a known array is traced.
+        time = np.asarray(self.time)
+        first, last = float(time[0]), float(time[-1])
+        # Round-off of times that were written in days must not refuse a run that ends on the last record.
+        slack = 1e-9 * max(abs(first), abs(last))
+        if start < first - slack or end > last + slack:
+            raise ValueError(
+                f"{self.name}: the run needs times from {start:g} to {end:g} s, the series covers "
+                f"{first:g} to {last:g} s; shorten the run or extend the series."
+            )
+
+
+def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
+    """Index of the first value that is not finite."""
+    bad = np.argwhere(~np.isfinite(values))
+    return tuple(int(i) for i in bad[0]) if len(bad) else None
+
+
+def named_leaves(tree: Any) -> Iterator[tuple[str, Any]]:
+    """Leaves with what messages call them."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        yield jax.tree_util.keystr(path).lstrip(".") or "the values", leaf
