@@ -22,6 +22,7 @@ LAYERS = (
     ("air_sea", "interior"),
     ("case",),
     ("closures",),
+    ("transport",),
     ("model",),
     ("trajectory", "checkpointing"),
     ("simulation",),

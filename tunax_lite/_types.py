@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.core
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 CenterArray = Float[Array, "center *#batch"]
@@ -23,7 +24,10 @@ ColumnArray = Float[Array, "level *#batch"]
 if TYPE_CHECKING:
     # Checkers do not see the converter of `parameter`, which takes Python numbers too.
     Scalar = Any
+    SeriesOrScalar = Any
 else:
+    SeriesOrScalar = Float[Array, "..."]
+    """One number per column, or a series of them in time."""
     Scalar = Float[Array, "*#batch"]
     """One number per column: shape `()` or the batch shape."""
 ScalarLike = Float[Array, "*#batch"] | float | int
@@ -51,6 +55,11 @@ def _to_float_array(value: Any) -> Any:
     if isinstance(value, jax.Array) and value.weak_type:
         return value.astype(value.dtype)  # programs compiled for other values then serve this one
     return value
+
+
+def as_float_array(value: Any) -> Any:
+    """Numbers and NumPy arrays as floating-point arrays; everything else as it is."""
+    return jnp.asarray(value, dtype=float) if isinstance(value, (int, float, np.ndarray)) else value
 
 
 def parameter(

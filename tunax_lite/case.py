@@ -11,6 +11,7 @@ import numpy as np
 from ._types import Scalar, batch_shape_of, is_traced, parameter
 from .forcing import AbstractForcing
 from .grid import Grid
+from .interior import Interior
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .physics.shortwave import TwoBandAbsorption
 from .precision import in_precision
@@ -30,6 +31,7 @@ class Case(eqx.Module):
         coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
         equation_of_state: how temperature and salinity set the buoyancy.
         absorption: of sunlight with depth; only used where the forcing has a shortwave flux.
+        interior: what is prescribed below the surface; nothing by default.
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
@@ -45,6 +47,7 @@ class Case(eqx.Module):
     coriolis_parameter: Scalar = parameter(0.0, unit="s-1", valid_range=(-1e-2, 1e-2))
     equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
     absorption: TwoBandAbsorption = eqx.field(default_factory=TwoBandAbsorption)
+    interior: Interior = eqx.field(default_factory=Interior)
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
     start_time: str | None = eqx.field(default=None, static=True)

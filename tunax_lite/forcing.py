@@ -12,13 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import Scalar, ScalarLike, array_field, is_traced
+from ._types import Scalar, ScalarLike, array_field, as_float_array, is_traced
 from .state import State
 from .time_series import TimeSeries, first_bad, named_leaves
-
-
-def _to_float_array(value):
-    return jnp.asarray(value, dtype=float) if isinstance(value, (int, float, np.ndarray)) else value
 
 
 class SurfaceFluxes(eqx.Module):
@@ -33,15 +29,15 @@ class SurfaceFluxes(eqx.Module):
         tracer_fluxes: for the passive tracers of the same names [tracer unit m s-1].
     """
 
-    stress_u: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
-    stress_v: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
-    heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
-    shortwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
-    freshwater_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
-    salt_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=_to_float_array)
+    stress_u: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    stress_v: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    shortwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    freshwater_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    salt_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     tracer_fluxes: dict[str, Float[Array, "..."]] = eqx.field(
         default_factory=dict,
-        converter=lambda fluxes: {name: _to_float_array(flux) for name, flux in fluxes.items()},
+        converter=lambda fluxes: {name: as_float_array(flux) for name, flux in fluxes.items()},
     )
 
 

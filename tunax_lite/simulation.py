@@ -188,6 +188,7 @@ def simulate(
     n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
     if not is_traced(case.forcing):
         case.forcing.check_covers(begin, begin + length)
+        case.interior.check_covers(begin, begin + length)
     options = {
         "n_frames": n_frames,
         "steps_per_frame": steps_per_frame,

@@ -37,6 +37,12 @@ class TimeSeries(eqx.Module, Generic[T]):
     values: T = array_field(1)
     name: str = eqx.field(default="forcing", static=True)
 
+    @classmethod
+    def constant(cls, values: T, name: str = "forcing") -> "TimeSeries[T]":
+        """Values that do not change."""
+        twice = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf, dtype=float)] * 2), values)
+        return cls(jnp.array([-1e12, 1e12]), twice, name)
+
     def __check_init__(self):
         if is_traced((self.time, self.values)) or not isinstance(self.time, jax.Array):
             return

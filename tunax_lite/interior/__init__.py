@@ -1,0 +1,55 @@
+"""What acts on the column below its surface and is prescribed, each kind absent (`None`) by default."""
+
+import equinox as eqx
+
+from .advection import AdvectionScheme as AdvectionScheme
+from .advection import VelocityAndLevel as VelocityAndLevel
+from .advection import VerticalVelocity as VerticalVelocity
+from .advection import advect as advect
+from .bottom_friction import BottomFriction as BottomFriction
+from .buoyancy_gradient import BuoyancyGradient as BuoyancyGradient
+from .buoyancy_gradient import HorizontalGradient as HorizontalGradient
+from .buoyancy_gradient import Plume as Plume
+from .pressure_gradient import AbstractPressureGradient as AbstractPressureGradient
+from .pressure_gradient import MeanVelocity as MeanVelocity
+from .pressure_gradient import SurfaceSlope as SurfaceSlope
+from .pressure_gradient import Vector as Vector
+from .pressure_gradient import VelocityAndHeight as VelocityAndHeight
+from .pressure_gradient import VelocityAtHeight as VelocityAtHeight
+from .relaxation import Relaxation as Relaxation
+from .relaxation import Target as Target
+from .relaxation import layered_rate as layered_rate
+from .stokes_drift import DriftVector as DriftVector
+from .stokes_drift import StokesDrift as StokesDrift
+
+
+class Interior(eqx.Module):
+    """What acts below the surface.
+
+    Args:
+        relaxation: towards observed profiles.
+        pressure_gradient: of the surface elevation: tides, a river's slope.
+        buoyancy_gradient: horizontal gradients of temperature and salinity, or a plume on a slope.
+        vertical_velocity: that carries all profiles up or down.
+        bottom_friction: drag of the bottom.
+        stokes_drift: of surface waves.
+    """
+
+    relaxation: Relaxation | None = None
+    pressure_gradient: AbstractPressureGradient | None = None
+    buoyancy_gradient: BuoyancyGradient | Plume | None = None
+    vertical_velocity: VerticalVelocity | None = None
+    bottom_friction: BottomFriction | None = None
+    stokes_drift: StokesDrift | None = None
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
+        for part in (
+            self.relaxation,
+            self.pressure_gradient,
+            self.buoyancy_gradient,
+            self.vertical_velocity,
+            self.stokes_drift,
+        ):
+            if part is not None:
+                part.check_covers(start, end)

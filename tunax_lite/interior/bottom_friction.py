@@ -1,0 +1,51 @@
+"""Drag of the bottom by a logarithmic layer, stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U.
+
+The roughness length follows from the height of the roughness elements and, in slow flow, from viscosity.
+Source: Burchard et al. (1999), GOTM report; the law of the wall.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+from ..numerics.limiters import at_least, reciprocal, vector_norm
+
+_N_ITERATIONS = 4
+"""Of roughness length and friction velocity; they depend weakly on each other."""
+
+
+class BottomFriction(eqx.Module):
+    """Logarithmic drag.
+
+    Args:
+        physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
+        von_karman: kappa [1]; that of the closure, for a consistent wall.
+        viscosity: molecular viscosity of the smooth limit [m2 s-1].
+        additional_roughness: roughness length of waves or ripples [m].
+    """
+
+    physical_roughness: Scalar = parameter(0.05, unit="m", valid_range=(0.0, 10.0))
+    von_karman: Scalar = parameter(0.4, valid_range=(0.1, 1.0))
+    viscosity: Scalar = parameter(1.3e-6, unit="m2 s-1", valid_range=(1e-12, 1.0))
+    additional_roughness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 10.0))
+
+    def at(self, u: Scalar, v: Scalar, thickness: ScalarLike) -> tuple[Scalar, Scalar, Scalar]:
+        """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
+
+        Args:
+            u, v: velocity of the lowest cell [m s-1].
+            thickness: of the lowest cell [m].
+        """
+        speed = vector_norm(u, v)
+        rough = 0.03 * self.physical_roughness + self.additional_roughness
+
+        def ratio_to_speed(friction_velocity: Scalar) -> tuple[Scalar, Scalar]:
+            smooth = 0.1 * self.viscosity * reciprocal(at_least(friction_velocity, self.viscosity))
+            roughness_length = smooth + rough
+            logarithm = jnp.log1p(0.5 * thickness * reciprocal(roughness_length))
+            return self.von_karman * reciprocal(logarithm), roughness_length
+
+        ratio, roughness_length = ratio_to_speed(0.05 * speed)
+        for _ in range(_N_ITERATIONS - 1):
+            ratio, roughness_length = ratio_to_speed(ratio * speed)
+        return ratio * speed, roughness_length, ratio * ratio

@@ -1,0 +1,89 @@
+"""Relaxation towards observed profiles, dY/dt = ... + rate (Y_observed - Y), implicit in Y."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import CenterArray, ScalarLike, array_field, is_traced
+from ..grid import Grid
+from ..time_series import TimeSeries
+
+
+class Target(eqx.Module):
+    """Observed profiles of one variable and how fast the column follows them.
+
+    Args:
+        profiles: over time, `(n_times, n_cells, *batch)` in the unit of the variable.
+        rate: inverse time scale on cells [s-1], at least zero.
+
+    Raises:
+        ValueError: a rate that is negative or not finite.
+    """
+
+    profiles: TimeSeries[CenterArray] = array_field(1)
+    rate: CenterArray = array_field(1)
+
+    def __check_init__(self):
+        if is_traced(self.rate):
+            return
+        rate = np.asarray(self.rate)
+        if not np.all(np.isfinite(rate) & (rate >= 0.0)):
+            raise ValueError(
+                f"relaxation: expected rates of at least 0 s-1, got {rate.min():g} to {rate.max():g}."
+            )
+
+
+class Relaxation(eqx.Module):
+    """Targets of temperature, salinity and velocity; `None` for what is left alone.
+
+    Velocity shares one rate, because u and v share one matrix: that of `u` and `v` must be the same.
+
+    Raises:
+        ValueError: a target of only one component of the velocity, or components of different rates.
+    """
+
+    temperature: Target | None = None
+    salinity: Target | None = None
+    u: Target | None = None
+    v: Target | None = None
+
+    def __check_init__(self):
+        if (self.u is None) != (self.v is None):
+            raise ValueError("relaxation: expected targets of both u and v or of neither, got only one.")
+        if self.u is None or self.v is None or is_traced((self.u.rate, self.v.rate)):
+            return
+        if not np.array_equal(self.u.rate, self.v.rate):
+            raise ValueError(
+                "relaxation: expected the same rate for u and v, got two; u and v share one matrix."
+            )
+
+    def check_covers(self, start: float, end: float) -> None:
+        for target in (self.temperature, self.salinity, self.u, self.v):
+            if target is not None:
+                target.profiles.check_covers(start, end)
+
+
+def layered_rate(
+    grid: Grid,
+    time_scale: ScalarLike,
+    *,
+    surface_height: float = 0.0,
+    surface_time_scale: ScalarLike | None = None,
+    bottom_height: float = 0.0,
+    bottom_time_scale: ScalarLike | None = None,
+) -> CenterArray:
+    """Inverse time scale on cells [s-1]: one within the column, others near surface and bottom.
+
+    Args:
+        grid: the vertical grid.
+        time_scale: within the column [s].
+        surface_height, bottom_height: of the layers with their own time scale [m]; by default none.
+        surface_time_scale, bottom_time_scale: there [s].
+    """
+    z = grid.z_center
+    rate = jnp.zeros_like(z) + 1.0 / time_scale
+    if bottom_time_scale is not None:
+        rate = jnp.where(z - grid.z_face[0] <= bottom_height, 1.0 / bottom_time_scale, rate)
+    if surface_time_scale is not None:
+        rate = jnp.where(-z <= surface_height, 1.0 / surface_time_scale, rate)
+    return rate

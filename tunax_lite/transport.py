@@ -1,0 +1,258 @@
+"""Momentum, heat, salt and tracers over one step: what is added, what is carried, what is mixed.
+
+Quantities that share a matrix (u with v; temperature with salinity and tracers, unless they relax at rates of
+their own) are solved for together, and all matrices side by side.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ._types import CenterArray, Scalar, ScalarLike
+from .case import Case
+from .closures.base import CloState
+from .forcing import SurfaceFluxes
+from .interior import Target, VerticalVelocity, advect
+from .numerics.diffusion import DiffusionSystem, Source, diffusion_system
+from .numerics.limiters import reciprocal, vector_norm
+from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
+from .state import State
+
+
+class MolecularMixing(NamedTuple):
+    """Added to the eddy coefficients [m2 s-1]; salt `None` for that of heat, which saves a matrix."""
+
+    viscosity: Scalar
+    diffusivity: Scalar
+    salt_diffusivity: Scalar | None
+
+
+class Forced(NamedTuple):
+    """A group of quantities that share a matrix, with what acts on them.
+
+    Args:
+        quantities: pytree of values on cells.
+        sources: a `Source` for each.
+        sink_rate: implicit, of all of them [s-1].
+        eddy_coefficient: on faces [m2 s-1].
+        molecular_coefficient: [m2 s-1].
+    """
+
+    quantities: Any
+    sources: Any
+    sink_rate: CenterArray | None
+    eddy_coefficient: Any
+    molecular_coefficient: Scalar
+
+    def system(self, case: Case, dt: ScalarLike, theta: float) -> DiffusionSystem:
+        coefficient = self.eddy_coefficient[1:-1] + self.molecular_coefficient
+        return diffusion_system(
+            self.quantities,
+            coefficient * reciprocal(case.grid.center_spacing),
+            case.grid.cell_thickness,
+            dt,
+            source=self.sources,
+            sink_rate=self.sink_rate,
+            theta=theta,
+        )
+
+
+def transport(
+    state: State,
+    clo_state: CloState,
+    case: Case,
+    fluxes: SurfaceFluxes,
+    molecular: MolecularMixing,
+    time: ScalarLike,
+    dt: ScalarLike,
+    *,
+    theta: float,
+    method: AbstractTridiagonalMethod | None,
+) -> State:
+    """State after a step that ends at `time`, from that after the rotation.
+
+    Args:
+        state: velocity already turned.
+        clo_state: eddy coefficients of the step.
+        case: grid, interior forcing, equation of state.
+        fluxes: through the surface.
+        molecular: mixing without turbulence.
+        time: end of the step [s].
+        dt: length of the step [s].
+        theta: weight of the new values in the diffusive fluxes.
+        method: of the linear solves.
+    """
+    velocity_sources = _momentum_sources(state, case, fluxes, time)
+    content_sources = _content_sources(state, clo_state, case, fluxes, time)
+    if case.interior.vertical_velocity is not None:
+        state = _carry(state, case, case.interior.vertical_velocity, time, dt)
+    velocity = (state.u, state.v)
+    targets = case.interior.relaxation
+    sources, rate = _relax(velocity_sources, (targets.u, targets.v) if targets else (None, None), case, time)
+    rate = _add_rates(rate, _bottom_drag(state, case))
+    groups = {"momentum": Forced(velocity, sources, rate, clo_state.eddy_viscosity, molecular.viscosity)}
+    groups |= _contents(state, content_sources, clo_state, case, molecular, time)
+    systems = [group.system(case, dt, theta) for group in groups.values()]
+    solutions = solve_tridiagonal_systems(
+        tuple(system.matrix for system in systems),
+        tuple(system.rhs for system in systems),
+        method,
+        # For the change: a constant salinity stays what it is, and float32 serves for days.
+        guess=tuple(group.quantities for group in groups.values()),
+        residual=tuple(system.residual for system in systems),
+    )
+    (u, v), *mixed = solutions
+    if case.interior.pressure_gradient is not None:
+        u, v = case.interior.pressure_gradient.correct(u, v, case.grid, time)
+    contents = {name: values for group in mixed for name, values in group.items()}
+    temperature, salinity = contents.pop("temperature"), contents.pop("salinity")
+    return State(u, v, temperature, salinity, contents.get("tracers", {}))
+
+
+def _contents(
+    state: State,
+    sources: dict[str, Any],
+    clo_state: CloState,
+    case: Case,
+    molecular: MolecularMixing,
+    time: ScalarLike,
+) -> dict[str, Forced]:
+    """Temperature, salinity and tracers in as few groups as their rates and diffusivities allow."""
+    targets = case.interior.relaxation
+    given = {
+        "temperature": targets.temperature if targets else None,
+        "salinity": targets.salinity if targets else None,
+        "tracers": None,
+    }
+    groups: dict[str, Forced] = {}
+    for name, target in given.items():
+        own_diffusivity = name == "salinity" and molecular.salt_diffusivity is not None
+        key = name if target is not None or own_diffusivity else "contents"
+        source, rate = sources[name], None
+        if target is not None:
+            (source,), rate = _relax((source,), (target,), case, time)
+        before = groups[key] if key in groups else Forced({}, {}, None, None, molecular.diffusivity)
+        groups[key] = Forced(
+            before.quantities | {name: getattr(state, name)},
+            before.sources | {name: source},
+            rate,
+            clo_state.eddy_diffusivity,
+            molecular.salt_diffusivity if own_diffusivity else molecular.diffusivity,
+        )
+    return {name: group for name, group in groups.items() if jax.tree.leaves(group.quantities)}
+
+
+def _carry(state: State, case: Case, vertical: VerticalVelocity, time: ScalarLike, dt: ScalarLike) -> State:
+    velocity = vertical.at(case.grid, time)
+    options = {"scheme": vertical.scheme, "n_substeps": vertical.n_substeps}
+    return jax.tree.map(lambda values: advect(values, velocity, case.grid, dt, **options), state)
+
+
+def _relax(
+    sources: tuple[Source, ...], targets: tuple[Target | None, ...], case: Case, time: ScalarLike
+) -> tuple[tuple[Source, ...], CenterArray | None]:
+    """Sources with what pulls to the observed profiles, and the rate, which is that of all of them."""
+    pulled, rate = [], None
+    for source, target in zip(sources, targets, strict=True):
+        if target is not None:
+            rate = target.rate
+            pull = rate * target.profiles.at(time) * case.grid.cell_thickness
+            source = source._replace(volumes=_add_rates(source.volumes, pull))
+        pulled.append(source)
+    return tuple(pulled), rate
+
+
+def _add_rates(first: CenterArray | None, second: CenterArray | None) -> CenterArray | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
+
+
+def _bottom_drag(state: State, case: Case) -> CenterArray | None:
+    """Rate at which the bottom slows the lowest cell [s-1]."""
+    friction = case.interior.bottom_friction
+    if friction is None:
+        return None
+    thickness = case.grid.cell_thickness
+    _, _, coefficient = friction.at(state.u[0], state.v[0], thickness[0])
+    rate = coefficient * vector_norm(state.u[0], state.v[0]) / thickness[0]
+    return jnp.concatenate([jnp.zeros_like(state.u[:1]) + rate, jnp.zeros_like(state.u[1:])])
+
+
+def _momentum_sources(
+    state: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
+) -> tuple[Source, Source]:
+    """Acceleration times thickness [m2 s-2] of u and v."""
+    eos, interior, thickness = case.equation_of_state, case.interior, case.grid.cell_thickness
+    volumes: list[CenterArray | None] = [None, None]
+    accelerations = []
+    if interior.pressure_gradient is not None:
+        accelerations.append(interior.pressure_gradient.acceleration(time, eos.gravity))
+    if interior.buoyancy_gradient is not None:
+        accelerations.append(interior.buoyancy_gradient.acceleration(state, case.grid, eos, time))
+    for acceleration in accelerations:
+        if acceleration is not None:
+            parts = (thickness * component for component in acceleration)
+            volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
+    density = eos.reference_density
+    stress = (or_zero(fluxes.stress_u, state) / density, or_zero(fluxes.stress_v, state) / density)
+    return (
+        Source(volumes=volumes[0], surface=stress[0]),
+        Source(volumes=volumes[1], surface=stress[1]),
+    )
+
+
+def _content_sources(
+    state: State, clo_state: CloState, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
+) -> dict[str, Any]:
+    """Content added per cell, area and time [unit m s-1]: temperature, salinity, passive tracers."""
+    heat, salt, passive = kinematic_fluxes(state, case, fluxes)
+    carried = (None, None)
+    if case.interior.buoyancy_gradient is not None:
+        carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
+    thickness = case.grid.cell_thickness
+    in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
+    return {
+        "temperature": _content_source(
+            heat, clo_state, _add_rates(_shortwave_heating(case, fluxes), in_heat)
+        ),
+        "salinity": _content_source(salt, clo_state, in_salt),
+        "tracers": {name: _content_source(passive[name], clo_state) for name in state.tracers},
+    }
+
+
+def _content_source(surface_flux: Scalar, clo_state: CloState, volumes: CenterArray | None = None) -> Source:
+    """Boundary flux, convergence of the non-local flux, and what is added in the volumes [unit m s-1]."""
+    if clo_state.nonlocal_transport is not None:
+        # The share that a cell receives through its upper face, less what leaves through its lower face.
+        downward = surface_flux * clo_state.nonlocal_transport
+        volumes = _add_rates(volumes, downward[1:] - downward[:-1])
+    return Source(volumes=volumes, surface=surface_flux)
+
+
+def or_zero(flux: Scalar | None, state: State) -> Scalar:
+    """A flux, or zero in the precision of the state where there is none."""
+    return jnp.zeros((), state.temperature.dtype) if flux is None else flux
+
+
+def kinematic_fluxes(
+    state: State, case: Case, fluxes: SurfaceFluxes
+) -> tuple[Scalar, Scalar, dict[str, Scalar]]:
+    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
+    eos = case.equation_of_state
+    heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
+    # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
+    dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
+    salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
+    return heat, salt, {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
+
+
+def _shortwave_heating(case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
+    """Absorbed sunlight per cell [K m s-1]."""
+    if fluxes.shortwave_flux is None:
+        return None
+    eos = case.equation_of_state
+    transmission = case.absorption.transmission(case.grid)
+    entering = fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity)
+    return entering * (transmission[1:] - transmission[:-1])
