@@ -25,7 +25,7 @@ LAYERS = (
     ("transport",),
     ("model",),
     ("trajectory", "checkpointing"),
-    ("simulation",),
+    ("simulation", "diagnostics"),
     ("sensitivity",),
     ("planning",),
     ("io", "calibration", "plotting"),

@@ -10,10 +10,11 @@ import typer
 
 from .. import io
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
-from ..simulation import first_non_finite, simulate
-from ..trajectory import Restart, Trajectory
+from ..trajectory import Restart
 from . import options
 from .session import errors_as_messages, parameters_for, precision, provenance, report_written
+
+_FRAMES_IN_FIGURES = 2000
 
 
 def run(
@@ -45,8 +46,10 @@ def run(
         with precision(loaded):
             setup = build_run(loaded, parameters_for(parameters, loaded))
             start = None if restart is None else _restart(restart, frame, setup)
-            trajectory = _simulate(setup, start, loaded)
-            report_written(_write(trajectory, setup, loaded, output))
+            path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
+            _simulate(setup, start, loaded, path)
+            draws = output is None and loaded.config.output.figures
+            report_written([path, *(_draw(path, setup, loaded) if draws else ())])
 
 
 def _restart(path: Path, frame: int, setup: Run) -> Restart:
@@ -92,7 +95,7 @@ def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> No
         )
 
 
-def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig]) -> Trajectory:
+def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path: Path) -> None:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     typer.echo(
@@ -101,42 +104,37 @@ def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig]) -> T
         f"{loaded.config.precision}"
     )
     clock = time.perf_counter()
+
+    def report(progress: io.Progress) -> None:
+        share = (progress.time - begin) / (progress.end - begin)
+        if share < 1.0:
+            typer.echo(f"{share:.0%}: day {progress.time / 86400.0:.1f}, {time.perf_counter() - clock:.1f} s")
+
     try:
-        trajectory = simulate(
+        io.run_to_file(
             setup.model,
             setup.case,
+            path,
             dt=setup.dt,
             duration=duration,
             output_interval=setup.output_interval,
             start=start,
+            diagnostics=loaded.config.output.diagnostics,
+            provenance=provenance(loaded, setup.case.name, setup.model.closure),
+            start_time=setup.case.start_time,
+            report=report,
         )
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
-    jax.block_until_ready(trajectory)
-    bad = first_non_finite(trajectory)
-    if bad is not None:
-        raise FloatingPointError(
-            f"{setup.case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
-            "nothing was written; try a shorter time.step, or other parameters."
-        )
     typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
-    return trajectory
 
 
-def _write(trajectory: Trajectory, setup: Run, loaded: Loaded[RunConfig], output: Path | None) -> list[Path]:
-    path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
-    io.write_trajectory(
-        trajectory,
-        path,
-        provenance=provenance(loaded, setup.case.name, setup.model.closure),
-        start_time=setup.case.start_time,
-    )
-    written = [path]
-    if output is not None or not loaded.config.output.figures:
-        return written
+def _draw(path: Path, setup: Run, loaded: Loaded[RunConfig]) -> list[Path]:
+    """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
     from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
 
+    trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     title = setup.case.name.replace("_", " ")
     figures = {
         "sections": plot_sections(trajectory, title=title),
@@ -144,6 +142,7 @@ def _write(trajectory: Trajectory, setup: Run, loaded: Loaded[RunConfig], output
     }
     if setup.observations is not None:
         figures["fit"] = plot_fits([Fit(setup.case.name, {"model": trajectory}, setup.observations)])
+    written = []
     for name, figure in figures.items():
         written.append(path.with_name(f"{path.stem}_{name}.png"))
         save_figure(figure, written[-1])

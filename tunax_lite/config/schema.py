@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.parameters import FreeParameter, FreeParameters, with_parameters
+from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .sections import (
     GridSection,
@@ -13,7 +14,9 @@ from .sections import (
     Section,
     TimeSection,
     UniformGrid,
+    closest,
     closure_class,
+    invalid,
 )
 
 ObservedVariable = Annotated[str, Field(description="temperature, salinity, u, v or a tracer")]
@@ -28,6 +31,15 @@ class RunOutputSection(Section):
 
     folder: str = Field(default="results", min_length=1, description="folder for results")
     figures: bool = Field(default=True, description="whether to draw figures")
+    diagnostics: list[str] = Field(default=[], description="further variables to write; see docs/diagnostics")
+
+    @field_validator("diagnostics")
+    @classmethod
+    def _check_names(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if name not in DIAGNOSTICS:
+                raise invalid("the name of a diagnostic", f"'{name}'", closest(name, list(DIAGNOSTICS)))
+        return names
 
 
 class CalibrationOutputSection(Section):

@@ -15,6 +15,7 @@ from .registry import resolve as resolve
 
 if TYPE_CHECKING:
     from .cf_netcdf import read_cf_netcdf as read_cf_netcdf
+    from .dataset import count_frames as count_frames
     from .dataset import read_trajectory as read_trajectory
     from .dataset import to_dataset as to_dataset
     from .dataset import write_dataset as write_dataset
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from .legay import read_legay as read_legay
     from .lesbrary import read_lesbrary as read_lesbrary
     from .observation_file import write_observations as write_observations
+    from .stream import Progress as Progress
+    from .stream import run_to_file as run_to_file
 
 _MODULES = {
     "read_cf_netcdf": "cf_netcdf",
+    "count_frames": "dataset",
     "read_trajectory": "dataset",
     "to_dataset": "dataset",
     "write_dataset": "dataset",
@@ -32,6 +36,8 @@ _MODULES = {
     "read_legay": "legay",
     "read_lesbrary": "lesbrary",
     "write_observations": "observation_file",
+    "Progress": "stream",
+    "run_to_file": "stream",
 }
 
 

@@ -7,6 +7,8 @@ Every value keeps its precision, so a run that goes on from a file gives the sam
 
 import dataclasses
 import datetime
+from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -108,6 +110,7 @@ def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
 def to_dataset(
     trajectory: Trajectory,
     *,
+    diagnostics: Mapping[str, Any] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
 ) -> xr.Dataset:
@@ -115,12 +118,13 @@ def to_dataset(
 
     Args:
         trajectory: of one column or a batch.
+        diagnostics: further variables of the same frames, from `diagnose`.
         provenance: what made it.
         start_time: ISO 8601 time of the start of the case.
 
     Raises:
-        ValueError: a tracer or a closure variable with the name of another variable, or a closure state
-            that holds something else than arrays.
+        ValueError: a tracer or a closure variable with the name of another variable, or a closure state that
+            holds something else than arrays.
     """
     state, provenance = trajectory.state, Provenance() if provenance is None else provenance
     rank = np.ndim(state.temperature) - 2
@@ -133,6 +137,11 @@ def to_dataset(
         for name, values in state.tracers.items()
     }
     closure = _closure_variables(trajectory, rank)
+    for name, values in (diagnostics or {}).items():
+        if name not in closure:
+            place = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}[VARIABLES[name].location]
+            attributes = {"role": "diagnostic"} | attributes_of(name)
+            variables[name] = (("time", *place, *_batch_dims(rank)), np.asarray(values), attributes)
     for name in (*tracers, *closure):
         if name in variables or name in _GRID_NAMES or (name in tracers and name in closure):
             raise ValueError(
@@ -193,11 +202,13 @@ def write_trajectory(
     trajectory: Trajectory,
     path,
     *,
+    diagnostics: Mapping[str, Any] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
 ) -> None:
     """Write a trajectory to NetCDF; see `to_dataset` and `write_dataset`."""
-    write_dataset(to_dataset(trajectory, provenance=provenance, start_time=start_time), path)
+    dataset = to_dataset(trajectory, diagnostics=diagnostics, provenance=provenance, start_time=start_time)
+    write_dataset(dataset, path)
 
 
 def _find_state_class(path, name: str) -> type[closures.CloState]:
@@ -218,11 +229,20 @@ def _find_state_class(path, name: str) -> type[closures.CloState]:
     return found[name]
 
 
-def read_trajectory(path, *, clo_state_class: type[closures.CloState] | None = None) -> Trajectory:
+def count_frames(path) -> int:
+    """Number of frames in a file of `write_trajectory`."""
+    with xr.open_dataset(path, engine="netcdf4", decode_times=False) as dataset:
+        return dataset.sizes["time"]
+
+
+def read_trajectory(
+    path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
+) -> Trajectory:
     """Read back what `write_trajectory` wrote, bit by bit.
 
     Args:
         path: the file.
+        every: take the first of so many frames, for a look at a long run.
         clo_state_class: class of the closure state; by default the imported class that the file names.
 
     Raises:
@@ -230,7 +250,7 @@ def read_trajectory(path, *, clo_state_class: type[closures.CloState] | None = N
         FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
             that is not known.
     """
-    dataset = read_netcdf(path, mask=False)
+    dataset = read_netcdf(path, mask=False, every=every)
     cls = clo_state_class
     if cls is None:
         cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))

@@ -83,12 +83,13 @@ def check_complete(path: Path) -> None:
         )
 
 
-def read_netcdf(path, *, mask: bool = True) -> xr.Dataset:
+def read_netcdf(path, *, mask: bool = True, every: int = 1) -> xr.Dataset:
     """Read a whole NetCDF file into memory, times as plain numbers.
 
     Args:
         path: the file.
         mask: replace fill values by NaN, and apply scale factors.
+        every: keep the first of so many times.
 
     Raises:
         FileNotFoundError: no such file.
@@ -98,7 +99,8 @@ def read_netcdf(path, *, mask: bool = True) -> xr.Dataset:
     check_complete(path)
     try:
         with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=mask) as dataset:
-            return dataset.load()
+            kept = dataset.isel(time=slice(None, None, every)) if every > 1 else dataset
+            return kept.load()
     except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
         raise FileFormatError(
             path, "file", "a NetCDF file", f"'{error}'", "it is damaged or of another format"

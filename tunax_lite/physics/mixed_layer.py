@@ -1,7 +1,7 @@
 """Depth of the mixed layer."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from .._types import Scalar
 from ..grid import Grid
@@ -32,3 +32,12 @@ def mixed_layer_depth(
     spread = jnp.where(t_up > t_low, t_up - t_low, 1.0)
     crossing = z_low + (threshold - t_low) / spread * (z_up - z_low)
     return jnp.where(jnp.any(is_crossing, axis=0), -crossing, -z_full[0])
+
+
+def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
+    """Depth [m] of the first inner face from the surface where a condition is met, or of the bottom."""
+    inner = met[1:-1]
+    from_top = jnp.argmax(inner[::-1], axis=0)
+    faces = jnp.broadcast_to(grid.z_face[1:-1], inner.shape)[::-1]
+    found = jnp.take_along_axis(faces, from_top[None], axis=0)[0]
+    return jnp.where(jnp.any(inner, axis=0), -found, -jnp.broadcast_to(grid.z_face[0], found.shape))

@@ -1,0 +1,90 @@
+"""Quantities that follow from a run."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
+from tunax_lite.closures import KEpsilon
+from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
+from tunax_lite.variables import VARIABLES
+
+GRID = Grid.uniform(40.0, 20)
+
+
+def case_of(heat: float) -> Case:
+    state = State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.05 * z, salinity=34.0, u=0.1)
+    fluxes = SurfaceFluxes(stress_u=0.1, heat_flux=heat)
+    return Case(GRID, state, ConstantForcing(fluxes), coriolis_parameter=1e-4, duration=36000.0)
+
+
+def run(case: Case):
+    return simulate(Model(KEpsilon()), case, dt=60.0, output_interval=3600.0)
+
+
+def test_contents_change_by_what_enters():
+    case = case_of(-200.0)
+    trajectory = run(case)
+    found = diagnose(trajectory, case, ["heat_content", "salt_content"])
+    gained = np.asarray(found["heat_content"]) - found["heat_content"][0]
+    np.testing.assert_allclose(gained, -200.0 * np.asarray(trajectory.time), rtol=1e-9, atol=1.0)
+    np.testing.assert_allclose(found["salt_content"], 1e-3 * 1027.0 * 34.0 * 40.0, rtol=1e-12)
+
+
+def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
+    case = case_of(0.0)
+    trajectory = run(case)
+    names = [name for name in DIAGNOSTICS if name.startswith("mixed_layer")]
+    found = diagnose(trajectory, case, ["potential_energy", "kinetic_energy", *names])
+    assert np.all(np.diff(found["potential_energy"]) > 0.0)
+    np.testing.assert_allclose(found["kinetic_energy"][0], 0.5 * 1027.0 * 0.01 * 40.0, rtol=1e-12)
+    # A sharp base: the criteria agree within the cells that it spans, and the start has no mixed layer.
+    last = {name: float(found[name][-1]) for name in names}
+    assert all(8.0 < depth < 22.0 for depth in last.values()), last
+    np.testing.assert_allclose(found["mixed_layer_depth"][0], 1.0 + 0.2 / 0.05, rtol=1e-9)
+    in_salt_water = 0.03 / (1027.0 * 2e-4 * 0.05)
+    np.testing.assert_allclose(found["mixed_layer_depth_density"][0], 1.0 + in_salt_water, rtol=1e-9)
+
+
+def test_potential_energy_of_two_layers():
+    state = State.from_profiles(GRID, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), salinity=35.0)
+    case = Case(GRID, state, ConstantForcing(SurfaceFluxes()), duration=3600.0)
+    trajectory = simulate(Model(KEpsilon()), case, dt=600.0, output_interval=3600.0)
+    light = 9.81 * 2e-4 * 10.0
+    found = diagnose(trajectory, case, ["potential_energy", "buoyancy"])
+    np.testing.assert_allclose(found["buoyancy"][0][-1] - found["buoyancy"][0][0], light, rtol=1e-9)
+    # The upper 20 m at the temperature of reference count nothing, the lower 20 m are denser by `light`.
+    np.testing.assert_allclose(found["potential_energy"][0], -1027.0 * light * 20.0 * 30.0, rtol=1e-9)
+
+
+def test_production_terms_are_those_of_the_coefficients():
+    case = case_of(-200.0)
+    trajectory = run(case)
+    found = diagnose(trajectory, case, list(DIAGNOSTICS))
+    eddy = trajectory.clo_state.eddy_diffusivity
+    np.testing.assert_allclose(
+        found["buoyancy_production"], -eddy * found["buoyancy_frequency_squared"], rtol=1e-12
+    )
+    shear = np.diff(trajectory.state.u, axis=1) ** 2 + np.diff(trajectory.state.v, axis=1) ** 2
+    np.testing.assert_allclose(found["shear_squared"][:, 1:-1], shear / 4.0, rtol=1e-10, atol=1e-25)
+    for name, values in found.items():
+        size = {"center": (20,), "face": (21,), "scalar": ()}[VARIABLES[name].location]
+        assert values.shape == (trajectory.n_frames, *size), name
+
+
+def test_a_batch_has_the_diagnostics_of_its_columns():
+    cases = [case_of(-200.0), case_of(0.0)]
+    both = stack_cases(cases)
+    together = diagnose(run(both), both, list(DIAGNOSTICS))
+    for column, case in enumerate(cases):
+        alone = diagnose(run(case), case, list(DIAGNOSTICS))
+        for name in DIAGNOSTICS:
+            np.testing.assert_allclose(
+                together[name][..., column], alone[name], rtol=1e-7, atol=1e-12, err_msg=name
+            )
+
+
+def test_unknown_names_are_refused():
+    case = case_of(0.0)
+    with pytest.raises(ValueError, match="got mixed_layer"):
+        diagnose(run(case), case, ["mixed_layer"])

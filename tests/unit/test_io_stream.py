@@ -1,0 +1,114 @@
+"""Runs that are written while they go on."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    Model,
+    State,
+    SurfaceFluxes,
+    TimeSeriesForcing,
+    io,
+    simulate,
+)
+from tunax_lite.closures import KEpsilon
+
+GRID = Grid.uniform(40.0, 10)
+TIMES = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
+SMALL = 9000
+"""Bytes: about ten frames of 30."""
+
+
+class Stopped(Exception):
+    """Stands for anything that ends the process."""
+
+
+def case_of(heat: float = -200.0) -> Case:
+    state = State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.05 * z)
+    return Case(GRID, state, ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=heat)), duration=36000.0)
+
+
+def to_file(path, case, **options):
+    io.run_to_file(Model(KEpsilon()), case, path, **TIMES, **options)
+
+
+def assert_equal(first, second):
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("budget", [SMALL, 2**26])
+def test_a_file_in_parts_is_the_run(tmp_path, budget):
+    path, ends = tmp_path / "out.nc", []
+    to_file(
+        path,
+        case_of(),
+        memory_budget=budget,
+        diagnostics=["heat_content"],
+        report=lambda progress: ends.append(progress.time),
+    )
+    whole = simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
+    assert_equal(io.read_trajectory(path), whole)
+    assert ends[-1] == 36000.0 and (len(ends) > 2) == (budget == SMALL)
+    assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
+    dataset = io.to_dataset(whole)
+    written = xr.open_dataset(path, decode_times=False)
+    assert set(written.variables) - set(dataset.variables) == {"heat_content"}
+    np.testing.assert_allclose(np.diff(written["heat_content"]), -200.0 * 1200.0, rtol=1e-6)
+    written.close()
+    assert io.count_frames(path) == 31
+    np.testing.assert_array_equal(io.read_trajectory(path, every=10).time, 12000.0 * np.arange(4))
+
+
+def test_an_interrupted_run_goes_on_after_its_last_part(tmp_path):
+    path, computed = tmp_path / "out.nc", []
+
+    def stop(progress):
+        computed.append(progress.time)
+        if len(computed) == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        to_file(path, case_of(), memory_budget=SMALL, report=stop)
+    assert not path.exists() and (tmp_path / "out.nc.parts").is_dir()
+    first = computed[0]
+    again = []
+    to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: again.append(progress.time))
+    assert again[0] == computed[1] > first
+    assert_equal(
+        io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
+    )
+
+
+def test_parts_of_another_run_are_refused(tmp_path):
+    path = tmp_path / "out.nc"
+
+    def stop(progress):
+        if progress.time > 15000.0:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        to_file(path, case_of(), memory_budget=SMALL, report=stop)
+    with pytest.raises(ValueError, match="another configuration"):
+        to_file(path, case_of(heat=-100.0), memory_budget=SMALL)
+
+
+def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
+    path = tmp_path / "out.nc"
+    case = case_of()
+    heat = np.full(31, -200.0)
+    heat[25:] = 1e300
+    series = TimeSeriesForcing.from_values(np.linspace(0.0, 36000.0, 31), heat_flux=heat)
+    case = dataclasses.replace(case, forcing=series)
+    with pytest.raises(FloatingPointError, match=r"out\.nc\.parts"):
+        to_file(path, case, memory_budget=SMALL)
+    parts = sorted((tmp_path / "out.nc.parts").glob("*.nc"))
+    assert parts and not path.exists()
+    assert np.all(np.isfinite(io.read_trajectory(parts[-1]).state.temperature))

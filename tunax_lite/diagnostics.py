@@ -1,0 +1,175 @@
+"""Quantities that follow from a run: stratification, mixed-layer depths, budgets, contents and energies.
+
+Each is a function of one `Snapshot` with the vertical first and the batch last; `diagnose` applies those that
+are asked for to all frames of a trajectory.
+"""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._types import CenterArray, FaceArray, Scalar
+from .case import Case
+from .closures.base import CloState
+from .grid import Grid
+from .numerics.limiters import reciprocal
+from .numerics.stencils import column_integral, gradient, with_end_faces
+from .physics.equation_of_state import AbstractEquationOfState
+from .physics.mixed_layer import first_face_below, mixed_layer_depth
+from .physics.stratification import buoyancy_frequency_squared
+from .state import State
+from .trajectory import Trajectory
+
+
+class Snapshot(eqx.Module):
+    """One frame of a run, with what is known of the place."""
+
+    state: State
+    clo_state: CloState
+    grid: Grid
+    equation_of_state: AbstractEquationOfState
+
+
+def _potential_density(now: Snapshot) -> CenterArray:
+    """Density of the water if it were brought to the surface [kg m-3]."""
+    at_surface = jnp.zeros_like(now.state.temperature)
+    return now.equation_of_state.density(now.state.temperature, now.state.salinity, at_surface)
+
+
+def _buoyancy(now: Snapshot) -> CenterArray:
+    """-g (rho - rho_0) / rho_0 of the potential density [m s-2]."""
+    eos = now.equation_of_state
+    return -eos.gravity * (_potential_density(now) - eos.reference_density) / eos.reference_density
+
+
+def _stratification(now: Snapshot) -> FaceArray:
+    """N² [s-2], zero at both ends."""
+    return with_end_faces(buoyancy_frequency_squared(now.state, now.grid, now.equation_of_state), 0.0, 0.0)
+
+
+def _shear(now: Snapshot) -> FaceArray:
+    """S² of the frame [s-2], zero at both ends; the closure uses that of the step before."""
+    squared = gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2
+    return with_end_faces(squared, 0.0, 0.0)
+
+
+def _richardson_number(now: Snapshot) -> FaceArray:
+    """N² / (S² + 1e-10 s-2) [1]; the added shear keeps it finite at rest."""
+    return _stratification(now) * reciprocal(_shear(now) + 1e-10)
+
+
+def _shear_production(now: Snapshot) -> FaceArray:
+    """P = nu S² [m2 s-3]."""
+    return now.clo_state.eddy_viscosity * _shear(now)
+
+
+def _buoyancy_production(now: Snapshot) -> FaceArray:
+    """B = -kappa N² [m2 s-3]; positive where convection feeds turbulence."""
+    return -now.clo_state.eddy_diffusivity * _stratification(now)
+
+
+def _depth_by_temperature(now: Snapshot) -> Scalar:
+    """Where the temperature is 0.2 K below that of the uppermost cell [m]."""
+    return mixed_layer_depth(now.state.temperature, now.grid)
+
+
+def _depth_by_density(now: Snapshot) -> Scalar:
+    """Where the potential density is 0.03 kg m-3 above that of the uppermost cell [m]."""
+    return mixed_layer_depth(-_potential_density(now), now.grid, difference=0.03)
+
+
+def _depth_by_stratification(now: Snapshot) -> Scalar:
+    """Depth of the largest N² [m]."""
+    strongest = jnp.argmax(_stratification(now), axis=0)
+    faces = jnp.broadcast_to(now.grid.z_face, (now.grid.n_cells + 1, *strongest.shape))
+    return -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
+
+
+def _depth_by_richardson_number(now: Snapshot) -> Scalar:
+    """Depth of the first face from the surface with a Richardson number above 0.5 [m]."""
+    return first_face_below(_richardson_number(now) > 0.5, now.grid)
+
+
+def _depth_by_turbulence(now: Snapshot) -> Scalar:
+    """Depth of the first face from the surface with a diffusivity below 1e-5 m2 s-1 [m]."""
+    return first_face_below(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
+
+
+def _heat_content(now: Snapshot) -> Scalar:
+    """rho_0 c_p integral of T, relative to 0 degC [J m-2]."""
+    eos = now.equation_of_state
+    return eos.reference_density * eos.heat_capacity * column_integral(now.state.temperature, now.grid)
+
+
+def _salt_content(now: Snapshot) -> Scalar:
+    """rho_0 integral of S [kg m-2]."""
+    return 1e-3 * now.equation_of_state.reference_density * column_integral(now.state.salinity, now.grid)
+
+
+def _potential_energy(now: Snapshot) -> Scalar:
+    """-rho_0 integral of b z [J m-2]; mixing of stratified water raises it."""
+    moment = column_integral(_buoyancy(now) * now.grid.z_center, now.grid)
+    return -now.equation_of_state.reference_density * moment
+
+
+def _kinetic_energy(now: Snapshot) -> Scalar:
+    """rho_0 integral of (u² + v²) / 2 [J m-2]."""
+    squared = now.state.u**2 + now.state.v**2
+    return 0.5 * now.equation_of_state.reference_density * column_integral(squared, now.grid)
+
+
+DIAGNOSTICS: dict[str, Callable[[Snapshot], Float[Array, "..."]]] = {
+    "potential_density": _potential_density,
+    "buoyancy": _buoyancy,
+    "buoyancy_frequency_squared": _stratification,
+    "shear_squared": _shear,
+    "richardson_number": _richardson_number,
+    "shear_production": _shear_production,
+    "buoyancy_production": _buoyancy_production,
+    "mixed_layer_depth": _depth_by_temperature,
+    "mixed_layer_depth_density": _depth_by_density,
+    "mixed_layer_depth_stratification": _depth_by_stratification,
+    "mixed_layer_depth_richardson": _depth_by_richardson_number,
+    "mixed_layer_depth_turbulence": _depth_by_turbulence,
+    "heat_content": _heat_content,
+    "salt_content": _salt_content,
+    "potential_energy": _potential_energy,
+    "kinetic_energy": _kinetic_energy,
+}
+"""Diagnostics by name; names, units and places are those of `VARIABLES`."""
+
+
+@eqx.filter_jit
+def _diagnose(frames, grid: Grid, equation_of_state: AbstractEquationOfState, names: tuple[str, ...]):
+    def of_frame(frame):
+        state, clo_state = frame
+        now = Snapshot(state, clo_state, grid, equation_of_state)
+        return {name: DIAGNOSTICS[name](now) for name in names}
+
+    return jax.lax.map(of_frame, frames)
+
+
+def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[str, Float[Array, "..."]]:
+    """Diagnostics of all frames.
+
+    Args:
+        trajectory: a run of the case.
+        case: gives the equation of state.
+        names: of `DIAGNOSTICS`.
+
+    Returns:
+        For each name values with a leading axis of time, on cells, on faces, or one per column.
+
+    Raises:
+        ValueError: a name that is not among them.
+    """
+    unknown = [name for name in names if name not in DIAGNOSTICS]
+    if unknown:
+        raise ValueError(
+            f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {', '.join(unknown)}."
+        )
+    frames = trajectory.state, trajectory.clo_state
+    return _diagnose(frames, trajectory.grid, case.equation_of_state, tuple(names))
