@@ -1,11 +1,13 @@
 """Reading configurations: YAML as people write it, overrides, and the objects that come out."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import tunax_lite as tl
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
+from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
 from tunax_lite.config.yaml_file import read_document, with_overrides
 
 CONFIG = """
@@ -166,3 +168,16 @@ n_iterations: 7
     free = setup.free_parameters.resolve(setup.model.closure)
     assert free.paths == ("c_eps_1", "second_moment.cc1")
     assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
+
+
+@pytest.mark.parametrize("name", ["simplified", "teos10"])
+def test_equation_of_state_by_name(config, name):
+    run = build_run(load_run(config, [f"case.equation_of_state={{name: {name}, reference_density: 1025.0}}"]))
+    eos = run.case.equation_of_state
+    assert isinstance(eos, EQUATIONS_OF_STATE[name])
+    assert eos.reference_density == 1025.0
+    # The gradient that was asked for as N² is taken at the surface.
+    state, z = run.case.initial_state, run.case.grid.z_center
+    alpha, _ = eos.expansion(*(jnp.asarray(x) for x in (20.0, 35.0, 0.0)))
+    slope = (state.temperature[-1] - state.temperature[-2]) / (z[-1] - z[-2])
+    np.testing.assert_allclose(slope, 1e-4 / (9.81 * float(alpha)), rtol=1e-9)

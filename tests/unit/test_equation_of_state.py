@@ -1,26 +1,124 @@
-"""The linear equation of state."""
+"""Equations of state: published values, GSW, and derivatives."""
 
+import gsw
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tunax_lite import LinearEquationOfState
+from tunax_lite.physics import SimplifiedEquationOfState, Teos10
 
-EOS = LinearEquationOfState(thermal_expansion=1.7e-4, haline_contraction=7.6e-4)
+LINEAR = LinearEquationOfState(thermal_expansion=1.7e-4, haline_contraction=7.6e-4)
+ALL = [LINEAR, SimplifiedEquationOfState(), Teos10()]
+NAMES = [type(eos).__name__ for eos in ALL]
 
 
-def test_density_at_reference_and_away_from_it():
+def arrays(*values):
+    return tuple(jnp.asarray(value, dtype=float) for value in values)
+
+
+def ocean(seed: int, n: int):
+    """Warm shallow water and cold deep water: temperature, salinity, height."""
+    rng = np.random.default_rng(seed)
+    z = -(rng.uniform(0.0, 1.0, n) ** 3) * 5000.0
+    temperature = rng.uniform(-1.0, 4.0 + 26.0 * np.exp(z / 500.0))
+    return temperature, rng.uniform(32.0, 37.0, n), z
+
+
+def test_linear_density_at_reference_and_away_from_it():
     zero = jnp.asarray(0.0)
-    t0, s0 = EOS.reference_temperature, EOS.reference_salinity
-    assert EOS.density(t0, s0, zero) == EOS.reference_density
+    t0, s0 = LINEAR.reference_temperature, LINEAR.reference_salinity
+    assert LINEAR.density(t0, s0, zero) == LINEAR.reference_density
     np.testing.assert_allclose(
-        EOS.density(t0 + 10.0, s0 - 2.0, zero), 1027.0 * (1.0 - 1.7e-3 - 1.52e-3), rtol=1e-14
+        LINEAR.density(t0 + 10.0, s0 - 2.0, zero), 1027.0 * (1.0 - 1.7e-3 - 1.52e-3), rtol=1e-14
     )
 
 
-def test_expansion_is_the_derivative_of_density():
-    t, s, z = jnp.asarray(7.0), jnp.asarray(33.0), jnp.asarray(-50.0)
-    to_temperature, to_salinity = jax.grad(EOS.density, argnums=(0, 1))(t, s, z)
-    alpha, beta = EOS.expansion(t, s, z)
-    np.testing.assert_allclose(-to_temperature / EOS.reference_density, alpha, rtol=1e-12)
-    np.testing.assert_allclose(to_salinity / EOS.reference_density, beta, rtol=1e-12)
+@pytest.mark.parametrize("eos", ALL, ids=NAMES)
+def test_expansion_is_the_derivative_of_density(eos):
+    points = arrays(*ocean(60, 50))
+    to_temperature, to_salinity = jax.vmap(jax.grad(eos.density, argnums=(0, 1)))(*points)
+    alpha, beta = eos.expansion(*points)
+    np.testing.assert_allclose(-to_temperature / eos.reference_density, alpha * np.ones(50), atol=1e-16)
+    np.testing.assert_allclose(to_salinity / eos.reference_density, beta * np.ones(50), rtol=1e-12)
+
+
+@pytest.mark.parametrize("eos", ALL[1:], ids=NAMES[1:])
+def test_gradients_of_expansion_match_central_differences(eos):
+    point = arrays(8.0, 34.0, -200.0)
+    for argument, step in ((0, 1e-2), (1, 1e-2), (2, 10.0)):
+        jacobian = jax.jacobian(eos.expansion, argnums=argument)(*point)
+        up = eos.expansion(*(x + step * (i == argument) for i, x in enumerate(point)))
+        down = eos.expansion(*(x - step * (i == argument) for i, x in enumerate(point)))
+        for slope, high, low in zip(jacobian, up, down, strict=True):
+            np.testing.assert_allclose(slope, (high - low) / (2.0 * step), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("point", "anomaly"),
+    [((20.0, 35.0, 0.0), -2.1475280), ((3.0, 35.5, -3000.0), 1.8159457), ((20.0, 36.0, -100.0), -1.4321635)],
+)
+def test_simplified_density_is_that_of_nemo(point, anomaly):
+    eos = SimplifiedEquationOfState()
+    np.testing.assert_allclose(eos.density(*arrays(*point)) - 1026.0, anomaly, atol=1e-7)
+
+
+# T, S, z; density, -drho/dT, drho/dS: the first row is the published check value.
+TEOS10_VALUES = [
+    ((10.0, 30.0, -1000.0), (1027.45140, 0.179646281, 0.765555368)),
+    ((3.0, 35.5, -3000.0), (1041.70619, 0.17263215, 0.769086447)),
+    ((20.0, 35.0, 0.0), (1024.63955, 0.263307049, 0.750492149)),
+    ((0.0, 35.0, -4000.0), (1046.18788, 0.168144463, 0.769188713)),
+]
+
+
+@pytest.mark.parametrize(("point", "expected"), TEOS10_VALUES)
+def test_teos10_has_the_published_values(point, expected):
+    eos = Teos10()
+    alpha, beta = eos.expansion(*arrays(*point))
+    np.testing.assert_allclose(eos.density(*arrays(*point)), expected[0], rtol=1e-8)
+    np.testing.assert_allclose(alpha * eos.reference_density, expected[1], rtol=1e-8)
+    # The published table of the contraction is rounded in its tenth digit, and the values come from it.
+    np.testing.assert_allclose(beta * eos.reference_density, expected[2], rtol=1e-8)
+
+
+def test_teos10_agrees_with_the_gibbs_sea_water_library():
+    # One decibar per metre is part of the polynomial; GSW has another one, of 75 terms.
+    temperature, salinity, z = ocean(61, 2000)
+    density = gsw.rho(salinity, temperature, -z)
+    points = arrays(temperature, salinity, z)
+    eos = Teos10()
+    alpha, beta = eos.expansion(*points)
+    np.testing.assert_allclose(eos.density(*points), density, atol=1e-3)
+    thermal = density * gsw.alpha(salinity, temperature, -z) / eos.reference_density
+    haline = density * gsw.beta(salinity, temperature, -z) / eos.reference_density
+    np.testing.assert_allclose(alpha, thermal, atol=5e-7)  # of some 2e-4 K-1
+    np.testing.assert_allclose(beta, haline, atol=1e-7)  # of some 7.5e-4 kg g-1
+
+
+def test_linear_is_tangent_to_teos10():
+    linear = LinearEquationOfState.from_teos10(10.0, 35.0, 100.0, gravity=9.8)
+    assert linear.gravity == 9.8
+    density = gsw.rho(35.0, 10.0, 100.0) / 1027.0
+    np.testing.assert_allclose(linear.thermal_expansion, density * gsw.alpha(35.0, 10.0, 100.0), rtol=1e-3)
+    np.testing.assert_allclose(linear.haline_contraction, density * gsw.beta(35.0, 10.0, 100.0), rtol=2e-4)
+    assert (linear.reference_temperature, linear.reference_salinity) == (10.0, 35.0)
+    with pytest.raises(ValueError, match="at least 0"):
+        LinearEquationOfState.from_teos10(10.0, -1.0)
+
+
+@pytest.mark.parametrize("eos", ALL[1:], ids=NAMES[1:])
+def test_float32_and_a_batch_give_the_same(eos):
+    points = [x.reshape(10, 5) for x in arrays(*ocean(62, 50))]
+    single = jax.tree.map(lambda x: x.astype(jnp.float32), eos)
+    for exact, rounded in zip(
+        eos.expansion(*points),
+        single.expansion(*(x.astype(jnp.float32) for x in points)),
+        strict=True,
+    ):
+        assert rounded.dtype == jnp.float32
+        np.testing.assert_allclose(rounded, exact, rtol=2e-4, atol=1e-8)
+    for column in range(5):
+        alone = eos.expansion(*(x[:, column] for x in points))
+        np.testing.assert_array_equal(jnp.stack(eos.expansion(*points))[:, :, column], jnp.stack(alone))

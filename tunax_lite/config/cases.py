@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from .. import constants
 from ..io.mapping import Mapping
 from ..physics import JERLOV_WATER_TYPES
+from .sea_water import EquationOfStateSection, LinearSection
 from .sections import Section, invalid
 
 DataPath = Annotated[
@@ -133,23 +133,6 @@ class ForcingSection(Section):
         return self
 
 
-class LinearEquationOfStateSection(Section):
-    name: Literal["linear"] = Field(default="linear", description="name of the equation of state")
-    thermal_expansion: float = Field(default=2e-4, ge=0.0, le=1e-3, description="thermal expansion [K-1]")
-    haline_contraction: float = Field(
-        default=7.8e-4, ge=0.0, le=1e-2, description="haline contraction [kg g-1]"
-    )
-    gravity: float = Field(
-        default=constants.GRAVITY, gt=0.0, le=100.0, description="acceleration of gravity [m s-2]"
-    )
-    reference_density: float = Field(
-        default=constants.REFERENCE_DENSITY, ge=500.0, le=2000.0, description="density [kg m-3]"
-    )
-    heat_capacity: float = Field(
-        default=constants.HEAT_CAPACITY, ge=1.0, le=1e5, description="heat capacity [J kg-1 K-1]"
-    )
-
-
 class IdealisedCase(Section):
     """A case that needs no file."""
 
@@ -166,8 +149,8 @@ class IdealisedCase(Section):
     coriolis_parameter: float | None = Field(
         default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
     )
-    equation_of_state: LinearEquationOfStateSection = Field(
-        default=LinearEquationOfStateSection(), description="how temperature and salinity set the density"
+    equation_of_state: EquationOfStateSection = Field(
+        default=LinearSection(name="linear"), description="how temperature and salinity set the density"
     )
     water_type: str = Field(default="I", description="Jerlov water type for sunlight")
     forcing: ForcingSection = Field(default=ForcingSection(), description="surface fluxes")

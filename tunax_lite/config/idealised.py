@@ -9,9 +9,10 @@ from jaxtyping import Array, Float
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
-from ..physics import JERLOV_WATER_TYPES, LinearEquationOfState, TwoBandAbsorption, coriolis_parameter
+from ..physics import JERLOV_WATER_TYPES, TwoBandAbsorption, coriolis_parameter
 from ..state import State
 from .cases import ForcingSection, IdealisedCase, Profile
+from .sea_water import equation_of_state
 
 
 def idealised_case(section: IdealisedCase, grid: Grid) -> Case:
@@ -20,16 +21,20 @@ def idealised_case(section: IdealisedCase, grid: Grid) -> Case:
     Raises:
         ValueError: N² for the temperature of water that does not expand.
     """
-    constants = section.equation_of_state
-    buoyancy_per_kelvin = constants.gravity * constants.thermal_expansion
-    slope = section.temperature.buoyancy_frequency_squared
-    if slope is not None and buoyancy_per_kelvin == 0.0:
-        raise ValueError(
-            "temperature.buoyancy_frequency_squared: expected water that expands with temperature, got a "
-            "thermal_expansion of 0; give a gradient instead."
-        )
-    warming = None if slope is None else slope / buoyancy_per_kelvin
+    water = equation_of_state(section.equation_of_state)
     profiles = {name: _values(getattr(section, name)) for name in ("salinity", "u", "v")}
+    slope = section.temperature.buoyancy_frequency_squared
+    warming = None
+    if slope is not None:
+        # At the surface: the gradient is that of one straight profile.
+        top = jnp.zeros(())
+        expansion, _ = water.expansion(_values(section.temperature)(top), profiles["salinity"](top), top)
+        if expansion == 0.0:
+            raise ValueError(
+                "temperature.buoyancy_frequency_squared: expected water that expands with temperature, got "
+                "a thermal expansion of 0; give a gradient instead."
+            )
+        warming = slope / float(water.gravity * expansion)
     state = State.from_profiles(
         grid,
         temperature=_values(section.temperature, warming),
@@ -44,7 +49,7 @@ def idealised_case(section: IdealisedCase, grid: Grid) -> Case:
         initial_state=state,
         forcing=_forcing(section.forcing),
         coriolis_parameter=rotation,
-        equation_of_state=LinearEquationOfState(**constants.model_dump(exclude={"name"})),
+        equation_of_state=water,
         absorption=TwoBandAbsorption(*JERLOV_WATER_TYPES[section.water_type]),
         duration=section.duration,
         name=section.name,

@@ -6,6 +6,7 @@ import xarray as xr
 from ..case import Case
 from ..forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..observations import Observations
+from ..physics import LinearEquationOfState, TwoBandAbsorption
 from ..variables import VARIABLES
 from .cf_netcdf import ABSORPTION_ATTRIBUTES, EQUATION_OF_STATE_ATTRIBUTES
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
@@ -26,7 +27,8 @@ def write_observations(
         attributes: global attributes, such as title and source.
 
     Raises:
-        ValueError: a batch of columns, or fluxes that the format does not hold.
+        ValueError: a batch of columns, or fluxes, an equation of state or an absorption that the format does
+            not hold.
         OSError: a path that cannot be written.
     """
     forcing = case.forcing
@@ -36,6 +38,15 @@ def write_observations(
             f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
             f"salt, got a batch of shape {case.batch_shape} or another forcing."
         )
+    for module, kind in (
+        (case.equation_of_state, LinearEquationOfState),
+        (case.absorption, TwoBandAbsorption),
+    ):
+        if not isinstance(module, kind):
+            raise ValueError(
+                f"{path}: expected {kind.__name__}, which attributes of the file can say, got "
+                f"{type(module).__name__}; replace it in the case first."
+            )
     variables = {
         name: (("time", "z_center"), np.asarray(values), _profile_attributes(name, case, observations))
         for name, values in observations.profiles.items()

@@ -2,6 +2,8 @@
 
 from .equation_of_state import AbstractEquationOfState as AbstractEquationOfState
 from .equation_of_state import LinearEquationOfState as LinearEquationOfState
+from .equation_of_state import SimplifiedEquationOfState as SimplifiedEquationOfState
+from .equation_of_state import Teos10 as Teos10
 from .mixed_layer import mixed_layer_depth as mixed_layer_depth
 from .rotation import coriolis_parameter as coriolis_parameter
 from .rotation import rotate as rotate
