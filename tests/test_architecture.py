@@ -39,7 +39,7 @@ SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
-    "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml"},
+    "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml", "gsw"},
     "calibration": CORE | {"optax", "xarray", "yaml"},
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core", "yaml"},

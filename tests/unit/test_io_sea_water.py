@@ -1,0 +1,86 @@
+"""Conversion of measured to modelled sea water."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water, pressure
+
+NAN = float("nan")
+
+
+def test_published_check_values_of_teos10():
+    # The check values printed with gsw_SA_from_SP and gsw_CT_from_t in the TEOS-10 manual.
+    salinity = absolute_salinity([34.5487, 34.7275], [10.0, 50.0], longitude=188.0, latitude=4.0)
+    # The atlas of composition behind it has been revised since, in the fifth decimal.
+    np.testing.assert_allclose(salinity, [34.711778344814114, 34.891522618230098], atol=1e-4)
+    absolute = [34.7118, 34.8915, 35.0256, 34.8472, 34.7366, 34.7324]
+    in_situ = [28.7856, 28.4329, 22.8103, 10.2600, 6.8863, 4.4036]
+    depth = [10.0, 50.0, 125.0, 250.0, 600.0, 1000.0]
+    expected = [28.80991983, 28.43922781, 22.78617689, 10.22618927, 6.82721363, 4.32357575]
+    found = conservative_temperature(in_situ, absolute, depth, "in_situ")
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_kinds_differ_as_they_should():
+    # Compression warms: the same reading is colder water when it was taken in situ at depth.
+    surface, deep = (
+        modelled_water(10.0, 35.0, z, salinity_kind="absolute", temperature_kind="in_situ")[0]
+        for z in (0.0, -1000.0)
+    )
+    assert 0.09 < surface - deep < 0.15
+    potential = conservative_temperature(10.0, 35.0, NAN, "potential")
+    np.testing.assert_allclose(potential, surface, atol=1e-10)
+    assert conservative_temperature(10.0, NAN, NAN, "conservative") == 10.0
+
+
+def test_profiles_in_time_and_gaps():
+    z = np.linspace(-100.0, 0.0, 4)
+    salinity = np.full((3, 4), 34.0)
+    salinity[1, 2] = NAN
+    temperature, absolute = modelled_water(
+        np.full((3, 4), 12.0),
+        salinity,
+        z,
+        temperature_kind="in_situ",
+        salinity_kind="practical",
+        longitude=-145.0,
+        latitude=50.0,
+    )
+    assert np.argwhere(np.isnan(absolute)).tolist() == [[1, 2]] == np.argwhere(np.isnan(temperature)).tolist()
+    np.testing.assert_allclose(absolute[0], 34.0 * 35.16504 / 35.0, atol=5e-3)
+    np.testing.assert_array_equal(pressure(z), -z)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": [280.0, 281.0]}, r"temperature \[degC\] from -5 to 50, got 280 at index \(0,\)"),
+        ({"salinity": [0.034, -1.0]}, r"practical salinity.* got -1 at index \(1,\)"),
+        ({"z": [10.0, 20.0]}, r"height z \[m\] from -12000 to 0, got 10"),
+        ({"latitude": 95.0}, r"latitude \[degrees north\] from -90 to 90, got 95"),
+        ({"temperature_kind": "absolute"}, "'conservative', 'potential' or 'in_situ', got 'absolute'"),
+        ({"salinity_kind": "psu"}, "'absolute' or 'practical', got 'psu'"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, message):
+    good = dict(
+        temperature=[10.0, 11.0],
+        salinity=[34.0, 34.0],
+        z=[-10.0, 0.0],
+        temperature_kind="in_situ",
+        salinity_kind="practical",
+        longitude=0.0,
+        latitude=45.0,
+    )
+    with pytest.raises(ValueError, match=message):
+        modelled_water(**(good | change))
+
+
+def test_library_is_loaded_only_when_a_file_is_converted():
+    import subprocess
+
+    code = "import sys, tunax_lite, tunax_lite.io, tunax_lite.io.sea_water; print('gsw' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
