@@ -12,8 +12,8 @@ from ._types import Scalar, batch_shape_of, is_traced, parameter
 from .forcing import AbstractForcing
 from .grid import Grid
 from .interior import Interior
+from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
-from .physics.shortwave import TwoBandAbsorption
 from .precision import in_precision
 from .state import State
 
@@ -46,7 +46,7 @@ class Case(eqx.Module):
     forcing: AbstractForcing
     coriolis_parameter: Scalar = parameter(0.0, unit="s-1", valid_range=(-1e-2, 1e-2))
     equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
-    absorption: TwoBandAbsorption = eqx.field(default_factory=TwoBandAbsorption)
+    absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)

@@ -7,6 +7,7 @@ needs no mapping.
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +16,9 @@ import xarray as xr
 from ..case import Case
 from ..grid import Grid
 from ..observations import Observations
+from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
 from ..physics.rotation import coriolis_parameter
-from ..physics.shortwave import TwoBandAbsorption
 from ..state import State
 from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
 from .cf_forcing import read_forcing
@@ -288,7 +289,7 @@ def _initial_state(
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 
 
-def _number_attributes(path: Path, dataset: xr.Dataset, names) -> dict[str, float]:
+def _number_attributes(path: Path, dataset: xr.Dataset, names) -> dict[str, Any]:
     values = {}
     for name in names:
         if name in dataset.attrs:

@@ -19,8 +19,8 @@ from ..case import Case
 from ..forcing import ConstantForcing, SurfaceFluxes
 from ..grid import Grid
 from ..observations import Observations
+from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
-from ..physics.shortwave import TwoBandAbsorption
 from ..state import State
 from .errors import FileFormatError, check_increasing, check_possible, existing_file
 from .jld2 import Jld2File

@@ -1,5 +1,9 @@
 """Physics of the column that no closure owns: sea water, stratification, rotation, sunlight."""
 
+from .absorption import JERLOV_WATER_TYPES as JERLOV_WATER_TYPES
+from .absorption import AbstractAbsorption as AbstractAbsorption
+from .absorption import RgbAbsorption as RgbAbsorption
+from .absorption import TwoBandAbsorption as TwoBandAbsorption
 from .equation_of_state import AbstractEquationOfState as AbstractEquationOfState
 from .equation_of_state import LinearEquationOfState as LinearEquationOfState
 from .equation_of_state import SimplifiedEquationOfState as SimplifiedEquationOfState
@@ -7,7 +11,5 @@ from .equation_of_state import Teos10 as Teos10
 from .mixed_layer import mixed_layer_depth as mixed_layer_depth
 from .rotation import coriolis_parameter as coriolis_parameter
 from .rotation import rotate as rotate
-from .shortwave import JERLOV_WATER_TYPES as JERLOV_WATER_TYPES
-from .shortwave import TwoBandAbsorption as TwoBandAbsorption
 from .stratification import buoyancy_frequency_squared as buoyancy_frequency_squared
 from .stratification import shear_squared as shear_squared
