@@ -20,7 +20,7 @@ from tunax_lite.calibration import (
     prepare,
 )
 from tunax_lite.calibration.evaluation import Evaluator
-from tunax_lite.checkpointing import SaveEverything, SaveSegments
+from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite.model import Model
@@ -272,3 +272,21 @@ def test_no_case_and_equal_names_are_refused():
         _evaluator([target, target])
     with pytest.raises(ValueError, match="weight 0 for all"):
         _evaluator([dataclasses.replace(target, weight=0.0)])
+
+
+def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
+    target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
+    chosen = []
+    for budget in (2**28, 40_000, 100):
+        evaluator = Evaluator(MODEL, free, [target], MeanSquare(), Auto(budget), 1)
+        if budget == 100:
+            with pytest.raises(MemoryError, match="most frugal"):
+                evaluator.__enter__()
+            continue
+        with evaluator as evaluate:
+            chosen.append((evaluate.explanations, evaluate(free.start())))
+    (roomy, first), (tight, second) = chosen
+    assert (
+        roomy[0].startswith("SaveSteps") and "SaveSteps" in tight[0] and not tight[0].startswith("SaveSteps")
+    )
+    np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)

@@ -9,6 +9,7 @@ from tunax_lite.config import ConfigError, Run, build_run, load_calibration, loa
 from tunax_lite.config.build_calibration import build_calibration
 from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
 from tunax_lite.config.yaml_file import read_document, with_overrides
+from tunax_lite.physics.absorption import TwoBandAbsorption
 
 CONFIG = """
 case:
@@ -90,6 +91,7 @@ def test_everything_of_an_idealised_case_arrives(config):
     np.testing.assert_allclose(state.salinity, np.interp(z, [-40, -20, 0], [36, 35, 35]), rtol=1e-13)
     np.testing.assert_array_equal(state.tracers["dye"], 2.0)
     np.testing.assert_allclose(run.case.coriolis_parameter, tl.coriolis_parameter(45.0), rtol=1e-14)
+    assert isinstance(run.case.absorption, TwoBandAbsorption)
     assert float(run.case.absorption.visible_depth) == 7.9
     fluxes = run.case.forcing.at(2700.0)
     given = np.array([fluxes.stress_u, fluxes.heat_flux, fluxes.tracer_fluxes["dye"]], dtype=float)

@@ -10,6 +10,7 @@ import pytest
 
 from tunax_lite import constants
 from tunax_lite.io import read_lesbrary
+from tunax_lite.physics.absorption import TwoBandAbsorption
 
 from .observation_files import LES_TIMES, N_CELLS, fluxes_at, les_temperature, write_lesbrary
 
@@ -90,6 +91,7 @@ def test_a_stretched_grid_and_sunlight(tmp_path):
     np.testing.assert_array_equal(case.grid.z_face, faces)
     fluxes = fluxes_at(case)
     assert fluxes.shortwave_flux is not None and float(fluxes.shortwave_flux) > 0.0
+    assert isinstance(case.absorption, TwoBandAbsorption)
     assert float(case.absorption.visible_depth) == 20.0
 
 

@@ -37,6 +37,7 @@ def calibrate(
     n_threads: int = 2,
     max_non_finite: int = 10,
     report: Report | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> CalibrationResult:
     """Find the parameters of a closure for which a model fits the observations of one or more cases.
 
@@ -54,16 +55,19 @@ def calibrate(
         overwrite: start anew in a folder that holds a calibration; its files go once the first
             evaluation succeeded.
         score: of a case; by default the root mean square.
-        checkpointing: what reverse mode keeps of the time loop; by default segments.
+        checkpointing: what reverse mode keeps of the time loop; by default segments. `Auto` compiles its
+            candidates and takes the first that fits its memory budget.
         n_threads: cases evaluated at the same time.
         max_non_finite: evaluations in a row that may break down before the calibration ends with the
             best result so far.
         report: called on the host after each iteration.
+        announce: called with a line for each layout that `Auto` chose.
 
     Raises:
         ValueError: settings that do not fit each other, a folder that holds a calibration (without
             `resume` or `overwrite`) or another one than this (with `resume`).
         FloatingPointError: the start values do not give a finite loss and gradient.
+        MemoryError: no layout of `Auto` fits its budget.
     """
     if n_iterations < 1 or max_non_finite < 1:
         raise ValueError(
@@ -81,6 +85,9 @@ def calibrate(
         shape = len(free.paths), len(evaluator.case_names), len(evaluator.variables)
         state, history = checkpoint.read(parts, state, shape)
     with evaluator:
+        if announce is not None:
+            for explanation in evaluator.explanations:
+                announce(explanation)
         to_physical = jax.jit(free.to_physical)
         while (reason := _stop_reason(state, history, n_iterations, max_non_finite)) is None:
             evaluation = evaluator(state.trial)

@@ -14,8 +14,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..checkpointing import AbstractCheckpointing
+from ..checkpointing import AbstractCheckpointing, Auto
 from ..model import Model
+from ..planning import choose_checkpointing
 from ..runtime import compile_program, shapes_of
 from .misfit import AbstractScore, Comparison, misfit
 from .parameters import FreeParameters, UnconstrainedVector
@@ -52,7 +53,8 @@ class Evaluator:
         free_parameters: resolved with that closure.
         targets: at least one, with different names, and not all of weight 0.
         score: of a case.
-        checkpointing: what reverse mode keeps of the time loop.
+        checkpointing: what reverse mode keeps of the time loop; `Auto` takes the fastest of its candidates
+            that fits, as the compiler counts it, with its budget shared among the threads.
         n_threads: cases evaluated at the same time.
 
     Raises:
@@ -79,7 +81,9 @@ class Evaluator:
         self._free_parameters = free_parameters
         self._score = score
         self._checkpointing = checkpointing
-        self._pool = ThreadPoolExecutor(max_workers=max(1, n_threads))
+        self._n_threads = max(1, n_threads)
+        self._pool = ThreadPoolExecutor(max_workers=self._n_threads)
+        self.explanations: tuple[str, ...] = ()
 
     def __enter__(self) -> "Evaluator":
         # Before any thread starts, so that no two threads compile the same.
@@ -89,27 +93,42 @@ class Evaluator:
     def __exit__(self, *exception) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def _compile(self) -> list:
-        """A compiled function for each case; cases of equal shapes and run lengths share one."""
-
+    def _value_and_gradient(self, checkpointing: AbstractCheckpointing):
         def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
             def loss(x):
                 closure = self._free_parameters.insert(model.closure, x)
                 calibrated = eqx.tree_at(lambda m: m.closure, model, closure)
-                return misfit(calibrated, comparison, self._score, self._checkpointing)
+                return misfit(calibrated, comparison, self._score, checkpointing)
 
             return jax.value_and_grad(loss, has_aux=True)(x)
 
+        return value_and_gradient
+
+    def _compile(self) -> list:
+        """A compiled function for each case; cases of equal shapes and run lengths share one."""
         x = self._free_parameters.start()
         compiled: dict = {}
         functions = []
         for comparison in self.comparisons:
             key = shapes_of(comparison)
             if key not in compiled:
-                compiled[key] = compile_program(value_and_gradient, x, self._model, comparison)
+                compiled[key] = self._compile_one(x, self._model, comparison)
             functions.append(compiled[key])
         self.n_compiled = len(compiled)
         return functions
+
+    def _compile_one(self, *arguments):
+        chosen = self._checkpointing
+        if not isinstance(chosen, Auto):
+            return compile_program(self._value_and_gradient(chosen), *arguments)
+        choice = choose_checkpointing(
+            self._value_and_gradient,
+            arguments,
+            chosen.memory_budget // self._n_threads,
+            candidates=chosen.candidates,
+        )
+        self.explanations += (choice.explanation,)
+        return choice.program
 
     def __call__(self, x: UnconstrainedVector) -> Evaluation:
         """Loss, gradient and scores at an unconstrained vector."""

@@ -68,6 +68,7 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
                 n_threads=setup.n_threads,
                 max_non_finite=setup.max_non_finite,
                 report=report,
+                announce=typer.echo,
             )
     except ValueError as error:
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error

@@ -30,6 +30,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (FileExistsError, BAD_INPUT),
     (OSError, FAILED),
     (FloatingPointError, FAILED),
+    (MemoryError, FAILED),
     (ValueError, BAD_INPUT),
 )
 
