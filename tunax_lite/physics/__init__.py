@@ -13,3 +13,4 @@ from .rotation import coriolis_parameter as coriolis_parameter
 from .rotation import rotate as rotate
 from .stratification import buoyancy_frequency_squared as buoyancy_frequency_squared
 from .stratification import shear_squared as shear_squared
+from .surface_temperature import surface_temperature as surface_temperature
