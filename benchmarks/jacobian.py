@@ -24,11 +24,11 @@ SEVENTEEN_PARAMETERS = (
     *TEN_PARAMETERS,
     "bottom_roughness_length",
     "initial_eddy_coefficient",
-    "second_moment.cc1",
-    "second_moment.cc2",
-    "second_moment.ct1",
-    "second_moment.ct2",
-    "second_moment.ct5",
+    "stability.cc1",
+    "stability.cc2",
+    "stability.ct1",
+    "stability.ct2",
+    "stability.ct5",
 )
 RESIDUAL_COUNTS = (1, 2, 4, 8)
 

@@ -35,8 +35,8 @@ TRUE_PARAMETERS = {
     "steady_state_richardson_number": 0.14,
     "length_limit": 0.35,
     "surface_roughness_length": 1.0,
-    "second_moment.cc1": 3.5,
-    "second_moment.ct1": 5.0,
+    "stability.cc1": 3.5,
+    "stability.ct1": 5.0,
 }
 NOISE = {"temperature": 1e-3, "u": 1e-3, "v": 1e-3}  # degC, m s-1, m s-1
 SEED = 20240229

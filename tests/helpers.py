@@ -14,15 +14,20 @@ from tunax_lite import (
     Grid,
     KEpsilon,
     PacanowskiPhilander,
+    SecondMomentClosure,
     State,
     TimeSeriesForcing,
 )
+from tunax_lite.closures import GenericLengthScale, KOmega, MellorYamada
 
 ALL_CLOSURES = [
     Constant(),
     ConvectiveAdjustment(convective_viscosity=0.02),  # inside of its range: differences go both ways
     PacanowskiPhilander(),
     KEpsilon(),
+    KOmega(stability=SecondMomentClosure(equilibrium="weak")),
+    GenericLengthScale.generated(),
+    MellorYamada(),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 
@@ -115,11 +120,11 @@ def central_difference(
     """Central difference of a function of one number, with the step that agrees best with a derivative.
 
     No step suits all: a wide interval straddles the kinks of a closure (a floor, a sign), a narrow one
-    drowns in rounding. Six widths from 3e-3 to 3e-6 of `scale` are tried, each extrapolated to fourth
+    drowns in rounding. Seven widths from 3e-3 to 7e-7 of `scale` are tried, each extrapolated to fourth
     order with the next, and per column that nearest to the expected derivative is returned. A wrong
     derivative of a computed loss does not meet any of them to six digits by chance.
     """
-    steps = 3e-3 * scale / 4.0 ** np.arange(6)
+    steps = 3e-3 * scale / 4.0 ** np.arange(7)
     slopes = np.stack([(function(x + h) - function(x - h)) / (2.0 * h) for h in steps])
     candidates = (16.0 * slopes[1:] - slopes[:-1]) / 15.0
     best = np.argmin(np.abs(candidates - expected), axis=0)

@@ -301,7 +301,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, n_steps):
 
         by_difference = central_difference(changed, 0.0, scale, by_reverse)
         error = np.abs(by_difference - by_reverse) * scale
-        # 1e-6 of the derivative, and rounding of the loss, 2e-15, over the narrowest interval, 6e-6.
+        # 1e-6 of the derivative, and rounding of the loss, 2e-15, over an interval of 6e-6.
         tolerance = 1e-6 * np.abs(by_reverse) * scale + 3e-10 * size
         if path in ("1.forcing.fluxes.heat_flux", "1.initial_state.temperature"):
             # Water of one temperature sits on the switch N² = 0, where the derivative is one-sided.

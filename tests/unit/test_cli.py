@@ -110,7 +110,7 @@ def test_restart_goes_on_bit_by_bit(invoke, tmp_path):
     [
         ("grid.n_cells=20", "grid"),
         ("time.step=30", "time.step = 60 s"),
-        ("model.closure.name=constant", "KEpsilonState"),
+        ("model.closure.name=constant", "TurbulenceState"),
         ("case.tracers={dye: 1}", "dye"),
     ],
 )

@@ -24,7 +24,7 @@ case:
   water_type: III
   forcing: {time: [0, 5400], stress_u: [0.0, 0.1], heat_flux: -100, tracer_fluxes: {dye: 1e-6}}
 grid: {kind: stretched, n_cells: 20, surface_zoom: 1.0}
-model: {theta: 0.5, closure: {name: k_epsilon, parameters: {c_eps_1: 1.5, second_moment: {cc1: 4.5}}}}
+model: {theta: 0.5, closure: {name: k_epsilon, parameters: {c_eps_1: 1.5, stability: {cc1: 4.5}}}}
 time: {step: 30, output_interval: 960}
 """
 
@@ -64,17 +64,17 @@ def test_numbers_and_texts_are_read_as_in_yaml_1_2(tmp_path):
 
 def test_overrides_reach_dotted_names_lists_and_new_sections(config):
     document = read_document(config)
-    document.data["parameters"] = {"second_moment.cc1": {"lower": 1.0}}
+    document.data["parameters"] = {"stability.cc1": {"lower": 1.0}}
     document.data["cases"] = [{"weight": 1.0}, {"weight": 1.0}]
     settings = [
-        "parameters.second_moment.cc1.lower=2",
+        "parameters.stability.cc1.lower=2",
         "cases.1.weight=0.5",
         "output.folder=elsewhere",
         "time={step: 10}",
         "time.output_interval=100",
     ]
     changed = with_overrides(document, settings).data
-    assert changed["parameters"] == {"second_moment.cc1": {"lower": 2}}
+    assert changed["parameters"] == {"stability.cc1": {"lower": 2}}
     assert changed["cases"] == [{"weight": 1.0}, {"weight": 0.5}]
     assert changed["output"] == {"folder": "elsewhere"}
     assert changed["time"] == {"step": 10, "output_interval": 100}
@@ -98,7 +98,7 @@ def test_everything_of_an_idealised_case_arrives(config):
     np.testing.assert_allclose(given, [0.05, -100.0, 1e-6], rtol=1e-13)
     assert run.model.theta == 0.5
     assert _parameter(run, "c_eps_1") == 1.5
-    assert _parameter(run, "second_moment.cc1") == 4.5
+    assert _parameter(run, "stability.cc1") == 4.5
     assert run.dt == 30.0
     # The case ends at 5400 s; whole frames of 960 s end at 4800 s, and so they do after a restart.
     assert run.duration_from(0.0) == 4800.0
@@ -121,7 +121,7 @@ def test_defaults_are_the_constants_of_the_closure(config):
 def test_parameters_of_a_file_replace_those_of_the_configuration(config):
     run = build_run(load_run(config), {"c_eps_1": 1.3})
     assert _parameter(run, "c_eps_1") == 1.3
-    assert _parameter(run, "second_moment.cc1") == 4.5
+    assert _parameter(run, "stability.cc1") == 4.5
 
 
 def test_text_of_a_configuration_reads_back_to_the_same(config, tmp_path):
@@ -153,7 +153,7 @@ cases:
 grid: {kind: native}
 parameters:
   c_eps_1: {lower: 1.2, upper: 1.7, start: 1.5}
-  second_moment.cc1:
+  stability.cc1:
 misfit: {scale: z_score, score: mean_square, start: 3600, end: 86400, lowest: -50, highest: -5}
 optimiser: {name: lbfgs, memory_size: 5}
 n_iterations: 7
@@ -168,7 +168,7 @@ n_iterations: 7
     assert type(setup.score).__name__ == "MeanSquare"
     assert (type(setup.optimiser).__name__, setup.n_iterations) == ("LBFGS", 7)
     free = setup.free_parameters.resolve(setup.model.closure)
-    assert free.paths == ("c_eps_1", "second_moment.cc1")
+    assert free.paths == ("c_eps_1", "stability.cc1")
     assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
 
 

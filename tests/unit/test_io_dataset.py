@@ -118,7 +118,7 @@ def test_file_follows_cf(tmp_path):
         assert dataset.attrs["tunax_lite_case"] == "strong_wind"
         assert dataset.attrs["tunax_lite_parameters"] == "{}"
         assert dataset.attrs["history"].endswith(": tunax-lite run")
-        assert dataset.attrs["closure_state"] == "tunax_lite.closures.k_epsilon.KEpsilonState"
+        assert dataset.attrs["closure_state"] == "tunax_lite.closures.energy.TurbulenceState"
         assert not any("_FillValue" in v.encoding for v in dataset.variables.values())
 
 

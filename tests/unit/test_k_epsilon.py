@@ -10,8 +10,8 @@ import pytest
 
 import tunax_lite as tl
 from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
-from tunax_lite import Grid, KEpsilon
-from tunax_lite.closures import KEpsilonState
+from tunax_lite import Grid, KEpsilon, SecondMomentClosure
+from tunax_lite.closures import TurbulenceState
 from tunax_lite.numerics import AbstractTridiagonalMethod, ThomasScan
 
 # Without walls, floors and a limit of the length a uniform column is turbulence in a box.
@@ -29,7 +29,7 @@ step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
 
 def uniform_state(tke, dissipation, viscosity=0.0, diffusivity=0.0):
     ones = jnp.ones(BOX_GRID.n_cells + 1)
-    return KEpsilonState(
+    return TurbulenceState(
         eddy_viscosity=viscosity * ones,
         eddy_diffusivity=diffusivity * ones,
         turbulent_kinetic_energy=tke * ones,
@@ -69,7 +69,7 @@ def test_homogeneous_decay_follows_its_power_law():
 
 def stationary_growth_rate(ri):
     """Growth rate of k over S and alpha_N where k / eps no longer changes, by bisection."""
-    functions = KEpsilon().second_moment.stability_functions()
+    functions = SecondMomentClosure().stability_functions()
     c_1, c_2, c_3 = 1.44, 1.92, float(KEpsilon().c_eps_3_stable)
 
     def rates(alpha_n):
@@ -122,7 +122,7 @@ def test_neutral_shear_grows_as_the_constants_say():
     shear, tke, scaled_dt = 1e-2, 1e-4, 0.01
     start = uniform_state(tke, 0.2 * tke * shear, 1e-3, 1e-3)
     k, eps = run_box(BOX, start, 0.0, shear**2, scaled_dt / shear, 10000)
-    c_mu = float(BOX.second_moment.stability_functions().c_mu_0) ** 4
+    c_mu = float(BOX.stability.stability_functions().c_mu_0) ** 4
     production = 0.92 / 0.44
     alpha_m = production / c_mu
     np.testing.assert_allclose((k[-1] / eps[-1] * shear) ** 2, alpha_m, rtol=0.01)
@@ -140,7 +140,7 @@ def random_state(seed):
     def values(low, high):
         return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
 
-    return KEpsilonState(
+    return TurbulenceState(
         eddy_viscosity=values(-5, -1),
         eddy_diffusivity=values(-5, -1),
         turbulent_kinetic_energy=values(-6, -3),
@@ -165,7 +165,7 @@ def implicit_step(old, source, sink, conductance, flux, dt):
 
 def reference_step(closure, state, inputs, dt):
     """k, epsilon, viscosity and diffusivity on inner faces, after the published description of GOTM."""
-    functions = closure.second_moment.stability_functions()
+    functions = SecondMomentClosure().stability_functions()
     cm0, c_3 = float(functions.c_mu_0), float(closure.c_eps_3_stable)
     n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
     nu, kappa = np.asarray(state.eddy_viscosity)[1:-1], np.asarray(state.eddy_diffusivity)[1:-1]
@@ -264,7 +264,7 @@ def test_length_is_limited_in_stable_water_only():
     closure = KEpsilon()
     state, inputs = random_state(6), random_inputs(6)
     new = step(closure, state, inputs, 60.0)
-    c_mu_0 = closure.second_moment.stability_functions().c_mu_0
+    c_mu_0 = closure.stability.stability_functions().c_mu_0
     k, eps = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
     length = np.asarray(c_mu_0**3 * k**1.5 / eps)
     n_squared = np.asarray(inputs.buoyancy_frequency_squared)
@@ -284,7 +284,7 @@ def test_start_and_walls():
     assert {float(x) for x in start.turbulent_kinetic_energy} == {1e-10}
     assert {float(x) for x in start.dissipation_rate} == {1e-12}
     new = step(closure, start, inputs, 60.0)
-    c_mu_0 = closure.second_moment.stability_functions().c_mu_0
+    c_mu_0 = closure.stability.stability_functions().c_mu_0
     tke = (0.01 / c_mu_0) ** 2
     np.testing.assert_allclose(new.turbulent_kinetic_energy[-1], tke, rtol=1e-12)
     # eps = u*³ / (kappa 2 z_0) in the logarithmic layer.

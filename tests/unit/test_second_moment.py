@@ -1,32 +1,62 @@
 """The stability functions against published and independently computed numbers."""
 
+from typing import NamedTuple
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite import KEpsilon, SecondMomentClosure
+from tunax_lite import KEpsilon, SecondMomentClosure, iterate_parameters
+from tunax_lite.closures import KOmega, MellorYamada
 
-NAMES = ("cc1", "cc2", "cc3", "cc4", "cc5", "cc6", "ct1", "ct2", "ct3", "ct4", "ct5", "ctt")
 SETS = {
-    "Gibson-Launder": (3.6, 0.8, 1.2, 1.2, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8),
-    "Mellor-Yamada": (6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.0, 0.0, 0.0, 0.0, 0.6102),
-    "Kantha-Clayson": (6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.7, 0.7, 0.0, 0.2, 0.6102),
-    "Luyten": (3.0, 0.8, 2.0, 1.118, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8),
-    "Canuto A": (5.0, 0.8, 1.968, 1.136, 0.0, 0.4, 5.95, 0.6, 1.0, 0.0, 0.3333, 0.72),
-    "Canuto B": (5.0, 0.6983, 1.9664, 1.094, 0.0, 0.495, 5.6, 0.6, 1.0, 0.0, 0.3333, 0.477),
-    "Cheng": (5.0, 0.7983, 1.968, 1.136, 0.0, 0.5, 5.52, 0.2134, 0.357, 0.0, 0.3333, 0.82),
+    "gibson_launder": (3.6, 0.8, 1.2, 1.2, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8),
+    "mellor_yamada": (6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.0, 0.0, 0.0, 0.0, 0.6102),
+    "kantha_clayson": (6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.7, 0.7, 0.0, 0.2, 0.6102),
+    "luyten": (3.0, 0.8, 2.0, 1.118, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8),
+    "canuto_a": (5.0, 0.8, 1.968, 1.136, 0.0, 0.4, 5.95, 0.6, 1.0, 0.0, 0.3333, 0.72),
+    "canuto_b": (5.0, 0.6983, 1.9664, 1.094, 0.0, 0.495, 5.6, 0.6, 1.0, 0.0, 0.3333, 0.477),
+    "cheng": (5.0, 0.7983, 1.968, 1.136, 0.0, 0.5, 5.52, 0.2134, 0.357, 0.0, 0.3333, 0.82),
 }
-# c_mu_0, alpha_N of zero shear, alpha_M, c_mu and c_mu' of neutral equilibrium, c_eps_3 at a steady-state
-# Richardson number of 0.25 (None: no equilibrium there), von Karman constant of k-epsilon.
+
+
+class Equilibrium(NamedTuple):
+    """Computed independently from the formulas of Umlauf and Burchard (2005)."""
+
+    c_mu_0: float
+    shear_free: float
+    zero_shear: float  # alpha_N
+    alpha_m: float  # of neutral equilibrium, as the next two
+    c_mu: float
+    c_mu_prime: float
+    critical_ri: float
+    c_eps_3: float | None  # these three for a steady state at Ri = 0.25; None: no equilibrium there
+    c_omega_3: float | None
+    e_3: float | None
+    kappa_epsilon: float
+    kappa_omega: float
+
+
 EQUILIBRIA = {
-    "Gibson-Launder": (0.58262, -1.4260, 8.6786, 0.11523, 0.17284, -0.3700, 0.4602),
-    "Mellor-Yamada": (0.55491, -1.5990, 10.5469, 0.09481, 0.11922, None, 0.4383),
-    "Kantha-Clayson": (0.55491, -1.7859, 10.5469, 0.09481, 0.11922, None, 0.4383),
-    "Luyten": (0.54975, -1.3775, 10.9479, 0.09134, 0.12422, -0.9692, 0.4343),
-    "Canuto A": (0.52646, -3.0564, 13.0174, 0.07682, 0.09034, -0.6209, 0.4159),
-    "Canuto B": (0.55399, -3.5623, 10.6170, 0.09419, 0.09475, -0.5655, 0.4376),
-    "Cheng": (0.52705, -2.7236, 12.9600, 0.07716, 0.09427, -0.7444, 0.4163),
+    name: Equilibrium(*numbers)
+    for name, numbers in {
+        "gibson_launder": (0.58262, 0.74909, -1.4260, 8.6786, 0.11523, 0.17284)
+        + (0.467, -0.3700, -0.4933, 4.817, 0.4602, 0.4344),
+        "mellor_yamada": (0.55491, 0.98843, -1.5990, 10.5469, 0.09481, 0.11922)
+        + (0.194, None, None, None, 0.4383, 0.4138),
+        "kantha_clayson": (0.55491, 0.98843, -1.7859, 10.5469, 0.09481, 0.11922)
+        + (0.2416, None, None, None, 0.4383, 0.4138),
+        "luyten": (0.54975, 1.06998, -1.3775, 10.9479, 0.09134, 0.12422)
+        + (0.2833, -0.9692, -0.8403, 5.815, 0.4343, 0.4099),
+        "canuto_a": (0.52646, 0.73101, -3.0564, 13.0174, 0.07682, 0.09034)
+        + (0.843, -0.6209, -0.6386, 5.235, 0.4159, 0.3926),
+        "canuto_b": (0.55399, 0.74701, -3.5623, 10.6170, 0.09419, 0.09475)
+        + (1.023, -0.5655, -0.6065, 5.143, 0.4376, 0.4131),
+        "cheng": (0.52705, 0.73091, -2.7236, 12.9600, 0.07716, 0.09427)
+        + (0.960, -0.7444, -0.7101, 5.441, 0.4163, 0.3930),
+    }.items()
 }
 COEFFICIENTS = ("n0", "n1", "n2", "b0", "b1", "b2", "d1", "d2", "d3", "d4", "d5")
 
@@ -34,7 +64,7 @@ every_set = pytest.mark.parametrize("name", SETS)
 
 
 def closure(name):
-    return SecondMomentClosure(**dict(zip(NAMES, SETS[name], strict=True)))
+    return SecondMomentClosure.of(name)
 
 
 def close(found, published, digits):
@@ -73,9 +103,23 @@ def canuto_form(name):
     }
 
 
-def test_default_is_canuto_a():
-    default = {name: float(getattr(SecondMomentClosure(), name)) for name in NAMES}
-    assert default == dict(zip(NAMES, SETS["Canuto A"], strict=True))
+@every_set
+def test_published_constants(name):
+    found = closure(name)
+    names = ("cc1", "cc2", "cc3", "cc4", "cc5", "cc6", "ct1", "ct2", "ct3", "ct4", "ct5", "ctt")
+    assert tuple(float(getattr(found, constant)) for constant in names) == SETS[name]
+    for info in iterate_parameters(found):
+        assert info.valid_range[0] <= float(info.value) <= info.valid_range[1], info.path
+
+
+def test_sets_are_chosen_by_name():
+    assert eqx.tree_equal(SecondMomentClosure(), closure("canuto_a"))
+    other = SecondMomentClosure.of("cheng", ctt=0.8, equilibrium="weak")
+    assert (float(other.ctt), float(other.ct1), other.equilibrium) == (0.8, 5.52, "weak")
+    with pytest.raises(ValueError, match="expected a set out of gibson_launder, .* got 'canuto'"):
+        SecondMomentClosure.of("canuto")
+    with pytest.raises(ValueError, match="expected an equilibrium out of quasi, weak, got 'strong'"):
+        SecondMomentClosure(equilibrium="strong")
 
 
 def test_published_coefficients_of_canuto_a():
@@ -102,38 +146,48 @@ def test_coefficients_equal_those_of_another_algebra(name):
 
 @every_set
 def test_neutral_equilibrium(name):
-    c_mu_0, zero_shear, alpha_m, c_mu, c_mu_prime, _, von_karman = EQUILIBRIA[name]
-    functions = closure(name).stability_functions()
-    close(functions.c_mu_0, c_mu_0, 5)
+    expected, functions = EQUILIBRIA[name], closure(name).stability_functions()
+    close(functions.c_mu_0, expected.c_mu_0, 5)
+    close(functions.c_mu_shear_free, expected.shear_free, 5)
     # Half of it is used: the instability limit.
-    close(2.0 * functions.lowest_alpha_n, zero_shear, 4)
+    close(2.0 * functions.lowest_alpha_n, expected.zero_shear, 4)
     found = functions.quasi_equilibrium(jnp.zeros(1))
-    close(found[0][0], c_mu, 5)
-    close(found[1][0], c_mu_prime, 5)
+    close(found[0][0], expected.c_mu, 5)
+    close(found[1][0], expected.c_mu_prime, 5)
     # Production balances dissipation: c_mu alpha_M = 1, and c_mu = c_mu_0^4.
-    close(1.0 / found[0][0], alpha_m, 4)
+    close(1.0 / found[0][0], expected.alpha_m, 4)
     np.testing.assert_allclose(found[0][0], functions.c_mu_0**4, rtol=1e-10)
-    close(KEpsilon(second_moment=closure(name)).von_karman, von_karman, 4)
+    close(functions.critical_richardson_number, expected.critical_ri, 3)
 
 
-@pytest.mark.parametrize("name", [name for name in SETS if EQUILIBRIA[name][5] is not None])
-def test_buoyancy_coefficient_from_the_steady_state_richardson_number(name):
-    close(KEpsilon(second_moment=closure(name)).c_eps_3_stable, EQUILIBRIA[name][5], 4)
+@every_set
+def test_von_karman_constants(name):
+    close(KEpsilon(stability=closure(name)).von_karman, EQUILIBRIA[name].kappa_epsilon, 4)
+    close(KOmega(stability=closure(name)).von_karman, EQUILIBRIA[name].kappa_omega, 4)
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if EQUILIBRIA[name].e_3 is not None])
+def test_buoyancy_coefficients_from_the_steady_state_richardson_number(name):
+    expected, stability = EQUILIBRIA[name], closure(name)
+    close(KEpsilon(stability=stability).c_eps_3_stable, expected.c_eps_3, 4)
+    close(KOmega(stability=stability).c_omega_3_stable, expected.c_omega_3, 4)
+    yamada = MellorYamada(stability=stability, steady_state_richardson_number=0.25)
+    close(yamada.e_3_stable, expected.e_3, 3)
 
 
 def test_buoyancy_coefficient_of_kantha_and_clayson_below_their_critical_number():
-    turbulence = KEpsilon(steady_state_richardson_number=0.2, second_moment=closure("Kantha-Clayson"))
+    turbulence = KEpsilon(steady_state_richardson_number=0.2, stability=closure("kantha_clayson"))
     close(turbulence.c_eps_3_stable, -0.5231, 4)
 
 
 @pytest.mark.parametrize(
     ("name", "alpha_n", "alpha_m", "c_mu", "c_mu_prime"),
     [
-        ("Canuto A", 1.0, 5.0, 0.086116, 0.084438),
-        ("Canuto A", 5.0, 10.0, 0.063227, 0.047221),
-        ("Canuto A", -1.0, 5.0, 0.102002, 0.128715),
-        ("Canuto B", 1.0, 5.0, 0.102442, 0.091704),
-        ("Cheng", 1.0, 5.0, 0.085763, 0.087664),
+        ("canuto_a", 1.0, 5.0, 0.086116, 0.084438),
+        ("canuto_a", 5.0, 10.0, 0.063227, 0.047221),
+        ("canuto_a", -1.0, 5.0, 0.102002, 0.128715),
+        ("canuto_b", 1.0, 5.0, 0.102442, 0.091704),
+        ("cheng", 1.0, 5.0, 0.085763, 0.087664),
     ],
 )
 def test_values_at_given_stability_and_shear(name, alpha_n, alpha_m, c_mu, c_mu_prime):
@@ -164,6 +218,43 @@ def test_quasi_equilibrium_balances_production_and_dissipation(name):
     general = functions(alpha_n, alpha_m)
     np.testing.assert_allclose(general[0], c_mu, rtol=1e-9)
     np.testing.assert_allclose(general[1], c_mu_prime, rtol=1e-9)
+
+
+def test_weak_equilibrium_takes_the_shear_of_the_flow_up_to_its_limit():
+    functions = closure("canuto_a").stability_functions()
+    weak = SecondMomentClosure(equilibrium="weak").stability_functions()
+    time_scale_squared, n_squared = jnp.array([4.0]), jnp.array([0.25])
+    found = weak.in_flow(time_scale_squared, n_squared, jnp.array([1.25]))
+    close(found[0][0], 0.086116, 6)  # alpha_N = 1, alpha_M = 5
+    close(found[1][0], 0.084438, 6)
+
+    # The stress alpha_M^(1/2) c_mu grows up to the limit; there alpha_M N_n' / D' = c_mu by its formula.
+    n = np.array([getattr(functions, f"n{i}") for i in range(3)], dtype=float)
+    d = np.array([1.0] + [getattr(functions, f"d{i}") for i in range(1, 6)], dtype=float)
+    for alpha_n in (-1.4, 0.0, 3.0, 50.0):
+        cubic = n[0] + (n[1] + d[1] * n[0]) * alpha_n + (d[1] * n[1] + d[4] * n[0]) * alpha_n**2
+        cubic += d[4] * n[1] * alpha_n**3
+        square = d[2] * n[0] + (d[2] * n[1] + d[3] * n[0]) * alpha_n + d[3] * n[1] * alpha_n**2
+        highest = cubic / square
+        below, at, above = (
+            functions.weak_equilibrium(jnp.array([alpha_n]), jnp.array([share * highest]))[0][0]
+            for share in (0.9, 1.0, 7.0)
+        )
+        assert below > at and above == at, alpha_n
+
+
+def test_closed_water_and_calm_water_give_finite_weak_equilibrium():
+    values = jnp.concatenate([-jnp.geomspace(1e-12, 1e8, 9), jnp.zeros(1), jnp.geomspace(1e-12, 1e12, 13)])
+    shear = jnp.abs(values)[:, None] * jnp.ones_like(values)
+    for name in SETS:
+        functions = closure(name).stability_functions()
+        found, slopes = jax.jvp(
+            functions.weak_equilibrium,
+            (values[None, :] + 0.0 * shear, shear),
+            (jnp.ones_like(shear), jnp.ones_like(shear)),
+        )
+        assert np.all(np.isfinite(found)) and np.all(np.isfinite(slopes)), name
+        assert np.min(found) >= 0.0, name
 
 
 def test_unstable_limit_holds_value_and_stops_the_gradient():

@@ -34,7 +34,7 @@ case = tl.Case(
 )
 observed = {"temperature": jnp.full((2, 32), 19.0), "u": jnp.full((2, 32), 0.01)}
 observations = tl.Observations(jnp.array([3600.0, 7200.0]), grid.z_center, observed)
-names = ("c_eps_1", "c_eps_2", "sigma_k", "sigma_eps", "length_limit", "second_moment.cc1")
+names = ("c_eps_1", "c_eps_2", "sigma_k", "sigma_eps", "length_limit", "stability.cc1")
 calibrate(
     tl.Model(tl.KEpsilon()),
     FreeParameters(tuple(FreeParameter(name) for name in names)),

@@ -49,10 +49,10 @@ def test_iteration_names_nested_parameters_with_unit_and_range():
 
 def test_every_parameter_of_the_k_epsilon_model_is_found_and_within_its_range():
     found = {info.path: info for info in iterate_parameters(Model(KEpsilon()))}
-    assert "closure.c_eps_1" in found and "closure.second_moment.cc1" in found
+    assert "closure.c_eps_1" in found and "closure.stability.cc1" in found
     assert "molecular_viscosity" in found
-    n_second_moment = sum(path.startswith("closure.second_moment.") for path in found)
-    assert n_second_moment == len(jax.tree.leaves(SecondMomentClosure()))
+    n_stability = sum(path.startswith("closure.stability.") for path in found)
+    assert n_stability == len(jax.tree.leaves(SecondMomentClosure()))
     for path, info in found.items():
         if info.value is not None:
             low, high = info.valid_range

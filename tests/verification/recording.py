@@ -6,12 +6,21 @@ values at which one of them flips somewhere. `RecordingKEpsilon` writes down wha
 face in every step; a difference is taken only over an interval at whose ends and middle all switches agree.
 """
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt64
 
 from tunax_lite._types import FaceArray
-from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs, KEpsilon, KEpsilonState
+from tunax_lite.closures import (
+    AbstractClosure,
+    CloState,
+    ClosureInputs,
+    KEpsilon,
+    SecondMomentClosure,
+    TurbulenceState,
+)
 
 _MIXER = np.uint64(6364136223846793005)
 
@@ -21,12 +30,12 @@ class RecordingState(CloState):
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
-    turbulence: KEpsilonState
+    turbulence: TurbulenceState
     checksum: UInt64[Array, "*#batch"]
     nonlocal_transport: None = None
 
     @classmethod
-    def of(cls, turbulence: KEpsilonState, checksum: UInt64[Array, "*#batch"]) -> "RecordingState":
+    def of(cls, turbulence: TurbulenceState, checksum: UInt64[Array, "*#batch"]) -> "RecordingState":
         return cls(
             eddy_viscosity=turbulence.eddy_viscosity,
             eddy_diffusivity=turbulence.eddy_diffusivity,
@@ -41,7 +50,7 @@ class RecordingKEpsilon(AbstractClosure[RecordingState]):
     closure: KEpsilon
 
     def prepare(self) -> "RecordingKEpsilon":
-        return RecordingKEpsilon(self.closure.prepare())
+        return dataclasses.replace(self, closure=self.closure.prepare())
 
     def init(self, inputs: ClosureInputs) -> RecordingState:
         new = self.closure.init(inputs)
@@ -52,7 +61,8 @@ class RecordingKEpsilon(AbstractClosure[RecordingState]):
         old, inner = clo_state.turbulence, slice(1, -1)
         new = self.closure.step(old, inputs, dt)
         closure, n_squared = self.closure, inputs.buoyancy_frequency_squared
-        functions = closure.second_moment.stability_functions()
+        assert isinstance(closure.stability, SecondMomentClosure) and closure.length_limit is not None
+        functions = closure.stability.stability_functions()
         shear = old.eddy_viscosity[inner] * inputs.shear_squared
         buoyancy = -old.eddy_diffusivity[inner] * n_squared
         time_scale = old.turbulent_kinetic_energy[inner] / old.dissipation_rate[inner]

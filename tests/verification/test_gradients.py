@@ -62,8 +62,9 @@ INITIAL = ("temperature", "salinity", "u", "v")
 # What a relative change is relative to, where the value itself is zero or not the right measure.
 SCALES = {
     "c_eps_3_minus": 1.0,
-    "closure.second_moment.cc5": 1.0,
-    "closure.second_moment.ct4": 1.0,
+    "closure.c_eps_4": 1.0,
+    "closure.stability.cc5": 1.0,
+    "closure.stability.ct4": 1.0,
     "coriolis_parameter": 1e-4,
     "forcing.stress_u": 0.1,
     "forcing.stress_v": 0.1,

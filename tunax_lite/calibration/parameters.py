@@ -1,6 +1,6 @@
 """Which numbers of a closure a calibration may change, between which bounds, and from where.
 
-A parameter is named by its path in the closure: `c_eps_1`, `second_moment.cc1`.
+A parameter is named by its path in the closure: `c_eps_1`, `stability.cc1`.
 """
 
 import dataclasses

@@ -20,12 +20,24 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ..calibration.parameters import with_parameters
-from ..closures import AbstractClosure, Constant, ConvectiveAdjustment, KEpsilon, PacanowskiPhilander
+from ..closures import (
+    AbstractClosure,
+    Constant,
+    ConvectiveAdjustment,
+    GenericLengthScale,
+    KEpsilon,
+    KOmega,
+    MellorYamada,
+    PacanowskiPhilander,
+)
 
 CLOSURES: dict[str, type[AbstractClosure]] = {
     "constant": Constant,
     "convective_adjustment": ConvectiveAdjustment,
+    "generic_length_scale": GenericLengthScale,
     "k_epsilon": KEpsilon,
+    "k_omega": KOmega,
+    "mellor_yamada": MellorYamada,
     "pacanowski_philander": PacanowskiPhilander,
 }
 """Names of closures in configuration files."""

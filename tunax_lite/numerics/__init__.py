@@ -1,6 +1,7 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
 from .cyclic_reduction import ParallelCyclicReduction as ParallelCyclicReduction
+from .diffusion import EndValues as EndValues
 from .diffusion import Source as Source
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system
@@ -9,6 +10,8 @@ from .limiters import at_most as at_most
 from .limiters import reciprocal as reciprocal
 from .limiters import safe_sqrt as safe_sqrt
 from .limiters import vector_norm as vector_norm
+from .powers import power as power
+from .powers import product_of_powers as product_of_powers
 from .stencils import column_integral as column_integral
 from .stencils import difference as difference
 from .stencils import gradient as gradient

@@ -52,6 +52,30 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
     return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
 
 
+class EndValues(NamedTuple):
+    """Values that the first and the last volume are given at the end of the step; `None` where free."""
+
+    bottom: Scalar | None = None
+    surface: Scalar | None = None
+
+    def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
+        """The system with an equation Y = value in place of the balance of a volume; `rhs` is an array."""
+        (lower, diagonal, upper), rhs = system.matrix, system.rhs
+        last = rhs.shape[0] - 1
+        if self.bottom is not None:
+            upper, diagonal = _set_level(upper, 0, 0.0), _set_level(diagonal, 0, 1.0)
+            rhs = _set_level(rhs, 0, self.bottom)
+        if self.surface is not None:
+            lower, diagonal = _set_level(lower, last, 0.0), _set_level(diagonal, last, 1.0)
+            rhs = _set_level(rhs, last, self.surface)
+        return system._replace(matrix=TridiagonalMatrix(lower, diagonal, upper), rhs=rhs)
+
+
+def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
+    level_shape = jnp.zeros_like(values[:1])
+    return jax.lax.dynamic_update_slice_in_dim(values, level_shape + value, level, axis=0)
+
+
 class DiffusionSystem(NamedTuple):
     """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
 
@@ -118,6 +142,7 @@ def diffuse(
     source: PyTree,
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
+    held: EndValues | None = None,
     method: AbstractTridiagonalMethod | None = None,
 ) -> PyTree:
     """Advance quantities that share their diffusivity by one time step.
@@ -130,6 +155,7 @@ def diffuse(
         source: pytree like `quantities` with a `Source` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
+        held: values given to the ends instead of their balance; for a single quantity.
         method: how the linear system is solved.
 
     Returns:
@@ -141,4 +167,6 @@ def diffuse(
     system = diffusion_system(
         quantities, conductance, thickness, dt, source=source, sink_rate=sink_rate, theta=theta
     )
+    if held is not None:
+        system = held.hold(system)
     return solve_tridiagonal_systems((system.matrix,), (system.rhs,), method)[0]

@@ -8,35 +8,43 @@ With alpha_N = (k/eps)² N² and alpha_M = (k/eps)² S²,
 
 whose coefficients follow from the constants of the pressure-strain and pressure-scrambling models.
 In quasi-equilibrium alpha_M is not taken from the flow but solves P + B = eps,
-c_mu alpha_M - c_mu' alpha_N = 1, a quadratic equation.
+c_mu alpha_M - c_mu' alpha_N = 1, a quadratic equation; in weak equilibrium it is that of the flow.
 
-Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Canuto et al. (2001),
-J. Phys. Oceanogr. 31, 1413-1426, for the constants (their model A).
+Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Burchard and Deleersnijder
+(2001), J. Mar. Syst. 28, 55-67, for the limits of alpha_N and alpha_M.
 """
+
+from typing import Any
 
 import equinox as eqx
 
-from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
-from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from .base import AbstractStability, AbstractStabilityFunctions
+from .published_sets import PUBLISHED_SETS
 
 # Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
 # column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
 # where c_mu' has its maximum, 0.3.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
+_SMALLEST_ALPHA_M = 1e-10
+
+EQUILIBRIA = ("quasi", "weak")
 
 
 def _clip(function: InnerFaceArray) -> InnerFaceArray:
     return at_most(at_least(function, 0.0), _LARGEST_FUNCTION)
 
 
-class StabilityFunctions(eqx.Module):
+class StabilityFunctions(AbstractStabilityFunctions):
     """The functions c_mu and c_mu' of one second-moment closure.
 
     Args:
         n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral water [1].
         c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
-        lowest_alpha_n: the most negative alpha_N that `quasi_equilibrium` uses [1].
+        lowest_alpha_n: the most negative alpha_N that is used [1].
+        equilibrium: which of `quasi_equilibrium` and `weak_equilibrium` holds in the flow.
     """
 
     n0: Scalar
@@ -52,6 +60,43 @@ class StabilityFunctions(eqx.Module):
     d5: Scalar
     c_mu_0: Scalar
     lowest_alpha_n: Scalar
+    equilibrium: str = eqx.field(default="quasi", static=True)
+
+    @property
+    def c_mu_shear_free(self) -> Scalar:
+        """c_mu / `c_mu_0`³ where alpha_N = alpha_M = 0 [1]."""
+        return self.n0 / self.c_mu_0**3
+
+    @property
+    def critical_richardson_number(self) -> Scalar:
+        """The Richardson number at which alpha_N of equilibrium grows beyond all limits [1]."""
+        # The square of `equilibrium_ratio` vanishes: t2 y² + s y - c = 0 for y = 1 / Ri.
+        s, c = self.n1 - self.b2 - self.d3, self.b1 + self.d4
+        return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
+
+    def in_flow(
+        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        alpha_n = time_scale_squared * n_squared
+        if self.equilibrium == "quasi":
+            return self.quasi_equilibrium(alpha_n)
+        return self.weak_equilibrium(alpha_n, time_scale_squared * s_squared)
+
+    def weak_equilibrium(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] for the shear of the flow.
+
+        Args:
+            alpha_n: (k/eps)² N² [1]; limited from below as in `quasi_equilibrium`.
+            alpha_m: (k/eps)² S² [1]; limited from above, so that the shear stress grows with the shear.
+        """
+        alpha_n = at_least(alpha_n, self.lowest_alpha_n)
+        n0, n1, d1, d4 = self.n0, self.n1, self.d1, self.d4
+        highest = n0 + (n1 + d1 * n0 + (d1 * n1 + d4 * n0 + d4 * n1 * alpha_n) * alpha_n) * alpha_n
+        slope = self.d2 * n0 + (self.d2 * n1 + self.d3 * n0 + self.d3 * n1 * alpha_n) * alpha_n
+        highest = highest * reciprocal(at_least(slope, _SMALLEST_DENOMINATOR * n0))
+        return self(alpha_n, at_most(at_least(alpha_m, _SMALLEST_ALPHA_M), at_least(highest, 0.0)))
 
     def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
         """c_mu and c_mu' [1] where production balances dissipation.
@@ -102,14 +147,18 @@ class StabilityFunctions(eqx.Module):
         return c_mu / c_mu_prime
 
 
-class SecondMomentClosure(eqx.Module):
-    """Constants of the second-moment closure; the default is Canuto's model A.
+class SecondMomentClosure(AbstractStability):
+    """Constants of the second-moment closure; the default is Canuto's model A, others are in `of`.
 
     Args:
         cc1 ... cc6: pressure-strain model [1].
         ct1 ... ct5, ctt: pressure-scrambling model of the buoyancy flux and its variance [1].
         instability_limit: the most negative alpha_N used, as a share of the value at which the shear
             number of quasi-equilibrium reaches zero [1].
+        equilibrium: "quasi" (P + B = eps in the functions) or "weak" (the shear of the flow).
+
+    Raises:
+        ValueError: another equilibrium.
     """
 
     cc1: Scalar = parameter(5.0, valid_range=(2.0, 12.0))
@@ -125,6 +174,31 @@ class SecondMomentClosure(eqx.Module):
     ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
     ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
     instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
+    equilibrium: str = eqx.field(default="quasi", static=True)
+
+    def __check_init__(self):
+        if self.equilibrium not in EQUILIBRIA:
+            raise ValueError(
+                f"SecondMomentClosure: expected an equilibrium out of {', '.join(EQUILIBRIA)}, "
+                f"got {self.equilibrium!r}."
+            )
+
+    @classmethod
+    def of(cls, name: str, **others: Any) -> "SecondMomentClosure":
+        """The closure with published constants.
+
+        Args:
+            name: one of `PUBLISHED_SETS`.
+            others: arguments that replace or complete them.
+
+        Raises:
+            ValueError: a name that is not there.
+        """
+        if name not in PUBLISHED_SETS:
+            raise ValueError(
+                f"SecondMomentClosure: expected a set out of {', '.join(PUBLISHED_SETS)}, got {name!r}."
+            )
+        return cls(**(PUBLISHED_SETS[name]._asdict() | others))
 
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""
@@ -134,7 +208,10 @@ class SecondMomentClosure(eqx.Module):
         # square = 0 too; without a real root the vertex is used.
         zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
         return StabilityFunctions(
-            n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5, self._c_mu_0(), self.instability_limit * zero_shear
+            *(n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5),
+            self._c_mu_0(),
+            self.instability_limit * zero_shear,
+            self.equilibrium,
         )
 
     def _c_mu_0(self) -> Scalar:

@@ -1,0 +1,88 @@
+"""Mixing by internal waves, where the turbulence of a closure is too weak to mix."""
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import InnerFaceArray, Scalar, parameter
+from ..numerics.limiters import at_least, at_most, reciprocal
+
+
+class AbstractInternalWaves(eqx.Module):
+    """A correction of the shear that produces turbulence, of its eddy coefficients, or of both."""
+
+    @abc.abstractmethod
+    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
+        """S² that produces turbulence [s-2]."""
+
+    @abc.abstractmethod
+    def mix(
+        self,
+        viscosity: InnerFaceArray,
+        diffusivity: InnerFaceArray,
+        tke: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """nu and kappa with the waves [m2 s-1]."""
+
+
+class WaveShear(AbstractInternalWaves):
+    """Internal waves add alpha N² to the S² that produces turbulence.
+
+    Source: Mellor (1989), in Small-Scale Turbulence and Mixing in the Ocean, Elsevier.
+    """
+
+    alpha: Scalar = parameter(0.7, valid_range=(0.0, 10.0))
+
+    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
+        return s_squared + self.alpha * n_squared
+
+    def mix(
+        self,
+        viscosity: InnerFaceArray,
+        diffusivity: InnerFaceArray,
+        tke: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        del tke, n_squared, s_squared
+        return viscosity, diffusivity
+
+
+class BackgroundMixing(AbstractInternalWaves):
+    """Where k is at most `weakest_tke`, nu and kappa are those of breaking waves and of their shear.
+
+    The share of shear is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses this with
+    stability functions of first order only.
+
+    Source: Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266, after Large et al. (1994).
+    """
+
+    weakest_tke: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-16, 1e-2))
+    critical_richardson_number: Scalar = parameter(0.7, valid_range=(0.1, 5.0))
+    shear_coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
+    viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
+    diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+
+    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
+        del n_squared
+        return s_squared
+
+    def mix(
+        self,
+        viscosity: InnerFaceArray,
+        diffusivity: InnerFaceArray,
+        tke: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        ri = n_squared * reciprocal(at_least(s_squared, 0.0) + 1e-10)
+        scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
+        shear = self.shear_coefficient * (1.0 - scaled**2) ** 3
+        weak = tke <= self.weakest_tke
+        return (
+            jnp.where(weak, self.viscosity + shear, viscosity),
+            jnp.where(weak, self.diffusivity + shear, diffusivity),
+        )

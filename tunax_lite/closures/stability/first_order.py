@@ -1,0 +1,108 @@
+"""Stability functions of first order: a constant c_mu, and a Prandtl number that depends on Ri alone.
+
+    c_mu = c_mu_0^4,   c_mu' = c_mu / Pr(Ri),   Ri = N² / S²
+
+Each variant is one formula for Pr.
+"""
+
+import abc
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from .base import AbstractStability, AbstractStabilityFunctions
+
+# Shear numbers below which Ri no longer grows; those of GOTM.
+_SMALLEST_ALPHA_M, _SMALLEST_DIVISOR = 1e-10, 1e-8
+
+
+class AbstractFirstOrder(AbstractStability):
+    """Stability functions with a Prandtl number; constants as in GOTM.
+
+    Args:
+        c_mu_0: fourth root of c_mu [1].
+    """
+
+    c_mu_0: Scalar = parameter(0.5477, valid_range=(0.3, 1.0))
+
+    @abc.abstractmethod
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        """nu / kappa [1] at a gradient Richardson number of either sign."""
+
+    def stability_functions(self) -> "FirstOrderFunctions":
+        return FirstOrderFunctions(self, self.c_mu_0, self.c_mu_0)
+
+
+class FirstOrderFunctions(AbstractStabilityFunctions):
+    """The functions of a variant of `AbstractFirstOrder`."""
+
+    stability: AbstractFirstOrder
+    c_mu_0: Scalar
+    c_mu_shear_free: Scalar
+
+    def in_flow(
+        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        alpha_m = at_least(time_scale_squared * s_squared, _SMALLEST_ALPHA_M)
+        ri = time_scale_squared * n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
+        c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
+        return c_mu, c_mu * reciprocal(self.stability.prandtl_number(ri) + jnp.zeros_like(ri))
+
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        return self.stability.prandtl_number(jnp.asarray(richardson_number))
+
+
+class ConstantStability(AbstractFirstOrder):
+    """Pr = Pr_0."""
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        del richardson_number
+        return self.neutral_prandtl_number
+
+
+class MunkAnderson(AbstractFirstOrder):
+    """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable water, Pr_0 elsewhere.
+
+    Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295; 3.33 for 10/3 as in GOTM.
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        ri = at_least(richardson_number, 0.0)
+        numerator = 1.0 + 3.33 * ri
+        return self.neutral_prandtl_number * numerator * safe_sqrt(numerator * reciprocal(1.0 + 10.0 * ri))
+
+
+class SchumannGerz(AbstractFirstOrder):
+    """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable water, at most 3; Pr_0 elsewhere.
+
+    Source: Schumann and Gerz (1995), J. Appl. Meteorol. 34, 33-48; the limit is GOTM's.
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+    flux_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 1.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        scaled = at_least(richardson_number, 0.0) / self.flux_richardson_number
+        # Beyond Pr = 3 the limit holds; the exponential need not see how far.
+        scaled = at_most(scaled, 30.0)
+        neutral = self.neutral_prandtl_number
+        return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
+
+
+class Brueggemann(AbstractFirstOrder):
+    """Pr = 6.6 Ri, at least 1 and at most 10: the one-equation closure of ICON-O.
+
+    Source: Blanke and Delecluse (1993), J. Phys. Oceanogr. 23, 1363-1388, with the slope of Brueggemann et
+    al. (2024) as GOTM has it.
+    """
+
+    slope: Scalar = parameter(6.6, valid_range=(0.5, 50.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        return at_most(at_least(self.slope * richardson_number, 1.0), 10.0)

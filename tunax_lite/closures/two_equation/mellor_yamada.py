@@ -1,0 +1,151 @@
+"""Mellor and Yamada's level 2.5: the length scale is carried by q² l, with q² = 2 k.
+
+    dq²l/dt = d/dz (S_l q l dq²l/dz) + l (E_1 P + E_6 P_St + E_3 B) - q³/B_1 [1 + E_2 (l/L_z)²]
+    dk/dt   = d/dz (S_q q l dk/dz)   + P + P_St + B - q³/(B_1 l),   B_1 = 2^(3/2) / c_mu0³
+
+In the common form psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2, and the
+diffusivities are those of a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
+
+Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constants and limits of GOTM.
+"""
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ...grid import Grid
+from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ...numerics.stencils import mean_of_neighbours
+from ..energy import Derived, Turbulence, Walls
+from ..stability import AbstractStability, SecondMomentClosure
+from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
+
+WALL_LENGTHS = ("parabolic", "triangular", "linear")
+_ROOT_2 = math.sqrt(2.0)
+
+
+class MellorYamada(AbstractTwoEquation):
+    """Mellor and Yamada's level 2.5 as in GOTM; the common settings are those of `AbstractTwoEquation`.
+
+    `sigma_k` is not used.
+
+    Args:
+        e_1, e_2: production of q² l, and its sink near walls [1]; `e_2` is ignored with
+            `imposed_von_karman`.
+        e_3_minus: buoyancy term in stable water (B < 0) [1]; if not given it follows from
+            `steady_state_richardson_number`.
+        e_3_plus: the same in unstable water; `None` for the value in stable water, as in GOTM.
+        e_6: production by the Stokes drift [1].
+        s_q, s_l: diffusivities of q² and q² l over q l [1].
+        wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
+            bottom, or the distance to the surface.
+
+    Raises:
+        ValueError: another wall length.
+    """
+
+    length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
+    steady_state_richardson_number: Scalar = parameter(0.23, valid_range=(0.05, 0.8))
+    stability: AbstractStability = eqx.field(default_factory=lambda: SecondMomentClosure.of("kantha_clayson"))
+    e_1: Scalar = parameter(1.8, valid_range=(0.5, 5.0))
+    e_2: Scalar = parameter(1.33, valid_range=(0.1, 5.0))
+    e_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
+    e_3_plus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
+    e_6: Scalar = parameter(4.0, valid_range=(-5.0, 20.0))
+    s_q: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
+    s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
+    wall_length: str = eqx.field(default="parabolic", static=True)
+
+    def __check_init__(self):
+        if self.wall_length not in WALL_LENGTHS:
+            raise ValueError(
+                f"MellorYamada: expected wall_length out of {', '.join(WALL_LENGTHS)}, "
+                f"got {self.wall_length!r}."
+            )
+
+    @property
+    def e_3_stable(self) -> Scalar:
+        """`e_3_minus`, or what the steady-state Richardson number implies [1]."""
+        return 2.0 * self._stable_constant()
+
+    @property
+    def _exponents(self) -> Exponents:
+        return Exponents(p=0.0, m=1.0, n=1.0)
+
+    def _wall_constant(self, c_mu_0: Scalar) -> Scalar:
+        """E_2 [1]."""
+        if self.imposed_von_karman is None:
+            return self.e_2
+        b_1 = 2.0 * _ROOT_2 / c_mu_0**3
+        return self.imposed_von_karman**2 * b_1 * self.s_l + self.e_1 - 1.0
+
+    def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
+        return LengthScaleConstants(
+            c_1=0.5 * self.e_1,
+            c_2=0.5 * (1.0 + self._wall_constant(c_mu_0)),
+            c_2_interior=jnp.asarray(0.5),
+            c_3_stable=None if self.e_3_minus is None else 0.5 * self.e_3_minus,
+            c_3_unstable=None if self.e_3_plus is None else 0.5 * self.e_3_plus,
+            c_4=0.5 * self.e_6,
+            sigma=c_mu_0 / (_ROOT_2 * self.s_l),
+        )
+
+    def _sink_constant(self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid) -> InnerFaceArray:
+        z = grid.z_face
+        from_surface = -z[1:-1] + walls.surface.roughness_length
+        from_bottom = z[1:-1] - z[0] + walls.bottom.roughness_length
+        if self.wall_length == "parabolic":
+            inverse = reciprocal(from_surface) + reciprocal(from_bottom)
+        elif self.wall_length == "triangular":
+            inverse = reciprocal(at_most(from_surface, from_bottom))
+        else:
+            inverse = reciprocal(from_surface)
+        c_mu_0 = derived.functions.c_mu_0
+        length_squared = (c_mu_0**3 * old.time_scale) ** 2 * old.tke
+        near_wall = self._wall_constant(c_mu_0) / derived.von_karman**2 * inverse**2
+        return 0.5 + 0.5 * near_wall * length_squared
+
+    def _conductance(self, factor: Scalar, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
+        """Diffusivity `factor` q l over the thickness [m s-1]."""
+        diffusivity = _ROOT_2 * factor * derived.functions.c_mu_0**3 * (old.tke * old.time_scale)
+        return mean_of_neighbours(diffusivity) * reciprocal(grid.cell_thickness[1:-1])
+
+    def _tke_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
+        return self._conductance(self.s_q, old, derived, grid)
+
+    def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
+        return self._conductance(self.s_l, old, derived, grid)
+
+    def _psi_diffusivity(self, derived: Derived, waves: bool) -> Scalar:
+        del derived, waves
+        return _ROOT_2 * self.s_l
+
+    def _shear_free_diffusivity(self, c_mu_shear_free: Scalar) -> Scalar:
+        del c_mu_shear_free
+        return _ROOT_2 * self.s_q
+
+    def _shear_free_decay(
+        self, known: LengthScaleConstants, c_mu_0: Scalar, c_mu_shear_free: Scalar
+    ) -> tuple[Scalar, Scalar]:
+        del c_mu_shear_free
+        s_q, s_l, e_2 = self.s_q, self.s_l, self._wall_constant(c_mu_0)
+        b_kappa = 2.0 * (known.c_2 - known.c_1) / s_l  # B_1 kappa²
+        both = 12.0 * e_2 * (2.0 * s_l - s_q)
+        root = safe_sqrt(both + b_kappa * s_l * (s_l + 12.0 * s_q))
+        linear = safe_sqrt(b_kappa)
+        decay = (5.0 * linear * s_l + root) / (3.0 * linear * (s_q - 2.0 * s_l))
+        inside = 0.5 * both + b_kappa * s_l * (13.0 * s_l + 6.0 * s_q) - 5.0 * linear * s_l * root
+        slope_squared = inside / (6.0 * s_q * (e_2 - b_kappa * s_l) ** 2)
+        von_karman = safe_sqrt(b_kappa * c_mu_0**3 / (2.0 * _ROOT_2))
+        return decay, von_karman * safe_sqrt(slope_squared)
+
+    def _limit_length(
+        self, tke: InnerFaceArray, dissipation: InnerFaceArray, c_mu_0: Scalar, n_squared: InnerFaceArray
+    ) -> InnerFaceArray:
+        """As for the other closures; and the length is at least that of k and epsilon at their floors."""
+        dissipation = super()._limit_length(tke, dissipation, c_mu_0, n_squared)
+        share = tke / self.turbulent_kinetic_energy_floor
+        highest = self.dissipation_rate_floor * share * safe_sqrt(share)
+        return at_least(at_most(dissipation, highest), self.dissipation_rate_floor)

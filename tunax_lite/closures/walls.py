@@ -1,0 +1,143 @@
+"""The surface and the bottom as boundaries of turbulence: a logarithmic layer, or breaking waves.
+
+With z the distance from the wall and z_0 its roughness length,
+
+    logarithmic layer:   k = u*² / c_mu0²,              l = kappa (z + z_0),   no flux of k;
+    breaking waves:      k = k_0 (1 + z / z_0)^alpha,   l = L (z + z_0),       flux of k: c_w u*³ at z = 0.
+
+alpha < 0 and L are what the closure itself does where turbulence is stirred at the wall without shear.
+
+Source: Craig and Banner (1994), J. Phys. Oceanogr. 24, 2546-2559; Umlauf and Burchard (2003), J. Mar. Res.
+61, 235-265; Charnock (1955), Q. J. R. Meteorol. Soc. 81, 639-640.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+
+CONDITIONS = ("flux", "value")
+
+
+class BreakingWaves(eqx.Module):
+    """Turbulence that waves bring in through the surface.
+
+    Args:
+        energy_flux_factor: c_w in the flux c_w u*³ of k [1].
+    """
+
+    energy_flux_factor: Scalar = parameter(100.0, valid_range=(1.0, 1000.0))
+
+
+class Boundary(eqx.Module):
+    """How turbulence meets the surface or the bottom.
+
+    Args:
+        tke, length_scale: whether a flux (at the center of the end cell) or the value (at the first inner
+            face) follows from the law of the layer.
+        breaking_waves: their injection in place of the logarithmic layer; at the surface only.
+
+    Raises:
+        ValueError: another condition.
+    """
+
+    tke: str = eqx.field(default="flux", static=True)
+    length_scale: str = eqx.field(default="flux", static=True)
+    breaking_waves: BreakingWaves | None = None
+
+    def __check_init__(self):
+        for name in ("tke", "length_scale"):
+            if getattr(self, name) not in CONDITIONS:
+                raise ValueError(
+                    f"Boundary: expected {name} out of {', '.join(CONDITIONS)}, got {getattr(self, name)!r}."
+                )
+
+
+class ShearFreeLayer(eqx.Module):
+    """The power law below breaking waves, for the constants of a closure.
+
+    Args:
+        decay: alpha, the exponent of k [1], negative.
+        length_slope: L [1].
+        tke_factor: k_0 / u*² [1].
+        energy_flux_factor: c_w [1].
+    """
+
+    decay: Scalar
+    length_slope: Scalar
+    tke_factor: Scalar
+    energy_flux_factor: Scalar
+
+    @classmethod
+    def of(
+        cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar
+    ) -> "ShearFreeLayer":
+        """The layer whose flux of k at the wall is that of the waves.
+
+        Args:
+            waves: give c_w.
+            decay, length_slope: alpha and L [1].
+            diffusivity: that of k over sqrt(k) l [1].
+        """
+        factor = waves.energy_flux_factor
+        tke_factor = jnp.cbrt(factor / (-diffusivity * decay * length_slope)) ** 2
+        return cls(decay, length_slope, tke_factor, factor)
+
+
+class EndCondition(NamedTuple):
+    """A flux into the column at the center of an end cell, or a value on its inner face."""
+
+    flux: Scalar | None = None
+    value: Scalar | None = None
+
+
+class Wall(NamedTuple):
+    """One end of the column in one step.
+
+    Args:
+        boundary: which conditions hold.
+        friction_velocity: u* [m s-1].
+        roughness_length: z_0 [m].
+        thickness: of the end cell [m].
+        length_slope: l / (z + z_0) [1].
+        waves: the layer below breaking waves; `None` for a logarithmic layer.
+    """
+
+    boundary: Boundary
+    friction_velocity: Scalar
+    roughness_length: Scalar
+    thickness: Scalar
+    length_slope: Scalar
+    waves: ShearFreeLayer | None
+
+    def distance(self, condition: str) -> Scalar:
+        """z + z_0 [m] of the place where a condition holds."""
+        return (0.5 if condition == "flux" else 1.0) * self.thickness + self.roughness_length
+
+    def tke_at(self, distance: Scalar, c_mu_0: Scalar) -> Scalar:
+        """k [m2 s-2] of the layer at z + z_0 [m]."""
+        if self.waves is None:
+            return (self.friction_velocity / c_mu_0) ** 2
+        at_wall = self.waves.tke_factor * self.friction_velocity**2
+        return at_wall * self._decayed(distance, self.waves.decay)
+
+    def _decayed(self, distance: Scalar, exponent: ScalarLike) -> Scalar:
+        return jnp.exp(exponent * jnp.log(distance / self.roughness_length))
+
+    def tke_condition(self, c_mu_0: Scalar) -> EndCondition:
+        """What holds for k: [m2 s-2], or [m3 s-3] for a flux."""
+        condition = self.boundary.tke
+        distance = self.distance(condition)
+        if condition == "value":
+            return EndCondition(value=self.tke_at(distance, c_mu_0))
+        if self.waves is None:
+            return EndCondition()
+        energy_flux = self.waves.energy_flux_factor * self.friction_velocity**3
+        return EndCondition(flux=energy_flux * self._decayed(distance, 1.5 * self.waves.decay))
+
+
+def charnock_length(friction_velocity: Scalar, constant: Scalar, gravity: float) -> Scalar:
+    """Roughness length of the sea [m], constant u*² / g."""
+    return constant * friction_velocity**2 / gravity
