@@ -77,6 +77,7 @@ class Model(eqx.Module):
             state and closure state at `time + dt`.
         """
         end = time + dt
+        case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
         fluxes = case.forcing.at(end, WaterSurface.of(state))
         entering = _rotated(state, case, end, dt)
         molecular = MolecularMixing(

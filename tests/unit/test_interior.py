@@ -319,3 +319,22 @@ def test_salt_may_diffuse_more_slowly_than_heat():
     np.testing.assert_allclose(own.state.temperature, shared.state.temperature, rtol=1e-13)
     np.testing.assert_allclose(own.state.salinity[-1], case.initial_state.salinity, rtol=1e-15)
     assert float(jnp.max(jnp.abs(shared.state.salinity[-1] - case.initial_state.salinity))) > 1e-3
+
+
+def test_a_tide_stretches_the_cells():
+    grid = Grid.uniform(20.0, 8)
+    tide = TimeSeries(jnp.array([0.0, 1e6]), jnp.array([0.0, 5.0]), "tide")
+    still, moving = (
+        Interior(bottom_friction=BottomFriction(), surface_elevation=zeta) for zeta in (None, tide)
+    )
+    np.testing.assert_allclose(moving.moved(grid, 4e5).z_face, grid.z_face * 1.1, rtol=1e-12)
+    assert still.moved(grid, 4e5) is grid
+
+    def stressed(interior):
+        fluxes = ConstantForcing(SurfaceFluxes(stress_u=1.027))
+        case = dataclasses.replace(still_case(grid, interior), forcing=fluxes)
+        return final(case, 1000.0, 1)
+
+    # The same stress accelerates a thicker cell less.
+    rise = 1.0 + 5.0 * 1e-3 / 20.0
+    np.testing.assert_allclose(stressed(moving).u[-1] * rise, stressed(still).u[-1], rtol=1e-9)

@@ -2,6 +2,9 @@
 
 import equinox as eqx
 
+from .._types import ScalarLike, SeriesOrScalar
+from ..grid import Grid
+from ..time_series import TimeSeries
 from .advection import AdvectionScheme as AdvectionScheme
 from .advection import VelocityAndLevel as VelocityAndLevel
 from .advection import VerticalVelocity as VerticalVelocity
@@ -33,6 +36,9 @@ class Interior(eqx.Module):
         vertical_velocity: that carries all profiles up or down.
         bottom_friction: drag of the bottom.
         stokes_drift: of surface waves.
+        surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
+            get thicker and thinner together, and keep their temperature, salinity and velocity. Output
+            keeps the heights at rest.
     """
 
     relaxation: Relaxation | None = None
@@ -41,6 +47,7 @@ class Interior(eqx.Module):
     vertical_velocity: VerticalVelocity | None = None
     bottom_friction: BottomFriction | None = None
     stokes_drift: StokesDrift | None = None
+    surface_elevation: TimeSeries[SeriesOrScalar] | None = None
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
@@ -50,6 +57,14 @@ class Interior(eqx.Module):
             self.buoyancy_gradient,
             self.vertical_velocity,
             self.stokes_drift,
+            self.surface_elevation,
         ):
             if part is not None:
                 part.check_covers(start, end)
+
+    def moved(self, grid: Grid, time: ScalarLike) -> Grid:
+        """The grid with the surface where it is at `time` [s]; heights count from the surface."""
+        if self.surface_elevation is None:
+            return grid
+        factor = 1.0 + self.surface_elevation.at(time) / grid.depth
+        return Grid(grid.z_face * factor)
