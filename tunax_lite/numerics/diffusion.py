@@ -11,15 +11,11 @@ a source, h Q = F. Written in this form the matrix is symmetric and sum(h Y) is 
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
-from .tridiagonal import (
-    AbstractTridiagonalMethod,
-    TridiagonalMatrix,
-    solve_tridiagonal_systems,
-)
+from .tridiagonal import solve_tridiagonal_systems
+from .tridiagonal_method import AbstractTridiagonalMethod, ExchangeMatrix, convergence
 
 
 class Source(NamedTuple):
@@ -82,7 +78,7 @@ class DiffusionSystem(NamedTuple):
     The second form keeps rounding relative to the change instead of to the value.
     """
 
-    matrix: TridiagonalMatrix
+    matrix: ExchangeMatrix
     rhs: PyTree
     residual: PyTree
 
@@ -98,36 +94,23 @@ def diffusion_system(
     theta: float = 1.0,
 ) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`."""
-    end = jnp.zeros_like(conductance[:1])
     exchange = dt * conductance
-    off_diagonal = -theta * exchange
-    lower = jnp.concatenate([end, off_diagonal])
-    upper = jnp.concatenate([off_diagonal, end])
-    diagonal = thickness - lower - upper
-    if sink_rate is not None:
-        diagonal = diagonal + dt * sink_rate * thickness
-
-    def convergence(quantity: ColumnArray) -> ColumnArray:
-        """Content that old gradients bring in the step."""
-        upward = exchange * (quantity[1:] - quantity[:-1])
-        nothing = jnp.zeros_like(quantity)
-        gained, lost = (jax.lax.dynamic_update_slice_in_dim(nothing, upward, i, axis=0) for i in (0, 1))
-        return gained - lost
+    own = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
 
     def right_hand_side(quantity: ColumnArray, added: Source) -> ColumnArray:
         content = thickness * quantity
         if theta != 1.0:
-            content = content + (1.0 - theta) * convergence(quantity)
+            content = content + (1.0 - theta) * convergence(exchange, quantity)
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
-        gained = convergence(quantity)
+        gained = convergence(exchange, quantity)
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
         return added.add_to(gained, dt)
 
     return DiffusionSystem(
-        TridiagonalMatrix(lower, diagonal, upper),
+        ExchangeMatrix(own, theta * exchange),
         jax.tree.map(right_hand_side, quantities, source),
         jax.tree.map(residual, quantities, source),
     )

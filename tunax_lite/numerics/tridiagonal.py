@@ -8,6 +8,8 @@ size can be solved side by side: each sweep is a chain of dependent operations, 
 loop take hardly longer than one.
 """
 
+from collections.abc import Iterable
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -17,7 +19,7 @@ from jaxtyping import PyTree
 from .._types import ColumnArray
 from ..runtime.fusion import time_loop_is_fused
 from .thomas import ThomasScan, TwistedThomas
-from .tridiagonal_method import AbstractTridiagonalMethod, TridiagonalMatrix
+from .tridiagonal_method import AbstractTridiagonalMethod, ExchangeMatrix, TridiagonalMatrix
 from .vendor import VendorLibrary
 
 SOLUTION = "tridiagonal_solution"
@@ -39,40 +41,25 @@ class PlatformDefault(AbstractTridiagonalMethod):
         return lax.platform_dependent(matrices, rhs, cpu=on_cpu, default=VendorLibrary())
 
 
-def _multiply(matrix: TridiagonalMatrix, solution: PyTree) -> PyTree:
-    end = jnp.zeros_like(matrix.diagonal[:1])
-
-    def rows_times(x):
-        below = jnp.concatenate([end, matrix.lower[1:] * x[:-1]])
-        above = jnp.concatenate([matrix.upper[:-1] * x[1:], end])
-        return below + matrix.diagonal * x + above
-
-    return jax.tree.map(rows_times, solution)
+Matrix = TridiagonalMatrix | ExchangeMatrix
 
 
-def _multiply_each(
-    matrices: tuple[TridiagonalMatrix, ...], solution: tuple[PyTree, ...]
-) -> tuple[PyTree, ...]:
-    return tuple(_multiply(matrix, x) for matrix, x in zip(matrices, solution, strict=True))
+def _multiply_each(matrices: tuple[Matrix, ...], solution: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+    return tuple(jax.tree.map(matrix.times, x) for matrix, x in zip(matrices, solution, strict=True))
 
 
-def _transpose(matrix: TridiagonalMatrix) -> TridiagonalMatrix:
-    end = jnp.zeros_like(matrix.diagonal[:1])
-    return TridiagonalMatrix(
-        lower=jnp.concatenate([end, matrix.upper[:-1]]),
-        diagonal=matrix.diagonal,
-        upper=jnp.concatenate([matrix.lower[1:], end]),
-    )
+def _diagonals(matrices: Iterable[Matrix]) -> tuple[TridiagonalMatrix, ...]:
+    return tuple(matrix.diagonals() for matrix in matrices)
 
 
-def _spread(matrix: TridiagonalMatrix, rhs: PyTree) -> tuple[TridiagonalMatrix, PyTree]:
-    """Matrix and right-hand sides of the same shape."""
-    shape = jnp.broadcast_shapes(*(leaf.shape for leaf in jax.tree.leaves((matrix, rhs))))
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, shape), (matrix, rhs))
+def _spread(matrix: Matrix, rhs: PyTree) -> tuple[Matrix, PyTree]:
+    """Matrix and right-hand sides with the same batch."""
+    batch = jnp.broadcast_shapes(*(leaf.shape[1:] for leaf in jax.tree.leaves((matrix, rhs))))
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, leaf.shape[:1] + batch), (matrix, rhs))
 
 
 def solve_tridiagonal_systems(
-    matrices: tuple[TridiagonalMatrix, ...],
+    matrices: tuple[Matrix, ...],
     rhs: tuple[PyTree, ...],
     method: AbstractTridiagonalMethod | None = None,
     *,
@@ -101,9 +88,9 @@ def solve_tridiagonal_systems(
     @jax.custom_jvp
     def solve(matrices, rhs, *known):
         if not known:
-            return solver(matrices, rhs)
+            return solver(_diagonals(matrices), rhs)
         guess, residual = known
-        return jax.tree.map(jnp.add, guess, solver(matrices, residual))
+        return jax.tree.map(jnp.add, guess, solver(_diagonals(matrices), residual))
 
     @solve.defjvp
     def _(primals, tangents):
@@ -117,15 +104,15 @@ def solve_tridiagonal_systems(
 
 
 def _solve_linearly(
-    matrices: tuple[TridiagonalMatrix, ...], rhs: tuple[PyTree, ...], solver: AbstractTridiagonalMethod
+    matrices: tuple[Matrix, ...], rhs: tuple[PyTree, ...], solver: AbstractTridiagonalMethod
 ) -> tuple[PyTree, ...]:
     """The solution as a linear function of the right-hand sides, which JAX can transpose."""
 
     def solve(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(matrices, right)
+        return solver(_diagonals(matrices), right)
 
     def solve_transpose(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(tuple(_transpose(matrix) for matrix in matrices), right)
+        return solver(_diagonals(matrix.transposed() for matrix in matrices), right)
 
     # `custom_linear_solve` fails where only some right-hand sides depend on what is differentiated. Zero
     # times a number of every other makes each depend on all; in one row, which spares the transpose a sum.

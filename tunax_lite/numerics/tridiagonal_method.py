@@ -4,9 +4,11 @@ import abc
 from typing import NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
 from jaxtyping import PyTree
 
-from .._types import ColumnArray
+from .._types import ColumnArray, InnerFaceArray
 
 
 class TridiagonalMatrix(NamedTuple):
@@ -15,6 +17,58 @@ class TridiagonalMatrix(NamedTuple):
     lower: ColumnArray
     diagonal: ColumnArray
     upper: ColumnArray
+
+    def diagonals(self) -> "TridiagonalMatrix":
+        return self
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        """Product with a vector."""
+        end = jnp.zeros_like(self.diagonal[:1])
+        below = jnp.concatenate([end, self.lower[1:] * x[:-1]])
+        above = jnp.concatenate([self.upper[:-1] * x[1:], end])
+        return below + self.diagonal * x + above
+
+    def transposed(self) -> "TridiagonalMatrix":
+        end = jnp.zeros_like(self.diagonal[:1])
+        lower = jnp.concatenate([end, self.upper[:-1]])
+        return TridiagonalMatrix(lower, self.diagonal, jnp.concatenate([self.lower[1:], end]))
+
+
+class ExchangeMatrix(NamedTuple):
+    """The symmetric matrix of volumes that exchange with their neighbours.
+
+    (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
+
+    One product per face instead of four gives A x, and with it the derivatives of a solution.
+
+    Args:
+        own: share that a volume keeps of itself, `(n, *batch)`.
+        exchange: between the volumes i and i + 1, `(n - 1, *batch)`.
+    """
+
+    own: ColumnArray
+    exchange: InnerFaceArray
+
+    def diagonals(self) -> TridiagonalMatrix:
+        end = jnp.zeros_like(self.exchange[:1])
+        lower = jnp.concatenate([end, -self.exchange])
+        upper = jnp.concatenate([-self.exchange, end])
+        return TridiagonalMatrix(lower, self.own - lower - upper, upper)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        """Product with a vector."""
+        return self.own * x - convergence(self.exchange, x)
+
+    def transposed(self) -> "ExchangeMatrix":
+        return self
+
+
+def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
+    """What volumes gain from their neighbours: exchange times the difference, in less out."""
+    upward = exchange * (x[1:] - x[:-1])
+    nothing = jnp.zeros_like(x)
+    gained, lost = (lax.dynamic_update_slice_in_dim(nothing, upward, i, axis=0) for i in (0, 1))
+    return gained - lost
 
 
 class AbstractTridiagonalMethod(eqx.Module):
