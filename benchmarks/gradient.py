@@ -19,10 +19,11 @@ LAYOUTS: dict[str, AbstractCheckpointing] = {
     "SaveEverything": tl.SaveEverything(),
     "SaveSteps": tl.SaveSteps(),
     "SaveSegments": tl.SaveSegments(),
+    "SavePairs": tl.SavePairs(),
     "SaveSegments, 2 levels": tl.SaveSegments(levels=2),
     "Auto": tl.Auto(),
 }
-DEFAULT = {"SaveSegments": LAYOUTS["SaveSegments"]}
+DEFAULT = {"SavePairs": LAYOUTS["SavePairs"]}
 """The layout of the figures that have targets."""
 CHOSEN_BY_NAME = {name: layout for name, layout in LAYOUTS.items() if name != "Auto"}
 OF_BATCHES = {name: layout for name, layout in CHOSEN_BY_NAME.items() if name != "SaveEverything"}
@@ -34,7 +35,7 @@ def value_and_gradient(
     model: tl.Model,
     case: tl.Case,
     names: Sequence[str] = FIVE_PARAMETERS,
-    layout: AbstractCheckpointing = LAYOUTS["SaveSegments"],
+    layout: AbstractCheckpointing = LAYOUTS["SavePairs"],
     n_steps: int = N_STEPS,
 ):
     """Loss, and its derivatives by the named parameters, at their values."""
@@ -90,7 +91,7 @@ def measure_memory(
 def gradient_need(single: bool) -> Need:
     """What a column-step of the gradient needs with the default layout, in float64.
 
-    Three passes forward and one backward, see `checkpointing`.
+    Three and a half passes forward and one backward, see `checkpointing`.
     """
     shape = Shape(1 if single else 128)
     model, case = problem(**shape._asdict())
@@ -100,7 +101,7 @@ def gradient_need(single: bool) -> Need:
         model,
         case,
         state_bytes=state_bytes(model, case),
-        passes=4,
+        passes=4.5,
         n_columns=shape.n_columns,
         n_steps=shape.n_steps,
     )

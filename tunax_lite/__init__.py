@@ -17,6 +17,7 @@ from .case import Case as Case
 from .case import stack_cases as stack_cases
 from .checkpointing import Auto as Auto
 from .checkpointing import SaveEverything as SaveEverything
+from .checkpointing import SavePairs as SavePairs
 from .checkpointing import SaveSegments as SaveSegments
 from .checkpointing import SaveSteps as SaveSteps
 from .closures import Constant as Constant

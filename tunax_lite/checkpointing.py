@@ -7,14 +7,16 @@ linear systems, and R bytes of intermediate results per step (q is 1.75 and R ab
     SaveEverything()           n R                        n
     SaveSteps()                q n C + R                  2 n, the second time without the linear solves
     SaveSegments()             2 sqrt(q n) C + R          3 n, the third time without the linear solves
+    SavePairs()                2 sqrt(q n / 2) C + R      3.5 n, the last time without the linear solves
     SaveSegments(levels=2)     3 (q n)^(1/3) C + R        4 n, the fourth time without the linear solves
 
-`Auto` takes the first of the last three that fits a memory budget; SaveEverything is slower than all of them
+`Auto` takes the first of the last four that fits a memory budget; SaveEverything is slower than all of them
 on a CPU, because it is bound by memory traffic. Without a gradient all are the same.
 """
 
 import abc
 import math
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -35,10 +37,12 @@ class Layout(NamedTuple):
     Args:
         checkpoint_steps: compute the intermediates of a step again.
         segments: steps per segment, the longest first; empty for none.
+        in_pairs: keep the state at the start of every second of the shortest segments only.
     """
 
     checkpoint_steps: bool
     segments: tuple[int, ...]
+    in_pairs: bool = False
 
 
 class AbstractCheckpointing(eqx.Module):
@@ -47,6 +51,11 @@ class AbstractCheckpointing(eqx.Module):
     @abc.abstractmethod
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         """The layout of a loop whose steps each hand on `bytes_per_step`."""
+
+
+def _check_steps(name: str, steps_per_segment: int | None) -> None:
+    if steps_per_segment is not None and steps_per_segment < 1:
+        raise ValueError(f"{name}: expected steps_per_segment of at least 1, got {steps_per_segment}.")
 
 
 class SaveEverything(AbstractCheckpointing):
@@ -82,10 +91,7 @@ class SaveSegments(AbstractCheckpointing):
     levels: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
-        if self.steps_per_segment is not None and self.steps_per_segment < 1:
-            raise ValueError(
-                f"SaveSegments: expected steps_per_segment of at least 1, got {self.steps_per_segment}."
-            )
+        _check_steps("SaveSegments", self.steps_per_segment)
         if self.levels not in (1, 2):
             raise ValueError(f"SaveSegments: expected levels of 1 or 2, got {self.levels}.")
 
@@ -99,6 +105,31 @@ class SaveSegments(AbstractCheckpointing):
             return Layout(checkpoint_steps=True, segments=(shortest,))
         longer = shortest * max(1, round(math.sqrt(n_steps / shortest)))
         return Layout(checkpoint_steps=True, segments=(longer, shortest))
+
+
+class SavePairs(AbstractCheckpointing):
+    """Keep the state at every second segment's start, and `SaveSteps` within the segment at work.
+
+    The start of a segment between is computed again, which is half of the run, where two levels of segments
+    compute all of it. In forward mode, too, the primal run is computed up to two and a half times.
+
+    Args:
+        steps_per_segment: as for `SaveSegments`.
+
+    Raises:
+        ValueError: a segment of less than one step.
+    """
+
+    steps_per_segment: int | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        _check_steps("SavePairs", self.steps_per_segment)
+
+    def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
+        del bytes_per_step
+        # Kept are n / 2s + q s states; least for equal parts.
+        shortest = self.steps_per_segment or max(1, round(math.sqrt(n_steps / (2.0 * _STEP_OVER_STATE))))
+        return Layout(checkpoint_steps=True, segments=(shortest,), in_pairs=True)
 
 
 class Auto(AbstractCheckpointing):
@@ -115,7 +146,7 @@ class Auto(AbstractCheckpointing):
 
     @property
     def candidates(self) -> tuple[AbstractCheckpointing, ...]:
-        return SaveSteps(), SaveSegments(), SaveSegments(levels=2)
+        return SaveSteps(), SaveSegments(), SavePairs(), SaveSegments(levels=2)
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
         *others, frugal = self.candidates
@@ -130,6 +161,7 @@ def _kept_bytes(layout: Layout, bytes_per_step: int, n_steps: int) -> float:
     """What a loop keeps with its steps checkpointed: the starts of segments, and steps with solutions."""
     lengths = (n_steps, *layout.segments)
     starts = sum(longer / shorter for longer, shorter in zip(lengths[:-1], lengths[1:], strict=True))
+    starts = starts / 2 if layout.in_pairs else starts
     return (starts + _STEP_OVER_STATE * lengths[-1]) * bytes_per_step
 
 
@@ -139,32 +171,123 @@ def _near_divisor(n: int, target: int) -> int:
     return min(candidates, key=lambda d: abs(math.log(d / target)), default=target)
 
 
-def _segmented_scan(body, carry, inputs, length: int, segments: tuple[int, ...]):
-    """`lax.scan` of which reverse mode keeps the carry at the starts of segments only.
+def _row(tree: PyTree, index) -> PyTree:
+    return jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, index, 0, keepdims=False), tree)
+
+
+@eqx.filter_custom_jvp
+def _two_turns(run, carry, inputs):
+    """`lax.scan` of two turns of `run`, of which reverse mode keeps `carry` and what one turn needs."""
+    return lax.scan(lambda *given: run(*given), carry, inputs, 2)
+
+
+@_two_turns.def_jvp
+def _(primals, tangents):
+    run, start, inputs = primals
+    run_change, change, input_changes = tangents
+
+    def direction(x, change):
+        return jnp.zeros_like(x) if change is None and eqx.is_inexact_array(x) else change
+
+    is_none = lambda x: x is None  # noqa: E731
+    change = jax.tree.map(direction, start, change, is_leaf=is_none)
+    moves = run_change, change, _row(input_changes, 0)
+    is_moved = jax.tree.map(lambda _, move: move is not None, primals, moves, is_leaf=is_none)
+
+    def linearised(here, given):
+        """Where a turn ends, and its derivative as a function that carries what it needs."""
+        moved, still = eqx.partition((run, here, given), is_moved)
+
+        def ends(moved):
+            run, here, given = eqx.combine(moved, still)
+            return eqx.partition(run(here, given), eqx.is_inexact_array)
+
+        end, derivative, constant = jax.linearize(ends, moved, has_aux=True)
+        return eqx.combine(end, constant)[0], derivative
+
+    def turn(change, given):
+        # The second turn starts where the first ends. The first is computed again by the code that
+        # linearises, though nobody asks for its derivative: code of its own would have to be compiled.
+        index, given_change = given
+        advance = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
+        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
+        _, derivative = lax.fori_loop(
+            0, index + 1, lambda i, current: advance(current[0], _row(inputs, i)), (start, nothing)
+        )
+        return derivative((run_change, change, given_change))
+
+    turns = jnp.arange(2), input_changes
+    return _two_turns(run, start, inputs), lax.scan(jax.checkpoint(turn, prevent_cse=False), change, turns)
+
+
+def _split(tree: PyTree, n: int, size: int) -> PyTree:
+    """The first `n * size` of the leading axis as `n` parts."""
+    return jax.tree.map(lambda x: x[: n * size].reshape((n, size) + x.shape[1:]), tree)
+
+
+def _join(tree: PyTree) -> PyTree:
+    """The two leading axes as one."""
+    return jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), tree)
+
+
+def _pair(run, carry, inputs, size: int):
+    """`run` for two segments of `size` turns, of which reverse mode keeps the start of the first only."""
+    halves = _split(inputs, 2, size)
+    one = eqx.filter_closure_convert(lambda carry, given: run(carry, given, size), carry, _row(halves, 0))
+    carry, outputs = _two_turns(one, carry, halves)
+    return carry, _join(outputs)
+
+
+def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], in_pairs: bool = False):
+    """`run`, of which reverse mode keeps the carry at the starts of segments only.
 
     Args:
-        body, carry, inputs, length: as for `lax.scan`.
-        segments: turns of `body` per segment, the longest first.
+        run: function from carry, inputs and a number of turns to carry and outputs, as `lax.scan` has them.
+        carry, inputs, length: of the whole run.
+        segments: turns per segment, the longest first.
+        in_pairs: keep the starts of every second of the shortest segments.
     """
-    size = _near_divisor(length, segments[0]) if segments else length
-    if size >= length:
-        if not segments:
-            return lax.scan(body, carry, inputs, length)
-        return _segmented_scan(body, carry, inputs, length, segments[1:])
+    if not segments:
+        return run(carry, inputs, length)
+    n_parts = 2 if in_pairs and len(segments) == 1 else 1
+    part = _near_divisor(max(1, length // n_parts), segments[0])
+    size = n_parts * part
+    if part >= length or size > length:
+        return _segmented_scan(run, carry, inputs, length, segments[1:], in_pairs)
 
-    def run(carry, inputs, length=size):
-        return _segmented_scan(body, carry, inputs, length, segments[1:])
+    def segment(carry, inputs):
+        if n_parts == 2:
+            return _pair(run, carry, inputs, part)
+        return _segmented_scan(run, carry, inputs, size, segments[1:], in_pairs)
 
     n_segments = length // size
-    whole = jax.tree.map(lambda x: x[: n_segments * size].reshape((n_segments, size) + x.shape[1:]), inputs)
     # The scan around the segments already keeps XLA from merging the two passes.
-    carry, outputs = lax.scan(jax.checkpoint(run, prevent_cse=False), carry, whole, n_segments)
-    outputs = jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), outputs)
+    segment = jax.checkpoint(segment, prevent_cse=False)
+    carry, outputs = lax.scan(segment, carry, _split(inputs, n_segments, size), n_segments)
+    outputs = _join(outputs)
     rest = length - n_segments * size
     if rest:
-        carry, last = run(carry, jax.tree.map(lambda x: x[-rest:], inputs), rest)
+        last_inputs = jax.tree.map(lambda x: x[-rest:], inputs)
+        carry, last = _segmented_scan(run, carry, last_inputs, rest, segments[1:], in_pairs)
         outputs = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, last)
     return carry, outputs
+
+
+def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
+    """Frames in one loop over their steps; of two, the inner would keep a frame's steps a second time."""
+
+    def advance(current, i):
+        carry, ends = current
+        carry = step(carry)
+        # Every step overwrites its frame, and the last one stays.
+        ends = jax.tree.map(
+            lambda rows, x: lax.dynamic_update_index_in_dim(rows, x, i // steps_per_frame, 0), ends, carry
+        )
+        return (carry, ends), None
+
+    ends = jax.tree.map(lambda x: jnp.broadcast_to(lax.stop_gradient(x), (n_frames, *x.shape)), carry)
+    (carry, ends), _ = lax.scan(advance, (carry, ends), jnp.arange(n_frames * steps_per_frame))
+    return carry, lax.map(lambda given: save(*given), (ends, inputs))
 
 
 def scan_frames(
@@ -191,10 +314,20 @@ def scan_frames(
         step = jax.checkpoint(step, prevent_cse=False, policy=policy)
     # Segments shorter than half a frame lie in the frames, the others are whole frames.
     in_frame = tuple(s for s in layout.segments if steps_per_frame >= 2 * s)
-    of_frames = tuple(max(1, s // steps_per_frame) for s in layout.segments if steps_per_frame < 2 * s)
+    of_frames = tuple(max(1, round(s / steps_per_frame)) for s in layout.segments if steps_per_frame < 2 * s)
+
+    if of_frames and not in_frame:
+
+        def run(carry, inputs, length):
+            return _run_frames(step, save, carry, inputs, length, steps_per_frame)
+
+        return _segmented_scan(run, carry, inputs, n_frames, of_frames, layout.in_pairs)
+
+    def run_steps(carry, _, length):
+        return lax.scan(lambda c, _: (step(c), None), carry, None, length)
 
     def frame(carry, given):
-        carry, _ = _segmented_scan(lambda c, _: (step(c), None), carry, None, steps_per_frame, in_frame)
+        carry, _ = _segmented_scan(run_steps, carry, None, steps_per_frame, in_frame, layout.in_pairs)
         return carry, save(carry, given)
 
-    return _segmented_scan(frame, carry, inputs, n_frames, of_frames)
+    return _segmented_scan(partial(lax.scan, frame), carry, inputs, n_frames, of_frames)

@@ -15,6 +15,7 @@ from tunax_lite import (
     Model,
     PacanowskiPhilander,
     SaveEverything,
+    SavePairs,
     SaveSegments,
     SaveSteps,
     State,
@@ -34,8 +35,8 @@ CASE = Case(
 
 @pytest.mark.parametrize(
     "checkpointing",
-    [SaveEverything(), SaveSteps(), SaveSegments(), Auto(), Auto(memory_budget=1)]
-    + [SaveSegments(n) for n in (1, 2, 4, 12, 20, 1000)],
+    [SaveEverything(), SaveSteps(), SaveSegments(), SavePairs(), Auto(), Auto(memory_budget=1)]
+    + [layout(n) for layout in (SaveSegments, SavePairs) for n in (1, 2, 4, 12, 20, 1000)],
     ids=repr,
 )
 @pytest.mark.parametrize(("n_frames", "steps_per_frame"), [(11, 3), (3, 11), (1, 33), (33, 1), (4, 8)])
@@ -99,31 +100,34 @@ def test_gradient_of_k_epsilon_is_the_same_in_segments():
     # 11 frames of 3 steps: groups of 4 frames leave a remainder of 3.
     plain, _ = gradient_of_run(KEpsilon(), SaveEverything(), 11, 3)
     assert np.any(np.asarray(plain[0].c_eps_2) != 0.0)
-    found, _ = gradient_of_run(KEpsilon(), SaveSegments(12), 11, 3)
-    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
-        # Rounding, in another order of operations.
-        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-13)
+    for layout in (SaveSegments(12), SavePairs(6)):
+        found, _ = gradient_of_run(KEpsilon(), layout, 11, 3)
+        for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
+            # Rounding, in another order of operations.
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-13)
 
 
 def test_gradient_is_the_same_and_its_memory_falls_with_every_layout():
     plain, everything = gradient_of_run(PacanowskiPhilander(), SaveEverything(), 2, 450)
     by_steps, steps = gradient_of_run(PacanowskiPhilander(), SaveSteps(), 2, 450)
     by_segments, segments = gradient_of_run(PacanowskiPhilander(), SaveSegments(), 2, 450)
+    by_pairs, pairs = gradient_of_run(PacanowskiPhilander(), SavePairs(), 2, 450)
     by_levels, levels = gradient_of_run(PacanowskiPhilander(), SaveSegments(levels=2), 2, 450)
-    for found in (by_steps, by_segments, by_levels):
+    for found in (by_steps, by_segments, by_pairs, by_levels):
         for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-12)
     # With n = 900 steps, C bytes of state and closure state: at least 5 n C, 2 n C, 3 sqrt(n) C, and less.
     state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(CASE.initial_state))
     assert steps < 0.6 * everything
     assert segments < 0.15 * steps
-    assert levels < 0.7 * segments
+    assert pairs < 0.9 * segments
+    assert levels < 0.85 * pairs
     assert steps < 5.0 * 900 * state
 
 
-@pytest.mark.parametrize("levels", [1, 2])
-@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (1, 200)])
-def test_segments_give_the_same_frames_and_gradient(levels, n_frames, steps_per_frame):
+@pytest.mark.parametrize("layout", [SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)], ids=repr)
+@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (50, 2), (1, 200)])
+def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_per_frame):
     inputs = jnp.linspace(0.5, 2.0, n_frames)
 
     def run(x, checkpointing):
@@ -137,10 +141,41 @@ def test_segments_give_the_same_frames_and_gradient(levels, n_frames, steps_per_
             inputs=inputs,
         )[1]
 
-    x, layout = jnp.asarray(0.3), SaveSegments(5, levels=levels)
+    x = jnp.asarray(0.3)
     np.testing.assert_allclose(run(x, layout), run(x, SaveEverything()), rtol=1e-14)
-    slopes = [jax.jacrev(run)(x, c) for c in (layout, SaveEverything())]
-    np.testing.assert_allclose(*slopes, rtol=1e-10)
+    for derivative in (jax.jacrev, jax.jacfwd, lambda run: jax.jacfwd(jax.jacrev(run))):
+        found = [jax.jit(derivative(lambda x, c=c: run(x, c)))(x) for c in (layout, SaveEverything())]
+        np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+def test_pairs_follow_what_is_differentiated_and_nothing_else():
+    """By the start, what the step closes over, and inputs, each alone and all together; in a batch, too."""
+
+    def run(start, rate, inputs, layout):
+        last, saved = scan_frames(
+            lambda c: {"x": jnp.sin(rate * c["x"]) + 0.5, "n": c["n"] + 1},
+            lambda c, given: given * c["x"] ** 2,
+            {"x": start, "n": jnp.zeros((), jnp.int32)},
+            n_frames=8,
+            steps_per_frame=2,
+            checkpointing=layout,
+            inputs=inputs,
+        )
+        return jnp.sum(saved) + last["x"]
+
+    arguments = jnp.asarray(0.3), jnp.asarray(1.1), jnp.linspace(0.5, 2.0, 8)
+    for which in (0, 1, 2, (0, 1, 2)):
+        gradients = [
+            jax.grad(run, argnums=which)(*arguments, layout) for layout in (SavePairs(4), SaveSteps())
+        ]
+        for x, y in zip(*map(jax.tree.leaves, gradients), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+    by_rate = jax.grad(run, argnums=1)
+    rates = jnp.asarray([0.9, 1.0, 1.1])
+    batch = jax.vmap(lambda rate: by_rate(arguments[0], rate, arguments[2], SavePairs(4)))(rates)
+    np.testing.assert_allclose(batch[2], by_rate(*arguments, SaveSteps()), rtol=1e-12)
+    with jax.disable_jit():
+        np.testing.assert_allclose(by_rate(*arguments, SavePairs(4)), batch[2], rtol=1e-12)
 
 
 def test_layouts():
@@ -149,6 +184,9 @@ def test_layouts():
     assert SaveSegments().layout(10**9, 175) == Layout(True, (10,))
     assert SaveSegments().layout(1, 1) == Layout(True, (1,))
     assert SaveSegments(7).layout(10**9, 175) == Layout(True, (7,))
+    # 2 q s = n / s for s = 10.
+    assert SavePairs().layout(10**9, 350) == Layout(True, (10,), in_pairs=True)
+    assert SavePairs(7).layout(1, 1) == Layout(True, (7,), in_pairs=True)
     # Cube root of n / q² = 8: 14 segments of 14 segments of 8 steps.
     assert SaveSegments(levels=2).layout(1, 1568) == Layout(True, (8 * 14, 8))
 
@@ -158,6 +196,9 @@ def test_auto_takes_the_layout_that_fits_its_budget():
     assert auto.layout(bytes_per_step=1000, n_steps=1000) == SaveSteps().layout(1000, 1000)
     assert auto.layout(bytes_per_step=1000, n_steps=1001) == SaveSegments().layout(1000, 1001)
     assert auto.layout(bytes_per_step=1001, n_steps=1000) == SaveSegments().layout(1001, 1000)
+    # Of 1000 steps, 24-step segments keep 83.7 states, pairs of 17-step ones 59.2.
+    pairs = Auto(memory_budget=60_000)
+    assert pairs.layout(bytes_per_step=1000, n_steps=1000) == SavePairs().layout(1000, 1000)
     frugal = Auto(memory_budget=10_000)
     assert frugal.layout(bytes_per_step=1000, n_steps=1000) == SaveSegments(levels=2).layout(1000, 1000)
 
@@ -170,5 +211,6 @@ def test_levels_other_than_one_and_two_are_refused(levels):
 
 @pytest.mark.parametrize("steps", [0, -3])
 def test_empty_segment_is_refused(steps):
-    with pytest.raises(ValueError, match=f"at least 1, got {steps}"):
-        SaveSegments(steps)
+    for layout in (SaveSegments, SavePairs):
+        with pytest.raises(ValueError, match=f"{layout.__name__}.*at least 1, got {steps}"):
+            layout(steps)
