@@ -120,7 +120,7 @@ class Need(NamedTuple):
 
 
 def need_of(
-    function: Callable, *arguments: Any, state_bytes: int, passes: int, n_columns: int, n_steps: int
+    function: Callable, *arguments: Any, state_bytes: int, passes: float, n_columns: int, n_steps: int
 ) -> Need:
     """Count what a program needs per column-step.
 
