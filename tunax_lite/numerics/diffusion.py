@@ -11,6 +11,7 @@ a source, h Q = F. Written in this form the matrix is symmetric and sum(h Y) is 
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
@@ -56,20 +57,22 @@ class EndValues(NamedTuple):
 
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
         """The system with an equation Y = value in place of the balance of a volume; `rhs` is an array."""
-        (lower, diagonal, upper), rhs = system.matrix, system.rhs
-        last = rhs.shape[0] - 1
-        if self.bottom is not None:
-            upper, diagonal = _set_level(upper, 0, 0.0), _set_level(diagonal, 0, 1.0)
-            rhs = _set_level(rhs, 0, self.bottom)
-        if self.surface is not None:
-            lower, diagonal = _set_level(lower, last, 0.0), _set_level(diagonal, last, 1.0)
-            rhs = _set_level(rhs, last, self.surface)
-        return system._replace(matrix=TridiagonalMatrix(lower, diagonal, upper), rhs=rhs)
+        rhs = system.rhs
+        own = jnp.broadcast_to(system.matrix.own, rhs.shape)
+        exchange = jnp.broadcast_to(system.matrix.exchange, (rhs.shape[0] - 1, *rhs.shape[1:]))
+        # What the neighbour exchanges with a known value goes to its right-hand side: symmetry stays.
+        for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
+            if value is not None:
+                rhs = _set_level(rhs, neighbour, rhs[neighbour] + exchange[face] * value)
+                own = _set_level(own, neighbour, own[neighbour] + exchange[face])
+                rhs, own = _set_level(rhs, end, value), _set_level(own, end, 1.0)
+                exchange = _set_level(exchange, face, 0.0)
+        return system._replace(matrix=ExchangeMatrix(own, exchange), rhs=rhs)
 
 
 def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
-    level_shape = jnp.zeros_like(values[:1])
-    return jax.lax.dynamic_update_slice_in_dim(values, level_shape + value, level, axis=0)
+    at = jnp.zeros_like(values[:1]) + value
+    return jax.lax.dynamic_update_slice_in_dim(values, at, level % values.shape[0], axis=0)
 
 
 class DiffusionSystem(NamedTuple):
