@@ -18,7 +18,14 @@ from tunax_lite import (
     State,
     TimeSeriesForcing,
 )
-from tunax_lite.closures import GenericLengthScale, KOmega, MellorYamada
+from tunax_lite.closures import (
+    BougeaultAndre,
+    GenericLengthScale,
+    KOmega,
+    MellorYamada,
+    MunkAnderson,
+    OneEquation,
+)
 
 ALL_CLOSURES = [
     Constant(),
@@ -28,6 +35,7 @@ ALL_CLOSURES = [
     KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     GenericLengthScale.generated(),
     MellorYamada(),
+    OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

@@ -10,6 +10,13 @@ from .convective_adjustment import ConvectiveAdjustmentState as ConvectiveAdjust
 from .energy import TurbulenceState as TurbulenceState
 from .internal_waves import BackgroundMixing as BackgroundMixing
 from .internal_waves import WaveShear as WaveShear
+from .one_equation import Blackadar as Blackadar
+from .one_equation import BougeaultAndre as BougeaultAndre
+from .one_equation import OneEquation as OneEquation
+from .one_equation import Parabolic as Parabolic
+from .one_equation import RobertOuellet as RobertOuellet
+from .one_equation import Triangular as Triangular
+from .one_equation import XingDavies as XingDavies
 from .pacanowski_philander import PacanowskiPhilander as PacanowskiPhilander
 from .pacanowski_philander import PacanowskiPhilanderState as PacanowskiPhilanderState
 from .stability import PUBLISHED_SETS as PUBLISHED_SETS

@@ -161,11 +161,6 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     ) -> InnerFaceArray:
         """epsilon at the end of the step [m2 s-3], before floors and limits."""
 
-    @property
-    def von_karman(self) -> Scalar:
-        """kappa of the logarithmic layer [1]."""
-        return self._derive().von_karman
-
     def prepare(self) -> "AbstractEnergyClosure":
         return dataclasses.replace(self, derived=self._derive())
 

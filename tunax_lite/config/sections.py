@@ -28,6 +28,7 @@ from ..closures import (
     KEpsilon,
     KOmega,
     MellorYamada,
+    OneEquation,
     PacanowskiPhilander,
 )
 
@@ -38,6 +39,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "k_epsilon": KEpsilon,
     "k_omega": KOmega,
     "mellor_yamada": MellorYamada,
+    "one_equation": OneEquation,
     "pacanowski_philander": PacanowskiPhilander,
 }
 """Names of closures in configuration files."""

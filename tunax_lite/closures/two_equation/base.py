@@ -62,6 +62,11 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
 
     @property
+    def von_karman(self) -> Scalar:
+        """kappa of the logarithmic layer that the constants imply [1]."""
+        return self._derive().von_karman
+
+    @property
     @abc.abstractmethod
     def _exponents(self) -> Exponents: ...
 
