@@ -29,12 +29,12 @@ LAYERS = (
     ("sensitivity",),
     ("planning",),
     ("io", "calibration", "plotting"),
-    ("config",),
+    ("config", "gotm"),
     ("cli",),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
-SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration")}
+SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration"), ("gotm", "config")}
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
@@ -43,6 +43,7 @@ ALLOWED = {
     "calibration": CORE | {"optax", "xarray", "yaml"},
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core", "yaml"},
+    "gotm": CORE | {"yaml"},
     "cli": CORE | {"typer", "click", "rich", "xarray", "yaml", "matplotlib"},
 }
 

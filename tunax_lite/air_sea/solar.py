@@ -94,7 +94,7 @@ def _day_of_year(days_since_epoch):
     year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
     since_march = of_era - (365 * year + year // 4 - year // 100)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    return jnp.where(since_march >= 306, since_march - 305, since_march + 60 + is_leap)
+    return jnp.where(since_march >= 306, since_march - 305, since_march + jnp.where(is_leap, 61, 60))
 
 
 class ClearSky(eqx.Module):

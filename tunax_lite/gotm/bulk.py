@@ -1,0 +1,160 @@
+"""What enters through the surface, where GOTM computes the fluxes from the weather."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..air_sea import (
+    AbstractAlbedo,
+    AbstractLongwave,
+    BerliandBerliand,
+    Bignami,
+    BulkForcing,
+    Clark,
+    ClearSky,
+    Cogley,
+    ConstantAlbedo,
+    DownwardLongwave,
+    Fairall,
+    HastenrathLamb,
+    Josey1,
+    Josey2,
+    Kondo,
+    Payne,
+    SolarPosition,
+    Weather,
+)
+from ..time_series import TimeSeries
+from .inputs import Inputs
+from .series import Series, on_common_times
+from .settings import Settings
+
+_BULK = {"kondo": Kondo, "fairall": Fairall}
+_LONGWAVE: dict[str, Any] = {
+    "clark": Clark,
+    "hastenrath_lamb": HastenrathLamb,
+    "bignami": Bignami,
+    "berliand_berliand": BerliandBerliand,
+    "josey1": Josey1,
+    "josey2": Josey2,
+    "downward": DownwardLongwave,
+}
+_ALBEDO: dict[str, Any] = {"constant": ConstantAlbedo, "payne": Payne, "cogley": Cogley}
+_FRESHWATER_DENSITY = 1000.0
+"""Of rain in the air-sea fluxes [kg m-3]."""
+
+
+def read_bulk_fluxes(
+    inputs: Inputs, start_time: str, reference_density: float, *, has_temperature: bool, has_salinity: bool
+) -> BulkForcing:
+    """Fluxes of Kondo or Fairall, sunlight and longwave radiation.
+
+    Args:
+        inputs: of the case.
+        start_time: of the run, ISO 8601.
+        reference_density: of the column [kg m-3].
+        has_temperature, has_salinity: whether GOTM solves for the variable.
+
+    Raises:
+        ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
+    """
+    settings = inputs.settings
+    _ignore_prescribed(settings)
+    if not has_temperature:
+        settings.refuse("temperature.method", "off together with bulk formulae is not supported")
+    measure = settings["surface.hum.type"]
+    longwave_method, shortwave_method = (
+        settings[f"surface.{name}.method"] for name in ("longwave_radiation", "swr")
+    )
+    given: dict[str, Series | float] = {
+        "wind_u": inputs.scalar("surface.u10"),
+        "wind_v": inputs.scalar("surface.v10"),
+        "air_temperature": inputs.scalar("surface.airt"),
+        "humidity": inputs.scalar("surface.hum", measure),
+        "air_pressure": inputs.scalar("surface.airp"),
+    }
+    if longwave_method == "file":
+        given["longwave"] = inputs.scalar("surface.longwave_radiation")
+    else:
+        settings.input("surface.longwave_radiation")
+        settings.without_effect("surface.longwave_radiation.type", "longwave_radiation.method is not file")
+    if shortwave_method == "calculate":
+        settings.input("surface.swr")
+        settings.without_effect("surface.swr.type", "surface.swr.method is calculate")
+    else:
+        given["shortwave"] = inputs.scalar("surface.swr")
+    if longwave_method != "file" or shortwave_method == "calculate":
+        given["cloud_cover"] = inputs.scalar("surface.cloud")
+    settings.without_effect("surface.cloud", "no formula of radiation needs it")
+    rain_acts = settings["surface.precip.flux_impact"]
+    if has_salinity or rain_acts:
+        given |= _rain(inputs, reference_density, rain_acts)
+    settings.without_effect("surface.precip", "salinity.method is off")
+    time, values = on_common_times(given, inputs.period.length)
+    weather = Weather(**{name: jnp.asarray(value + np.zeros_like(time)) for name, value in values.items()})
+    return BulkForcing(
+        TimeSeries(jnp.asarray(time), weather, "weather"),
+        bulk=_BULK[settings["surface.fluxes.method"]](),
+        longwave=_longwave(settings, longwave_method),
+        shortwave=ClearSky() if shortwave_method == "calculate" else None,
+        albedo=_albedo(settings, shortwave_method),
+        sun=SolarPosition(start_time, settings["location.latitude"], settings["location.longitude"]),
+        heat_factor=settings["surface.fluxes.heat.scale_factor"],
+        shortwave_factor=settings["surface.swr.scale_factor"] if shortwave_method == "calculate" else 1.0,
+        humidity_measure=measure,
+        relative_wind=settings["surface.ssuv_method"] == "relative",
+        rain_heat=rain_acts,
+        rain_stress=rain_acts,
+        evaporation=_evaporation(settings, rain_acts, has_salinity),
+    )
+
+
+def _ignore_prescribed(settings: Settings) -> None:
+    reason = f"surface.fluxes.method is {settings['surface.fluxes.method']}"
+    for name in ("heat", "tx", "ty"):
+        settings.without_effect(f"surface.fluxes.{name}", reason)
+
+
+def _rain(inputs: Inputs, reference_density: float, rain_acts: bool) -> dict[str, Series | float]:
+    """Precipitation [m s-1], of which the salt flux is GOTM's -S P."""
+    rain = inputs.scalar("surface.precip")
+    if isinstance(rain, float) and rain == 0.0 and not rain_acts:
+        return {}
+    if rain_acts:
+        inputs.settings.note(
+            "surface.precip.flux_impact",
+            f"rain of {_FRESHWATER_DENSITY:g} kg m-3 dilutes water of {reference_density:g} kg m-3; GOTM "
+            "takes one density",
+        )
+        return {"precipitation": rain}
+    factor = reference_density / _FRESHWATER_DENSITY
+    if isinstance(rain, Series):
+        return {"precipitation": Series(rain.time, factor * rain.values)}
+    return {"precipitation": factor * rain}
+
+
+def _longwave(settings: Settings, method: str) -> AbstractLongwave | None:
+    kind = settings["surface.longwave_radiation.type"] if method == "file" else method
+    return None if kind == "net" else _LONGWAVE[kind]()
+
+
+def _albedo(settings: Settings, shortwave_method: str) -> AbstractAlbedo:
+    if shortwave_method != "calculate" and settings["surface.swr.type"] == "net":
+        settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
+        return _ALBEDO["constant"](0.0)
+    method = settings["surface.albedo.method"]
+    if method == "constant":
+        return _ALBEDO[method](settings["surface.albedo.constant_value"])
+    settings.without_effect("surface.albedo.constant_value", f"surface.albedo.method is {method}")
+    return _ALBEDO[method]()
+
+
+def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> bool:
+    wanted = settings["surface.calc_evaporation"]
+    if wanted and not rain_acts:
+        settings.note(
+            "surface.calc_evaporation",
+            "GOTM computes evaporation only together with precip.flux_impact; it is zero here too",
+        )
+    return wanted and rain_acts and has_salinity

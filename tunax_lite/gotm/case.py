@@ -1,0 +1,160 @@
+"""From a GOTM configuration to a run of the package."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from ..case import Case
+from ..config import Run
+from ..config.schema import RunOutputSection
+from ..config.yaml_file import Document, read_document, with_overrides
+from ..forcing import AbstractForcing
+from .bulk import read_bulk_fluxes
+from .clock import Clock, read_clock
+from .closure import closure_of
+from .grid import read_grid
+from .hydrography import Hydrography, read_hydrography
+from .inputs import Inputs
+from .interior import read_interior
+from .medium import model_of, read_absorption, read_coriolis_parameter, read_equation_of_state
+from .report import Report
+from .settings import Settings
+from .surface import check_ice, ignore_what_only_observes, read_prescribed_fluxes
+from .turbulence import read_turbulence
+
+
+@dataclasses.dataclass(frozen=True)
+class GotmOptions:
+    """What a configuration of the package says and one of GOTM does not."""
+
+    precision: str = "float64"
+    output: RunOutputSection = RunOutputSection()
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedGotm:
+    """A configuration of GOTM that is read and not yet checked.
+
+    Args:
+        document: its keys and lines.
+        path: of the file; the files that it names lie beside it.
+        config: what it does not say.
+    """
+
+    document: Document
+    path: Path
+    config: GotmOptions = GotmOptions()
+
+    @property
+    def name(self) -> str:
+        """Name of the file without `.gotm.yaml`."""
+        return self.path.stem.removesuffix(".gotm")
+
+    @property
+    def text(self) -> str:
+        """The settings of the file as YAML: what is stored with results."""
+        return yaml.safe_dump(self.document.data, sort_keys=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class GotmRun:
+    """A GOTM case, ready to run.
+
+    Args:
+        run: model, case and times; `None` where a refused setting leaves nothing to run.
+        report: what became of every key.
+    """
+
+    run: Run | None
+    report: Report
+
+
+def load_gotm(path: Path, overrides: Sequence[str] = ()) -> LoadedGotm:
+    """Read a configuration of GOTM.
+
+    Args:
+        path: the YAML file, of any name.
+        overrides: settings `key.path=value` that replace values of the file.
+
+    Raises:
+        ConfigError: a file that cannot be read.
+    """
+    return LoadedGotm(with_overrides(read_document(Path(path)), overrides), Path(path))
+
+
+def build_gotm(loaded: LoadedGotm) -> GotmRun:
+    """The objects of a run, from a configuration and the files beside it.
+
+    Raises:
+        ConfigError: a configuration that cannot be used; names file, line and key.
+        FileNotFoundError: a forcing file that is missing.
+        FileFormatError: a forcing file that cannot be used; names file, line, time and value.
+    """
+    settings = Settings(loaded.document)
+    clock, grid = read_clock(settings), read_grid(settings)
+    inputs = Inputs(settings, clock.period, grid, clock.dt)
+    equation_of_state = read_equation_of_state(settings)
+    hydrography = read_hydrography(inputs, grid, equation_of_state)
+    forcing = _forcing(inputs, clock, hydrography)
+    check_ice(settings)
+    ignore_what_only_observes(settings)
+    _check_extensions(settings)
+    turbulence = read_turbulence(settings)
+    closure = None if turbulence is None else closure_of(turbulence, settings)
+    von_karman = getattr(closure, "von_karman", None)
+    von_karman = settings["turbulence.turb_param.kappa"] if von_karman is None else float(von_karman)
+    case = Case(
+        grid,
+        hydrography.initial_state,
+        forcing,
+        interior=read_interior(inputs, hydrography.relaxation, von_karman),
+        coriolis_parameter=read_coriolis_parameter(settings),
+        equation_of_state=equation_of_state,
+        absorption=read_absorption(inputs),
+        duration=clock.period.length,
+        name=loaded.name,
+        start_time=clock.start_time,
+    )
+    run = None
+    if closure is not None:
+        run = Run(
+            model=model_of(closure, settings),
+            case=case,
+            observations=None,
+            dt=clock.dt,
+            output_interval=clock.output_interval,
+            duration=None,
+            source=loaded.path,
+        )
+    return GotmRun(run, Report.of(settings, inputs.warnings))
+
+
+def _forcing(inputs: Inputs, clock: Clock, hydrography: Hydrography) -> AbstractForcing:
+    settings = inputs.settings
+    density = settings["equation_of_state.rho0"]
+    solved = {"has_temperature": hydrography.has_temperature, "has_salinity": hydrography.has_salinity}
+    if settings["surface.fluxes.method"] == "off":
+        return read_prescribed_fluxes(inputs, density, **solved)
+    return read_bulk_fluxes(inputs, clock.start_time, density, **solved)
+
+
+def _check_extensions(settings: Settings) -> None:
+    """Modules of GOTM that are not here."""
+    if settings["fabm.use"]:
+        feedbacks = ("shade", "albedo", "surface_drag")
+        if any(settings[f"fabm.feedbacks.{name}"] for name in feedbacks):
+            settings.refuse("fabm.use", "biogeochemistry that acts back on the physics is not supported")
+        else:
+            settings.note(
+                "fabm.use", "no biogeochemistry is computed; the physics does without its feedbacks"
+            )
+        settings.without_effect("fabm", "no biogeochemistry is computed")
+    settings.without_effect("fabm", "fabm.use is false")
+    if settings["seagrass.method"] != "off":
+        settings.refuse("seagrass.method", "sea grass is not supported; set it to off")
+    settings.without_effect("seagrass", "seagrass.method is off")
+    if settings["restart.load"]:
+        settings.refuse("restart.load", "restart.nc of GOTM cannot be read; set it to false")
+    settings.without_effect("restart", "restart.load is false")

@@ -1,0 +1,230 @@
+"""What acts within the column: pressure gradients, vertical velocity, friction, waves, light, constants."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..interior import (
+    AbstractPressureGradient,
+    AdvectionScheme,
+    BottomFriction,
+    BuoyancyGradient,
+    DriftVector,
+    HorizontalGradient,
+    Interior,
+    MeanVelocity,
+    Plume,
+    Relaxation,
+    StokesDrift,
+    SurfaceSlope,
+    Vector,
+    VelocityAndHeight,
+    VelocityAndLevel,
+    VelocityAtHeight,
+    VerticalVelocity,
+)
+from ..time_series import TimeSeries
+from .inputs import Inputs
+from .series import Series, on_common_times
+
+_MOST_KNOTS = 1_000_000
+"""Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
+
+
+def read_interior(inputs: Inputs, relaxation: Relaxation | None, von_karman: float) -> Interior:
+    """What acts below the surface.
+
+    Args:
+        inputs: of the case.
+        relaxation: towards observed profiles.
+        von_karman: of the closure, for the logarithmic layer at the bottom.
+
+    Raises:
+        ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
+    """
+    _check_elevation(inputs)
+    return Interior(
+        relaxation=relaxation,
+        pressure_gradient=_external_pressure(inputs),
+        buoyancy_gradient=_internal_pressure(inputs),
+        vertical_velocity=_vertical_velocity(inputs),
+        bottom_friction=_bottom_friction(inputs, von_karman),
+        stokes_drift=_stokes_drift(inputs),
+    )
+
+
+def _series(values: dict[str, Series | float], inputs: Inputs) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Common times, and every quantity as a series on them."""
+    time, given = on_common_times(values, inputs.period.length)
+    return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}
+
+
+def _tide(inputs: Inputs, path: str, periods: tuple[float, float]) -> Series:
+    """Two harmonics around a constant, as a series.
+
+    Source: GOTM counts the time of tides from midnight of the first day.
+    """
+    settings = inputs.settings
+    get = lambda key: settings[f"{path}.tidal.{key}"]  # noqa: E731
+    n_steps = round(inputs.period.length / inputs.dt)
+    time = np.linspace(0.0, inputs.period.length, min(n_steps, _MOST_KNOTS) + 1)
+    since_midnight = time + inputs.period.start % 86400
+    values = np.full_like(time, settings[f"{path}.constant_value"])
+    for n, period in enumerate(periods, 1):
+        values += get(f"amp_{n}") * np.sin(2.0 * np.pi * (since_midnight - get(f"phase_{n}")) / period)
+    return Series(time, values)
+
+
+def _component(inputs: Inputs, name: str, periods: tuple[float, float]) -> Series | float:
+    path = f"mimic_3d.ext_pressure.{name}"
+    if inputs.settings[f"{path}.method"] == "tidal":
+        inputs.settings.input(path)
+        return _tide(inputs, path, periods)
+    inputs.settings.without_effect(f"{path}.tidal", f"{path}.method is not tidal")
+    return inputs.scalar(path)
+
+
+def _external_pressure(inputs: Inputs) -> AbstractPressureGradient | None:
+    settings = inputs.settings
+    group = "mimic_3d.ext_pressure"
+    kind = settings[f"{group}.type"]
+    periods = (settings[f"{group}.period_1"], settings[f"{group}.period_2"])
+    for n, period in enumerate(periods, 1):
+        if period <= 0.0:
+            raise settings.error(f"{group}.period_{n}", f"expected a positive period [s], got {period:g}")
+    given: dict[str, Series | float] = {
+        "x": _component(inputs, "dpdx", periods),
+        "y": _component(inputs, "dpdy", periods),
+    }
+    if kind != "velocity":
+        settings.without_effect(f"{group}.h", f"{group}.type is {kind}")
+    if kind == "elevation" and all(isinstance(slope, float) and slope == 0.0 for slope in given.values()):
+        return None
+    if kind == "velocity":
+        given["height"] = inputs.scalar(f"{group}.h")
+        time, values = _series(given, inputs)
+        return VelocityAtHeight(TimeSeries(time, VelocityAndHeight(**values), "current"))
+    time, values = _series(given, inputs)
+    series = TimeSeries(time, Vector(**values), "pressure gradient")
+    return SurfaceSlope(series) if kind == "elevation" else MeanVelocity(series)
+
+
+def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | Plume | None:
+    settings = inputs.settings
+    group = "mimic_3d.int_pressure"
+    kind = settings[f"{group}.type"]
+    at_surface = settings[f"{group}.plume.type"] == "surface"
+    advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
+    if kind == "plume":
+        settings.without_effect(f"{group}.gradients", f"{group}.type is plume")
+        if at_surface:
+            settings.refuse(
+                f"{group}.plume.type", "friction at the surface of a plume below a lid is not supported"
+            )
+        if any(advected.values()):
+            settings.refuse(
+                f"{group}.t_adv",
+                "advection along prescribed gradients together with a plume is not supported",
+            )
+        slopes = (settings[f"{group}.plume.{axis}_slope"] for axis in ("x", "y"))
+        return Plume(*slopes, at_surface=at_surface)
+    settings.without_effect(f"{group}.plume", f"{group}.type is {kind}")
+    if at_surface:
+        settings.refuse(
+            f"{group}.plume.type", "GOTM takes the stress from a lid even without a plume; set it to bottom"
+        )
+    if kind == "none" and not any(advected.values()):
+        settings.without_effect(f"{group}.gradients", f"{group}.type is none")
+        return None
+    if kind == "none":
+        settings.refuse(
+            f"{group}.type", "horizontal advection without the pressure gradient is not supported"
+        )
+    names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
+    profiles = {ours: inputs.profile(f"{group}.gradients.{theirs}") for theirs, ours in names.items()}
+    time, values = on_common_times(profiles, inputs.period.length)
+    gradients = HorizontalGradient(**{name: jnp.asarray(value) for name, value in values.items()})
+    return BuoyancyGradient(
+        TimeSeries(jnp.asarray(time), gradients, "horizontal gradients"),
+        advect_temperature=advected["t"],
+        advect_salinity=advected["s"],
+    )
+
+
+def _vertical_velocity(inputs: Inputs) -> VerticalVelocity | None:
+    settings = inputs.settings
+    if settings["mimic_3d.w.max.method"] == "off":
+        settings.input("mimic_3d.w.max")
+        settings.without_effect("mimic_3d.w", "mimic_3d.w.max.method is off")
+        return None
+    scheme = settings["mimic_3d.w.adv_discr"]
+    if scheme == "p2":
+        settings.refuse("mimic_3d.w.adv_discr", "p2 is not supported, it has no limiter; use p2_pdm")
+        scheme = "p2_pdm"
+    given: dict[str, Series | float] = {
+        "velocity": inputs.scalar("mimic_3d.w.max"),
+        "height": inputs.scalar("mimic_3d.w.height"),
+    }
+    time, values = _series(given, inputs)
+    fastest = float(np.max(np.abs(np.asarray(values["velocity"]))))
+    spacing = float(np.min(np.diff(inputs.z_center)))
+    return VerticalVelocity(
+        TimeSeries(time, VelocityAndLevel(**values), "vertical velocity"),
+        AdvectionScheme(scheme),
+        n_substeps=max(1, int(np.ceil(fastest * inputs.dt / spacing))),
+    )
+
+
+def _bottom_friction(inputs: Inputs, von_karman: float) -> BottomFriction | None:
+    settings = inputs.settings
+    settings.without_effect("bottom.max_it_z0b", "roughness and friction velocity are always iterated")
+    if not settings["bottom.calc_bottom_stress"]:
+        settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
+        return None
+    roughness, viscosity = settings["bottom.h0b"], settings["physical_constants.avmolu"]
+    return BottomFriction(physical_roughness=roughness, von_karman=von_karman, viscosity=viscosity)
+
+
+def _stokes_drift(inputs: Inputs) -> StokesDrift | None:
+    settings = inputs.settings
+    group = "waves.stokes_drift"
+    shapes = {name: settings[f"{group}.{name}.method"] for name in ("us", "vs", "dusdz", "dvsdz")}
+    for name in shapes:
+        settings.input(f"{group}.{name}")
+    settings.without_effect(f"{group}.empirical", f"{group}.us.method is {shapes['us']}")
+    if shapes["us"] == "off" and shapes["dusdz"] in ("off", "us"):
+        settings.without_effect(group, f"{group}.us.method is off")
+        return None
+    expected = {"us": "exponential", "vs": "exponential", "dusdz": "us", "dvsdz": "vs"}
+    for name, wanted in expected.items():
+        if shapes[name] != wanted:
+            settings.refuse(f"{group}.{name}.method", f"{shapes[name]} is not supported; only {wanted} is")
+    depth = inputs.scalar(f"{group}.exponential.ds")
+    if isinstance(depth, Series):
+        settings.refuse(
+            f"{group}.exponential.ds.method", "a depth that varies is not supported; give a constant"
+        )
+        depth = float(np.mean(depth.values))
+    surface = {"u": inputs.scalar(f"{group}.us0"), "v": inputs.scalar(f"{group}.vs0")}
+    time, values = _series(surface, inputs)
+    return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), decay_depth=depth)
+
+
+def _check_elevation(inputs: Inputs) -> None:
+    """The surface does not move here; GOTM moves it only without its ice models."""
+    settings = inputs.settings
+    method = settings["mimic_3d.zeta.method"]
+    ice = settings["surface.ice.model"]
+    if ice != "no_ice":
+        settings.without_effect(
+            "mimic_3d.zeta", f"GOTM follows it only with surface.ice.model no_ice, got {ice}"
+        )
+        return
+    settings.input("mimic_3d.zeta")
+    moves = method == "file" or settings["mimic_3d.zeta.constant_value"] != 0.0
+    if method == "tidal":
+        moves |= any(settings[f"mimic_3d.zeta.tidal.amp_{n}"] != 0.0 for n in (1, 2))
+        settings.without_effect("mimic_3d.zeta.tidal", "its amplitudes are zero")
+    settings.without_effect("mimic_3d.zeta.tidal", f"mimic_3d.zeta.method is {method}")
+    if moves:
+        settings.refuse("mimic_3d.zeta.method", "a moving surface is not supported: the depth is constant")

@@ -1,0 +1,177 @@
+"""Profile files of GOTM: a header with the time, the number of levels and their order, then the levels."""
+
+import dataclasses
+
+import numpy as np
+
+from .plausible import check_plausible
+from .series import Period, Series, _check_order
+from .settings import Source
+from .text_file import TIME_WIDTH, TextFile, iso, read_columns, read_text, read_times
+
+
+@dataclasses.dataclass(frozen=True)
+class _Profiles:
+    """Places of the profiles of a file.
+
+    Args:
+        file: the lines.
+        headers: index of the header of each profile.
+        counts: number of levels of each.
+        upward: whether the levels of each go from the bottom up.
+        time: of each [s] since 1970.
+    """
+
+    file: TextFile
+    headers: np.ndarray
+    counts: np.ndarray
+    upward: np.ndarray
+    time: np.ndarray
+
+
+class ProfileReader:
+    """Reads profiles on the cells of a grid, each file once.
+
+    Args:
+        period: what the run needs.
+        z_center: heights of the centers of the cells [m].
+    """
+
+    def __init__(self, period: Period, z_center: np.ndarray):
+        self.period = period
+        self.z_center = z_center
+        self._files: dict = {}
+
+    def read(self, source: Source, *, whole_period: bool = True) -> Series:
+        """Profiles of an input over the period, `(n_times, n_cells)`; one profile holds all the time.
+
+        Args:
+            source: of the method `file`.
+            whole_period: read all the run needs, not only what its start needs.
+
+        Raises:
+            FileNotFoundError: no such file.
+            FileFormatError: with file, line, time and value: a wrong number of levels, heights that do not
+                increase, times that do not increase or do not cover the run, a gap, an impossible value.
+        """
+        if source.file not in self._files:
+            self._files[source.file] = _find_profiles(read_text(source))
+        found = self._files[source.file]
+        needed = np.arange(found.time.size)
+        if found.time.size > 1:
+            period = self.period if whole_period else Period(self.period.start, 0.0)
+            needed = needed[period.within(found.time, source.path, found.file.path)]
+        z, values, indices, of_profile = self._levels(found, needed, source)
+        kind = source.path.split(".")[-1]
+        values = source.scale_factor * values + source.offset
+        check_plausible(source, found.file, indices, found.time[of_profile], values, kind)
+        on_cells = self._interpolated(found, needed, z, values)
+        if needed.size == 1:
+            return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))
+        return Series((found.time[needed] - self.period.start).astype(float), on_cells)
+
+    def _levels(
+        self, found: _Profiles, needed: np.ndarray, source: Source
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Heights, values, indices of lines and profiles of all levels, those of each from the bottom up."""
+        spans = []
+        for profile in needed:
+            begin = int(found.headers[profile]) + 1
+            span = np.arange(begin, begin + int(found.counts[profile]))
+            spans.append(span if found.upward[profile] else span[::-1])
+        indices = np.concatenate(spans)
+        of_profile = np.repeat(needed, found.counts[needed])
+        table = read_columns(
+            found.file, indices, (0, source.column), skip=0, names=f"height and {source.path} of a level"
+        )
+        z = table[:, 0]
+        stuck = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0))
+        if stuck.size:
+            at = int(stuck[0])
+            raise found.file.error(
+                int(indices[at + 1]),
+                f"heights [m], negative below the surface, that change as the header at "
+                f"{iso(float(found.time[of_profile[at]]))} says (1 upward, 2 downward)",
+                f"{z[at + 1]:g} above {z[at]:g}",
+                "correct the order in the header or in the levels",
+            )
+        if np.any(z > 10.0):
+            at = int(np.argmax(z > 10.0))
+            raise found.file.error(
+                int(indices[at]), "heights [m], negative below the surface", f"{z[at]:g}", "change the sign"
+            )
+        return z, table[:, 1], indices, of_profile
+
+    def _interpolated(
+        self, found: _Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
+        """Values on the cells, constant beyond the outermost levels."""
+        counts = found.counts[needed]
+        ends = np.cumsum(counts)
+        if np.all(counts == counts[0]):
+            heights, table = z.reshape(needed.size, -1), values.reshape(needed.size, -1)
+            if np.all(heights == heights[0]):
+                if counts[0] == 1:
+                    return np.repeat(table, self.z_center.size, axis=1)
+                return Series(heights[0], table.T).on(self.z_center).T
+        return np.stack(
+            [
+                np.interp(self.z_center, z[end - count : end], values[end - count : end])
+                for end, count in zip(ends, counts, strict=True)
+            ]
+        )
+
+
+def _find_profiles(file: TextFile) -> _Profiles:
+    """Go from header to header.
+
+    Raises:
+        FileFormatError: a profile of another number of levels than its header says.
+    """
+    headers, counts, upward = [], [], []
+    index, n_lines = 0, len(file.texts)
+    while index < n_lines:
+        words = file.texts[index][TIME_WIDTH:].replace(",", " ").split()
+        if not _is_header(file.texts[index], words):
+            after = ""
+            if headers:
+                after = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}"
+            raise file.error(
+                index,
+                f"the header of a profile{after}: YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 "
+                "(downward)",
+                repr(file.texts[index].strip()),
+                "correct the number of levels in the header, or the levels",
+            )
+        count = int(words[0])
+        early = _first_header(file, index + 1, min(index + 1 + count, n_lines))
+        if early is not None or index + count >= n_lines:
+            n_found = (n_lines if early is None else early) - index - 1
+            raise file.error(
+                index,
+                f"{count} levels, as the header says",
+                f"{n_found}",
+                "correct the number of levels in the header, or the levels",
+            )
+        headers.append(index)
+        counts.append(count)
+        upward.append(int(words[1]) == 1)
+        index += 1 + count
+    places = np.asarray(headers)
+    time = read_times(file, places)
+    _check_order(file, places, time)
+    return _Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
+
+
+def _is_header(text: str, words: list[str]) -> bool:
+    looks = len(text) > TIME_WIDTH and text[:4].isdigit() and not text[4].isdigit() and text[13] == ":"
+    return looks and len(words) >= 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]) > 0
+
+
+def _first_header(file: TextFile, begin: int, end: int) -> int | None:
+    """Index of the first line that looks like a header."""
+    for index in range(begin, end):
+        text = file.texts[index]
+        if len(text) > TIME_WIDTH and text[13] == ":" and text[:4].isdigit():
+            return index
+    return None

@@ -1,0 +1,156 @@
+"""Series of GOTM: a date and time and numbers per line; all series of a case on common times."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..io.errors import FileFormatError
+from .plausible import check_plausible, without_kelvin
+from .settings import Source
+from .text_file import TIME_WIDTH, TextFile, iso, read_columns, read_text, read_times
+
+_KELVIN_ALLOWED = ("airt", "wet_bulb", "dew_point")
+
+
+@dataclasses.dataclass(frozen=True)
+class Period:
+    """Times that a run needs.
+
+    Args:
+        start: [s] since 1970.
+        length: [s].
+    """
+
+    start: int
+    length: float
+
+    def within(self, time: np.ndarray, describe: str, path) -> slice:
+        """Records of a series of times [s] since 1970 that the period needs: one before, one after.
+
+        Raises:
+            FileFormatError: the series begins too late or ends too early.
+        """
+        begin, end = self.start, self.start + self.length
+        after = np.flatnonzero(time > begin)
+        first = (int(after[0]) if after.size else time.size) - 1
+        reaches = np.flatnonzero(time >= end)
+        if first < 0 or not reaches.size:
+            raise FileFormatError(
+                path,
+                describe,
+                f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
+                f"{iso(time[0])} to {iso(time[-1])}",
+                "extend the file, or change time.start and time.stop",
+            )
+        return slice(first, max(int(reaches[0]), first + 1) + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """Values at times [s] since the start of the run, increasing."""
+
+    time: np.ndarray
+    values: np.ndarray
+
+    def on(self, time: np.ndarray) -> np.ndarray:
+        """The values at other times, interpolated linearly."""
+        if self.values.ndim == 1:
+            return np.interp(time, self.time, self.values)
+        after = np.clip(np.searchsorted(self.time, time, side="right"), 1, self.time.size - 1)
+        share = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
+        share = np.clip(share, 0.0, 1.0)[:, None]
+        return (1.0 - share) * self.values[after - 1] + share * self.values[after]
+
+
+class SeriesReader:
+    """Reads series of the files of a case, each file once.
+
+    Args:
+        period: what the run needs.
+    """
+
+    def __init__(self, period: Period):
+        self.period = period
+        self.warnings: list[str] = []
+        self._files: dict = {}
+
+    def _file(self, source: Source) -> tuple[TextFile, np.ndarray]:
+        if source.file not in self._files:
+            file = read_text(source)
+            time = read_times(file, np.arange(len(file.texts)))
+            _check_order(file, np.arange(time.size), time)
+            self._files[source.file] = (file, time)
+        return self._files[source.file]
+
+    def read(self, source: Source, kind: str | None = None) -> Series:
+        """The series of an input, over the period.
+
+        Args:
+            source: of the method `file`.
+            kind: what the values are; by default the last part of the input's path.
+
+        Raises:
+            FileNotFoundError: no such file.
+            FileFormatError: with file, line, time and value: a line that is no record, times that do not
+                increase or do not cover the run, a gap, a value that cannot be.
+        """
+        kind = kind or source.path.split(".")[-1]
+        file, time = self._file(source)
+        part = self.period.within(time, source.path, file.path)
+        indices = np.arange(time.size)[part]
+        raw = read_columns(file, indices, (source.column - 1,), skip=TIME_WIDTH, names=source.path)[:, 0]
+        values = source.scale_factor * raw + source.offset
+        if kind in _KELVIN_ALLOWED:
+            values = without_kelvin(values)
+        check_plausible(source, file, indices, time[part], values, kind)
+        self._warn_of_gap(file, indices, time[part])
+        return Series((time[part] - self.period.start).astype(float), values)
+
+    def _warn_of_gap(self, file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+        steps = np.diff(time)
+        longest = int(np.argmax(steps))
+        if steps.size > 10 and steps[longest] > 12 * np.median(steps):
+            warning = (
+                f"{file.path}: line {file.numbers[indices[longest + 1]]}: {steps[longest] / 3600:g} h "
+                f"without a record after {iso(time[longest])}; interpolated linearly."
+            )
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+
+
+def _check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+    """Raise `FileFormatError` unless the times increase."""
+    stuck = np.flatnonzero(np.diff(time) <= 0)
+    if stuck.size:
+        at = int(stuck[0])
+        same = time[at + 1] == time[at]
+        raise file.error(
+            int(indices[at + 1]),
+            f"a time after {iso(time[at])}, that of line {file.numbers[indices[at]]}",
+            f"{iso(time[at + 1])}{' again' if same else ''}",
+            "remove one of the two records" if same else "sort the records by time",
+        )
+
+
+def on_common_times(
+    series: Mapping[str, Series | float], length: float
+) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
+    """Series on the union of their times, which leaves each of them, linear in between, unchanged.
+
+    Args:
+        series: by name; numbers are constant.
+        length: of the run [s], for times where all are constant.
+
+    Returns:
+        times [s] since the start, and values on them; numbers stay numbers.
+    """
+    times = [given.time for given in series.values() if isinstance(given, Series)]
+    time = np.unique(np.concatenate(times)) if times else np.array([0.0, length])
+    # Beyond the first and the last record of each series lies what the run does not need.
+    begin = max((t[0] for t in times), default=0.0)
+    end = min((t[-1] for t in times), default=length)
+    time = time[(time >= begin) & (time <= end)]
+    return time, {
+        name: given.on(time) if isinstance(given, Series) else float(given) for name, given in series.items()
+    }

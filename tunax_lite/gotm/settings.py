@@ -1,0 +1,294 @@
+"""A GOTM configuration as checked values that remember where they were set and whether they were used.
+
+What the mapping reads counts as used; what it leaves unread and is not at its default must have a reason,
+or it is an error: no key of a file is ever passed over in silence.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..config.yaml_file import ConfigError, Document
+from .keys import FREE_SECTIONS, INPUTS, KEYS, VERSION
+from .schema import Input, Key
+
+_CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
+_GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
+_CANONICAL |= {group.lower(): group for group in _GROUPS}
+
+# Of inputs that have no constant value or no file.
+_ABSENT = {"constant_value": 0.0, "file": "", "column": 1, "scale_factor": 1.0, "offset": 0.0}
+
+_TRUE = {"true", "t", ".true.", ".t.", "yes"}
+_FALSE = {"false", "f", ".false.", ".f.", "no"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where the values of an input come from.
+
+    Args:
+        path: of the input in the configuration.
+        method: as the configuration says; a further method than `constant` and `file` is the mapping's.
+        constant_value: for the method `constant`.
+        file: for the method `file`, beside the configuration.
+        column: number of the column in the file, from 1.
+        scale_factor, offset: applied to what the file holds.
+        described: unit, range and kind of the values.
+        where: for messages.
+    """
+
+    path: str
+    method: str
+    constant_value: float
+    file: Path
+    column: int
+    scale_factor: float
+    offset: float
+    described: Input
+    where: str
+
+
+class Settings:
+    """Values of all keys, those of the file or the defaults.
+
+    Args:
+        document: the YAML file.
+
+    Raises:
+        ConfigError: another version, an unknown key, or a value of the wrong kind or out of range; with
+            file, line and key, all of them at once.
+    """
+
+    def __init__(self, document: Document):
+        self.source = document.source
+        self.folder = Path(document.source).parent
+        self.lines: dict[str, str] = {}
+        self.free: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+        self._used: set[str] = set()
+        self._reasons: dict[str, str] = {}
+        self.notes: list[tuple[str, str]] = []
+        self.refusals: list[tuple[str, str]] = []
+        _check_version(document)
+        problems: list[str] = []
+        self._read(document.data, (), document.origins, problems)
+        if problems:
+            raise ConfigError("\n".join(problems))
+
+    def _read(self, data: dict, above: tuple[str, ...], origins: dict, problems: list[str]) -> None:
+        for name, value in data.items():
+            raw = (*above, name)
+            given = ".".join(raw)
+            self.lines[given] = origins.get(raw, "line ?")
+            path = _CANONICAL.get(given.lower())
+            if given in FREE_SECTIONS:
+                below = {key: at for key, at in origins.items() if key[: len(raw)] == raw}
+                self.free[given] = (value or {}, below)
+                continue
+            if path is None:
+                problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")
+                continue
+            self.lines[path] = self.lines[given]
+            if path in KEYS:
+                self._set(path, value, problems)
+            elif isinstance(value, dict):
+                self._read(value, raw, origins, problems)
+            elif path in INPUTS and value is not None and INPUTS[path].default is not None:
+                # GOTM takes a number in place of a group for a constant.
+                self._set(f"{path}.method", "constant", problems)
+                self._set(f"{path}.constant_value", value, problems)
+                self.lines[f"{path}.constant_value"] = self.lines[path]
+            elif value is not None or path in INPUTS:
+                problems.append(
+                    f"{self.where(path)}: expected a group of keys, got {value!r}; write the keys of "
+                    f"{path} indented below it."
+                )
+
+    def _set(self, path: str, value: Any, problems: list[str]) -> None:
+        try:
+            self._values[path] = checked(KEYS[path], value)
+        except ValueError as error:
+            problems.append(f"{self.where(path)}: {error}")
+
+    def __getitem__(self, path: str) -> Any:
+        """Value of a key, which thereby counts as used."""
+        self._used.add(path)
+        return self.peek(path)
+
+    def peek(self, path: str) -> Any:
+        """Value of a key without use of it."""
+        return self._values.get(path, KEYS[path].default)
+
+    def input(self, path: str) -> Source:
+        """An input; what its method does not need is marked as without effect."""
+        method = self[f"{path}.method"]
+        for key in INPUTS[path].keys():
+            needed = key == "constant_value" if method != "file" else key != "constant_value"
+            if f"{path}.{key}" in KEYS and key not in INPUTS[path].more and key != "method":
+                if needed:
+                    self._used.add(f"{path}.{key}")
+                else:
+                    self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
+
+        def peek(key: str) -> Any:
+            return self.peek(f"{path}.{key}") if f"{path}.{key}" in KEYS else _ABSENT[key]
+
+        if method == "file" and not peek("file"):
+            raise self.error(
+                f"{path}.file", "expected the name of a file, got none; name it, or use another method"
+            )
+        return Source(
+            path=path,
+            method=method,
+            constant_value=peek("constant_value"),
+            file=self.folder / peek("file"),
+            column=peek("column"),
+            scale_factor=peek("scale_factor"),
+            offset=peek("offset"),
+            described=INPUTS[path],
+            where=self.where(f"{path}.file" if method == "file" else path),
+        )
+
+    def is_given(self, path: str) -> bool:
+        """Whether the file sets the key."""
+        return path in self._values
+
+    def line(self, path: str) -> str:
+        """Line and key; the line of the nearest group where the file has no such key."""
+        parts = path.split(".")
+        for n in range(len(parts), 0, -1):
+            line = self.lines.get(".".join(parts[:n]))
+            if line is not None:
+                return f"{line}: {path}"
+        return f"{path} (not in the file)"
+
+    def where(self, path: str) -> str:
+        """File, line and key, for messages."""
+        return f"{self.source}: {self.line(path)}"
+
+    def error(self, path: str, problem: str) -> ConfigError:
+        """An error about a key: what was expected, got, and what to do, without a full stop."""
+        return ConfigError(f"{self.where(path)}: {problem}.")
+
+    def without_effect(self, path: str, reason: str) -> None:
+        """Say why a key, or all below a group that are not used, change nothing."""
+        self._reasons.setdefault(path, reason)
+
+    def note(self, path: str, difference: str) -> None:
+        """Say what is done in another way than in GOTM."""
+        self._used.add(path)
+        self.notes.append((path, difference))
+
+    def refuse(self, path: str, reason: str) -> None:
+        """Say that a setting changes the result and cannot be followed; collected for the report."""
+        self._used.add(path)
+        if (path, reason) not in self.refusals:
+            self.refusals.append((path, reason))
+
+    def is_used(self, path: str) -> bool:
+        return path in self._used
+
+    def reason(self, path: str) -> str | None:
+        """Why a key has no effect, as said of it or of the nearest group above."""
+        parts = path.split(".")
+        found = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
+        return next((reason for reason in found if reason is not None), None)
+
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """Keys that the file sets, with their values."""
+        yield from self._values.items()
+
+
+def looks_like_gotm(data: dict[str, Any]) -> bool:
+    """Whether the top level of a YAML file is that of GOTM, of any version."""
+    return (
+        "case" not in data
+        and "cases" not in data
+        and bool({"location", "turbulence", "mimic_3d"} & set(data))
+    )
+
+
+def _check_version(document: Document) -> None:
+    version = document.data.get("version")
+    if version == VERSION:
+        return
+    line = document.origins.get(("version",))
+    raise ConfigError(
+        f"{document.source}: {f'{line}: ' if line else ''}version: expected {VERSION}, got "
+        f"{'none' if version is None else version}; bring the file up to date with GOTM's "
+        "scripts/python/update_setup.py."
+    )
+
+
+def _nearest(path: str) -> str:
+    """What may have been meant: a key of the same group, the same name elsewhere, or a similar path."""
+    group, _, name = path.rpartition(".")
+    siblings = {
+        candidate.removeprefix(f"{group}." if group else "").split(".")[0]
+        for candidate in KEYS
+        if not group or candidate.startswith(f"{_CANONICAL.get(group.lower(), group)}.")
+    }
+    close = difflib.get_close_matches(name, sorted(siblings), n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {f'{group}.' if group else ''}{close[0]}"
+    elsewhere = [candidate for candidate in KEYS if candidate.split(".")[-1] == name]
+    elsewhere = elsewhere or difflib.get_close_matches(path, list(KEYS), n=1, cutoff=0.5)
+    if elsewhere:
+        return f"did you mean {elsewhere[0]}"
+    return f"expected one of {', '.join(sorted(siblings))}"
+
+
+def checked(key: Key, value: Any) -> Any:
+    """A value of the kind of the key."""
+    if value is None:
+        return key.default
+    if isinstance(value, (dict, list)):
+        raise ValueError(
+            f"expected one value, got {'keys' if isinstance(value, dict) else 'a list'}; write one."
+        )
+    if key.kind in ("text", "path"):
+        return str(value).strip()
+    if key.kind == "flag":
+        word = str(value).strip().lower()
+        if word not in _TRUE | _FALSE:
+            raise ValueError(f"expected true or false, got {value!r}; choose one of these.")
+        return word in _TRUE
+    if key.kind == "choice":
+        return _chosen(key, value)
+    return _number(key, value)
+
+
+def _chosen(key: Key, value: Any) -> str:
+    word = str(value).strip().lower()
+    for name, number in key.choices.items():
+        # GOTM also takes the long names of choices that have no short one.
+        if word in (name.lower(), str(number)) or word.startswith(f"{name.lower()} "):
+            return name
+    close = difflib.get_close_matches(word, [name.lower() for name in key.choices], n=1)
+    hint = f"did you mean {close[0]}" if close else "choose one of these"
+    raise ValueError(f"expected one of {', '.join(key.choices)}, got {str(value)!r}; {hint}.")
+
+
+def _number(key: Key, given: Any) -> float | int:
+    value: Any = _from_fortran(given) if isinstance(given, str) else given
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or (key.kind == "integer" and value != int(value)):
+        kind = "a whole number" if key.kind == "integer" else f"a number [{key.unit}]"
+        raise ValueError(f"expected {kind}, got {value!r}; correct it.")
+    if not key.low <= value <= key.high:
+        raise ValueError(
+            f"expected a number from {key.low:g} to {key.high:g} [{key.unit}], got {value:g}; correct it."
+        )
+    return int(value) if key.kind == "integer" else float(value)
+
+
+def _from_fortran(text: str) -> Any:
+    """A number with an exponent `d`; the text itself if it is none."""
+    try:
+        return float(text.lower().replace("d", "e"))
+    except ValueError:
+        return text
