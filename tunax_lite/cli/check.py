@@ -1,15 +1,19 @@
 """`tunax-lite check`: everything that can go wrong before a run, without the run."""
 
+from pathlib import Path
+
 import typer
 
 from .._types import iterate_parameters
 from ..case import Case
 from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, build_run, load_any
 from ..forcing import ConstantForcing, WaterSurface
+from ..gotm import build_gotm, load_gotm
 from ..model import Model
 from ..observations import Observations
 from . import options
 from .session import errors_as_messages, parameters_for, precision
+from .source import is_gotm
 
 
 def check(
@@ -18,8 +22,14 @@ def check(
     settings: options.Settings = None,
     debug: options.Debug = False,
 ) -> None:
-    """Check a configuration and the files that it names, and say what it would do."""
+    """Check a configuration and the files that it names, and say what it would do.
+
+    Of a configuration of GOTM, say what becomes of every setting.
+    """
     with errors_as_messages(debug):
+        if is_gotm(config):
+            _check_gotm(config, settings or [])
+            return
         loaded = load_any(config, settings or [])
         with precision(loaded):
             values = parameters_for(parameters, loaded)
@@ -28,6 +38,18 @@ def check(
             else:
                 _describe_calibration(build_calibration(Loaded(loaded.config, loaded.path), values))
         typer.echo(f"{config}: fine")
+
+
+def _check_gotm(config: Path, settings: list[str]) -> None:
+    source = load_gotm(config, settings)
+    with precision(source):
+        made = build_gotm(source)
+        for line in made.report.lines():
+            typer.echo(line)
+        if made.run is not None:
+            _describe_run(made.run)
+        made.report.check()
+    typer.echo(f"{config}: fine")
 
 
 def _describe_run(run: Run) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import typer
 
 from .. import io
-from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
+from ..config import ConfigError, Run
 from ..trajectory import Restart
 from . import options
-from .session import errors_as_messages, parameters_for, precision, provenance, report_written
+from .session import errors_as_messages, precision, provenance, report_written
+from .source import RunSource, build_source, load_source
 
 _FRAMES_IN_FIGURES = 2000
 
@@ -34,17 +35,27 @@ def run(
         typer.Option("--restart", metavar="FILE.nc", help="Go on from a frame of an earlier run."),
     ] = None,
     frame: Annotated[int, typer.Option("--frame", help="Frame to go on from; -1 is the last.")] = -1,
+    ignore_unsupported: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-unsupported",
+            help="Run a case of GOTM without those of its settings that are not supported.",
+        ),
+    ] = False,
     debug: options.Debug = False,
 ) -> None:
-    """Run a model on a case; write the trajectory as NetCDF, and figures."""
+    """Run a model on a case; write the trajectory as NetCDF, and figures.
+
+    CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
+    """
     with errors_as_messages(debug):
-        loaded = load_run(config, settings or [])
+        loaded = load_source(config, settings or [])
         if output is not None and output.suffix != ".nc":
             raise ConfigError(
                 f"--output {output}: expected a file name that ends in .nc, for example OUT.nc."
             )
         with precision(loaded):
-            setup = build_run(loaded, parameters_for(parameters, loaded))
+            setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
             start = None if restart is None else _restart(restart, frame, setup)
             path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
             _simulate(setup, start, loaded, path)
@@ -95,7 +106,7 @@ def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> No
         )
 
 
-def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path: Path) -> None:
+def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) -> None:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     typer.echo(
@@ -129,7 +140,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path
     typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
 
 
-def _draw(path: Path, setup: Run, loaded: Loaded[RunConfig]) -> list[Path]:
+def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
     """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
     from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure

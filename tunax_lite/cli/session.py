@@ -15,6 +15,7 @@ from .._types import iterate_parameters
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig
+from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError
 from ..io.provenance import Provenance
 
@@ -61,7 +62,7 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
         raise typer.Exit(FAILED if code is None else code) from None
 
 
-def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]):
+def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm):
     """Context in which JAX computes in the precision of a configuration; enter it before the first array."""
     return jax.enable_x64(loaded.config.precision == "float64")
 
@@ -81,7 +82,7 @@ def parameters_for(path: Path | None, loaded: Loaded[RunConfig] | Loaded[Calibra
 
 
 def provenance(
-    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig], case: str, closure: AbstractClosure
+    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm, case: str, closure: AbstractClosure
 ) -> Provenance:
     """What an output file says about its origin."""
     values = {
