@@ -81,6 +81,7 @@ def test_grids_of_files_go_from_the_surface_down(tmp_path, method, scale):
         ({"time": {"method": "MaxN"}}, ("time.method", "expected start_stop")),
         ({"grid": {"nlev": 2}}, ("grid", "at least 3 cells")),
         ({"output": {"prof": {"time_unit": "fortnight"}}}, ("output.prof.time_unit", "fortnight", "line ")),
+        ({"turbulence": {"len_scale_method": "gls", "generic": {"gen_n": 0.5}}}, ("turbulence: ", "n < 0")),
         ({"temperature": {"relax": {"tau": 0.0}}}, ("temperature.relax.tau", "a positive time scale")),
         (
             {"temperature": {"method": "buoyancy"}, "salinity": {"method": "two_layer"}},

@@ -63,51 +63,55 @@ def read_bulk_fluxes(
     _ignore_prescribed(settings)
     if not has_temperature:
         settings.refuse("temperature.method", "off together with bulk formulae is not supported")
-    measure = settings["surface.hum.type"]
-    longwave_method, shortwave_method = (
-        settings[f"surface.{name}.method"] for name in ("longwave_radiation", "swr")
-    )
-    given: dict[str, Series | float] = {
-        "wind_u": inputs.scalar("surface.u10"),
-        "wind_v": inputs.scalar("surface.v10"),
-        "air_temperature": inputs.scalar("surface.airt"),
-        "humidity": inputs.scalar("surface.hum", measure),
-        "air_pressure": inputs.scalar("surface.airp"),
-    }
-    if longwave_method == "file":
-        given["longwave"] = inputs.scalar("surface.longwave_radiation")
-    else:
-        settings.input("surface.longwave_radiation")
-        settings.without_effect("surface.longwave_radiation.type", "longwave_radiation.method is not file")
-    if shortwave_method == "calculate":
-        settings.input("surface.swr")
-        settings.without_effect("surface.swr.type", "surface.swr.method is calculate")
-    else:
-        given["shortwave"] = inputs.scalar("surface.swr")
-    if longwave_method != "file" or shortwave_method == "calculate":
-        given["cloud_cover"] = inputs.scalar("surface.cloud")
-    settings.without_effect("surface.cloud", "no formula of radiation needs it")
+    is_calculated = settings["surface.swr.method"] == "calculate"
     rain_acts = settings["surface.precip.flux_impact"]
-    if has_salinity or rain_acts:
-        given |= _rain(inputs, reference_density, rain_acts)
-    settings.without_effect("surface.precip", "salinity.method is off")
-    time, values = on_common_times(given, inputs.period.length)
-    weather = Weather(**{name: jnp.asarray(value + np.zeros_like(time)) for name, value in values.items()})
     return BulkForcing(
-        TimeSeries(jnp.asarray(time), weather, "weather"),
+        _weather(inputs, reference_density, rain_acts=rain_acts, has_salinity=has_salinity),
         bulk=_BULK[settings["surface.fluxes.method"]](),
-        longwave=_longwave(settings, longwave_method),
-        shortwave=ClearSky() if shortwave_method == "calculate" else None,
-        albedo=_albedo(settings, shortwave_method),
+        longwave=_longwave(settings),
+        shortwave=ClearSky() if is_calculated else None,
+        albedo=_albedo(settings, is_calculated),
         sun=SolarPosition(start_time, settings["location.latitude"], settings["location.longitude"]),
         heat_factor=settings["surface.fluxes.heat.scale_factor"],
-        shortwave_factor=settings["surface.swr.scale_factor"] if shortwave_method == "calculate" else 1.0,
-        humidity_measure=measure,
+        shortwave_factor=settings["surface.swr.scale_factor"] if is_calculated else 1.0,
+        humidity_measure=settings["surface.hum.type"],
         relative_wind=settings["surface.ssuv_method"] == "relative",
         rain_heat=rain_acts,
         rain_stress=rain_acts,
         evaporation=_evaporation(settings, rain_acts, has_salinity),
     )
+
+
+def _weather(
+    inputs: Inputs, reference_density: float, *, rain_acts: bool, has_salinity: bool
+) -> TimeSeries[Weather]:
+    """Series of what the formulae need, on common times."""
+    settings = inputs.settings
+    given: dict[str, Series | float] = {
+        "wind_u": inputs.scalar("surface.u10"),
+        "wind_v": inputs.scalar("surface.v10"),
+        "air_temperature": inputs.scalar("surface.airt"),
+        "humidity": inputs.scalar("surface.hum", settings["surface.hum.type"]),
+        "air_pressure": inputs.scalar("surface.airp"),
+    }
+    for name, group, formula in (
+        ("longwave", "longwave_radiation", settings["surface.longwave_radiation.method"] != "file"),
+        ("shortwave", "swr", settings["surface.swr.method"] == "calculate"),
+    ):
+        if not formula:
+            given[name] = inputs.scalar(f"surface.{group}")
+            continue
+        settings.input(f"surface.{group}")
+        settings.without_effect(f"surface.{group}.type", f"surface.{group} is computed")
+        if "cloud_cover" not in given:
+            given["cloud_cover"] = inputs.scalar("surface.cloud")
+    settings.without_effect("surface.cloud", "no formula of radiation needs it")
+    if has_salinity or rain_acts:
+        given |= _rain(inputs, reference_density, rain_acts)
+    settings.without_effect("surface.precip", "salinity.method is off")
+    time, values = on_common_times(given, inputs.period.length)
+    weather = Weather(**{name: jnp.asarray(value + np.zeros_like(time)) for name, value in values.items()})
+    return TimeSeries(jnp.asarray(time), weather, "weather")
 
 
 def _ignore_prescribed(settings: Settings) -> None:
@@ -134,13 +138,14 @@ def _rain(inputs: Inputs, reference_density: float, rain_acts: bool) -> dict[str
     return {"precipitation": factor * rain}
 
 
-def _longwave(settings: Settings, method: str) -> AbstractLongwave | None:
+def _longwave(settings: Settings) -> AbstractLongwave | None:
+    method = settings["surface.longwave_radiation.method"]
     kind = settings["surface.longwave_radiation.type"] if method == "file" else method
     return None if kind == "net" else _LONGWAVE[kind]()
 
 
-def _albedo(settings: Settings, shortwave_method: str) -> AbstractAlbedo:
-    if shortwave_method != "calculate" and settings["surface.swr.type"] == "net":
+def _albedo(settings: Settings, is_calculated: bool) -> AbstractAlbedo:
+    if not is_calculated and settings["surface.swr.type"] == "net":
         settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
         return _ALBEDO["constant"](0.0)
     method = settings["surface.albedo.method"]

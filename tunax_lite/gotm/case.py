@@ -7,10 +7,13 @@ from pathlib import Path
 import yaml
 
 from ..case import Case
+from ..closures import AbstractClosure
 from ..config import Run
+from ..config.build import naming
 from ..config.schema import RunOutputSection
 from ..config.yaml_file import Document, read_document, with_overrides
 from ..forcing import AbstractForcing
+from ..grid import Grid
 from .bulk import read_bulk_fluxes
 from .clock import Clock, read_clock
 from .closure import closure_of
@@ -95,28 +98,13 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     settings = Settings(loaded.document)
     clock, grid = read_clock(settings), read_grid(settings)
     inputs = Inputs(settings, clock.period, grid, clock.dt)
-    equation_of_state = read_equation_of_state(settings)
-    hydrography = read_hydrography(inputs, grid, equation_of_state)
-    forcing = _forcing(inputs, clock, hydrography)
     check_ice(settings)
     ignore_what_only_observes(settings)
     _check_extensions(settings)
     turbulence = read_turbulence(settings)
-    closure = None if turbulence is None else closure_of(turbulence, settings)
-    von_karman = getattr(closure, "von_karman", None)
-    von_karman = settings["turbulence.turb_param.kappa"] if von_karman is None else float(von_karman)
-    case = Case(
-        grid,
-        hydrography.initial_state,
-        forcing,
-        interior=read_interior(inputs, hydrography.relaxation, von_karman),
-        coriolis_parameter=read_coriolis_parameter(settings),
-        equation_of_state=equation_of_state,
-        absorption=read_absorption(inputs),
-        duration=clock.period.length,
-        name=loaded.name,
-        start_time=clock.start_time,
-    )
+    with naming(loaded.path, settings.line("turbulence")):
+        closure = None if turbulence is None else closure_of(turbulence, settings)
+    case = _case(loaded, inputs, clock, grid, closure)
     run = None
     if closure is not None:
         run = Run(
@@ -129,6 +117,34 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
             source=loaded.path,
         )
     return GotmRun(run, Report.of(settings, inputs.warnings))
+
+
+def _case(
+    loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid, closure: AbstractClosure | None
+) -> Case:
+    """The place, the water and what acts on it; the wall at the bottom is that of the closure."""
+    settings = inputs.settings
+    equation_of_state = read_equation_of_state(settings)
+    with naming(loaded.path, "temperature, salinity"):
+        hydrography = read_hydrography(inputs, grid, equation_of_state)
+    with naming(loaded.path, "surface"):
+        forcing = _forcing(inputs, clock, hydrography)
+    von_karman = getattr(closure, "von_karman", None)
+    von_karman = settings["turbulence.turb_param.kappa"] if von_karman is None else float(von_karman)
+    with naming(loaded.path, "mimic_3d, bottom, waves"):
+        interior = read_interior(inputs, hydrography.relaxation, von_karman)
+    return Case(
+        grid,
+        hydrography.initial_state,
+        forcing,
+        interior=interior,
+        coriolis_parameter=read_coriolis_parameter(settings),
+        equation_of_state=equation_of_state,
+        absorption=read_absorption(inputs),
+        duration=clock.period.length,
+        name=loaded.name,
+        start_time=clock.start_time,
+    )
 
 
 def _forcing(inputs: Inputs, clock: Clock, hydrography: Hydrography) -> AbstractForcing:

@@ -94,7 +94,7 @@ def ignore_what_only_observes(settings: Settings) -> None:
     for path in ("waves.Hs", "waves.Tz", "waves.phiw"):
         settings.without_effect(path, "only GOTM's sediments and KPP use it")
     settings.without_effect("title", "it names GOTM's output")
-    settings.without_effect("location.name", "it names the case")
+    settings.without_effect("location.name", "it is a label")
     settings.without_effect("version", "it names the format")
 
 
