@@ -46,6 +46,11 @@ def find_reference(name: str) -> Path:
     return _find("TUNAX_LITE_REFERENCE", f"gotm/{name}.nc")
 
 
+def find_gotm_case(name: str) -> Path:
+    """Input file of one case of GOTM, `case/file`."""
+    return _find("TUNAX_LITE_DATA", f"gotm_cases/{name}")
+
+
 @pytest.fixture
 def lesbrary_path() -> Callable[[str], Path]:
     return find_lesbrary

@@ -84,7 +84,7 @@ class Cogley(AbstractAlbedo):
         table = jnp.asarray(_COGLEY, dtype=zenith.dtype)
         row = (90.0 - at_most(at_least(zenith, 0.0), 90.0)) * 0.1
         upper = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, 8)
-        by_zenith = row - upper
+        by_zenith = row - upper.astype(row.dtype)
         month = jnp.clip(jnp.floor(day / _MONTH).astype(jnp.int32), 0, 11)
         by_month = (day - jnp.asarray(_MONTH_STARTS, dtype=zenith.dtype)[month]) * (1.0 / _MONTH)
 

@@ -86,7 +86,7 @@ class BulkForcing(AbstractForcing):
         temperature = water.temperature
         if self.conservative_temperature:
             temperature = surface_temperature(water.temperature, water.salinity)
-        air = self._air(weather, water)
+        air = self.air(weather, water)
         skin = WaterSkin.at(temperature, air.pressure)
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
@@ -108,7 +108,8 @@ class BulkForcing(AbstractForcing):
             freshwater_flux=rain,
         )
 
-    def _air(self, weather: Weather, water: WaterSurface) -> MoistAir:
+    def air(self, weather: Weather, water: WaterSurface) -> MoistAir:
+        """What a bulk formula sees of the weather at one time, over moving water."""
         u, v = weather.wind_u, weather.wind_v
         if self.relative_wind:
             u, v = u - water.u, v - water.v

@@ -3,6 +3,7 @@
 import datetime
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
@@ -58,7 +59,7 @@ class SolarPosition(eqx.Module):
     def at(self, time: ScalarLike) -> SunTime:
         """Day and hour at a time [s] since the start, in the Gregorian calendar."""
         start_day, start_second = self._start()
-        seconds = start_second + jnp.asarray(time, dtype=float)
+        seconds = start_second + (time if isinstance(time, jax.Array) else jnp.asarray(float(time)))
         days = jnp.floor(seconds / _SECONDS_PER_DAY)
         hour = (seconds - _SECONDS_PER_DAY * days) / 3600.0
         return SunTime(_day_of_year(days.astype(jnp.int32) + start_day).astype(hour.dtype), hour)

@@ -1,0 +1,228 @@
+"""Fluxes from the weather: what the switches do, gradients, batches, and what is refused."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.helpers import get_leaf, with_leaf
+from tunax_lite import Case, Grid, KEpsilon, Model, State, simulate
+from tunax_lite.air_sea import (
+    BulkForcing,
+    Clark,
+    ClearSky,
+    Coare36,
+    DownwardLongwave,
+    Fairall,
+    Kondo,
+    Payne,
+    SolarPosition,
+    WaterSkin,
+    Weather,
+)
+from tunax_lite.forcing import WaterSurface
+from tunax_lite.physics import RgbAbsorption, Teos10
+from tunax_lite.precision import in_precision
+from tunax_lite.time_series import TimeSeries
+
+TIMES = np.linspace(0.0, 86400.0, 9)
+SUN = SolarPosition("2011-06-21T00:00:00", 50.0, -145.0)
+WATER = WaterSurface(*(jnp.asarray(x) for x in (0.3, -0.2, 10.0, 33.0)))
+
+
+def weather(**changes) -> TimeSeries[Weather]:
+    day = 2.0 * np.pi * TIMES / 86400.0
+    values = dict(
+        wind_u=7.0 + np.cos(day),
+        wind_v=-3.0 + np.sin(day),
+        air_temperature=9.0 + np.sin(day),
+        humidity=80.0 + 5.0 * np.cos(day),
+        air_pressure=101000.0 + 500.0 * np.cos(day),
+        cloud_cover=0.6 + 0.3 * np.sin(day),
+        precipitation=1e-7 * (1.0 + np.cos(day)),
+        shortwave=300.0 * np.maximum(np.sin(day), 0.0),
+        longwave=-60.0 + 10.0 * np.cos(day),
+    )
+    return TimeSeries(jnp.asarray(TIMES), Weather(**(values | changes)), "station")
+
+
+def forcing(**changes) -> BulkForcing:
+    return BulkForcing(weather(), **changes)
+
+
+def test_parts_add_up():
+    time = 30000.0
+    plain = forcing(bulk=Kondo()).at(time, WATER)
+    now = weather().at(time)
+    air = forcing().air(now, WATER)
+    np.testing.assert_allclose(air.wind_u, now.wind_u - 0.3, rtol=1e-14)
+    skin = WaterSkin.at(jnp.asarray(9.99), air.pressure)  # 10 degC of conservative temperature at S = 33
+    exchange = Kondo().exchange(air, skin)
+    heat = exchange.sensible_heat + exchange.latent_heat + now.longwave
+    np.testing.assert_allclose(plain.heat_flux, heat, atol=0.5)
+    np.testing.assert_allclose(plain.stress_u, exchange.momentum_transfer * air.wind_u, rtol=1e-3)
+    np.testing.assert_allclose(plain.shortwave_flux, now.shortwave, rtol=1e-14)
+    np.testing.assert_allclose(plain.freshwater_flux, 1000.0 * now.precipitation, rtol=1e-14)
+    # The water as the air meets it: no conversion.
+    direct = forcing(bulk=Kondo(), conservative_temperature=False)
+    at_skin = direct.at(time, WATER._replace(temperature=jnp.asarray(9.99)))
+    np.testing.assert_allclose(at_skin.heat_flux, heat, rtol=1e-12)
+    scaled = forcing(bulk=Kondo(), heat_factor=1.2, shortwave_factor=0.5).at(time, WATER)
+    np.testing.assert_allclose(scaled.heat_flux, 1.2 * plain.heat_flux, rtol=1e-14)
+    np.testing.assert_allclose(scaled.shortwave_flux, 0.5 * plain.shortwave_flux, rtol=1e-14)
+    still = forcing(bulk=Kondo(), relative_wind=False).at(time, WATER)
+    assert abs(still.stress_u) > abs(plain.stress_u)
+
+
+def test_radiation_by_formula_or_by_series():
+    time = 3600.0 * 22.0
+    computed = forcing(longwave=Clark(), shortwave=ClearSky(), albedo=Payne(), sun=SUN).at(time, WATER)
+    # Midsummer noon at 50 N in 145 W is at 21:40 UTC.
+    assert 300.0 < computed.shortwave_flux < 1000.0
+    night = forcing(longwave=Clark(), shortwave=ClearSky(), albedo=Payne(), sun=SUN).at(3600.0 * 10.0, WATER)
+    assert night.shortwave_flux == 0.0
+    downward = BulkForcing(weather(longwave=300.0 + 0.0 * TIMES), longwave=DownwardLongwave())
+    net = forcing()
+    loss = 0.97 * 5.670374419e-8 * 283.14**4
+    np.testing.assert_allclose(
+        downward.at(time, WATER).heat_flux - net.at(time, WATER).heat_flux,
+        300.0 - loss - weather().at(time).longwave,
+        atol=0.1,
+    )
+
+
+def test_rain_and_evaporation():
+    time = 0.0
+    dry, rainy, salty = (
+        forcing(**switches).at(time, WATER)
+        for switches in (
+            {},
+            {"rain_heat": True, "rain_stress": True},
+            {"evaporation": True},
+        )
+    )
+    rain = 2e-4  # kg m-2 s-1
+    np.testing.assert_allclose(dry.freshwater_flux, rain, rtol=1e-12)
+    np.testing.assert_allclose(rainy.stress_u - dry.stress_u, 0.85 * rain * (8.0 - 0.3), rtol=1e-10)
+    # Rain of the wet bulb, some 2 K colder than the water: the plain product of its heat and a difference.
+    assert -3985.0 * rain * 3.0 < rainy.heat_flux - dry.heat_flux < -3985.0 * rain * 1.0
+    evaporated = dry.freshwater_flux - salty.freshwater_flux
+    air = forcing().air(weather().at(time), WATER)
+    exchange = Fairall().exchange(air, WaterSkin.at(jnp.asarray(9.99), air.pressure))
+    np.testing.assert_allclose(evaporated, -exchange.latent_heat / 2.477e6, rtol=0.05)
+
+
+def column(bulk_forcing: BulkForcing) -> Case:
+    grid = Grid.uniform(50.0, 25)
+    return Case(
+        grid=grid,
+        initial_state=State.from_profiles(grid, temperature=lambda z: 10.0 + 0.02 * z, salinity=33.0),
+        forcing=bulk_forcing,
+        coriolis_parameter=1.1e-4,
+        equation_of_state=Teos10(),
+        absorption=RgbAbsorption(bottom_absorbs=False),
+        duration=86400.0,
+    )
+
+
+def full_forcing(bulk=None) -> BulkForcing:
+    return forcing(
+        bulk=bulk or Fairall(),
+        longwave=Clark(),
+        shortwave=ClearSky(),
+        albedo=Payne(),
+        sun=SUN,
+        rain_heat=True,
+        rain_stress=True,
+        evaporation=True,
+    )
+
+
+FREE = (
+    "forcing.offsets.wind_u",
+    "forcing.offsets.air_temperature",
+    "forcing.offsets.humidity",
+    "forcing.offsets.cloud_cover",
+    "forcing.offsets.precipitation",
+    "forcing.heat_factor",
+    "forcing.shortwave.transmissivity",
+    "absorption.chlorophyll",
+)
+
+
+@pytest.mark.slow
+def test_gradient_of_a_day_to_weather_sky_and_water():
+    case = column(full_forcing())
+    model = Model(KEpsilon())
+
+    @eqx.filter_jit
+    def loss(values):
+        changed = case
+        for path, value in zip(FREE, values, strict=True):
+            changed = with_leaf(changed, path, value)
+        end = simulate(model, changed, dt=1200.0, output_interval=86400.0).state
+        return jnp.mean(end.temperature[-1, -3:]) + jnp.mean(end.salinity[-1, -3:])
+
+    point = jnp.stack([get_leaf(case, path) for path in FREE])
+    gradient = np.asarray(eqx.filter_jit(jax.grad(loss))(point))
+    assert np.all(np.abs(gradient) > 0.0)
+    for i, scale in enumerate((1.0, 1.0, 5.0, 0.1, 1e-6, 0.1, 0.05, 0.02)):
+        widths = 3e-4 * scale * np.array([1.0, 0.1])
+        slopes = [(loss(point.at[i].add(h)) - loss(point.at[i].add(-h))) / (2.0 * h) for h in widths]
+        assert np.min(np.abs(np.array(slopes) - gradient[i])) < 1e-5 * abs(gradient[i]), FREE[i]
+
+
+@pytest.mark.parametrize("bulk", [Fairall(), Coare36(iterations=3)], ids=["fairall", "coare"])
+def test_columns_of_a_batch_have_their_own_weather(bulk):
+    single = full_forcing(bulk)
+    offsets = jnp.asarray([-2.0, 0.0, 3.0])
+    batch = with_leaf(single, "offsets.air_temperature", offsets)
+    spread = WaterSurface(*(jnp.broadcast_to(x, (3,)) for x in WATER))
+    together = batch.at(40000.0, spread)
+    for i in range(3):
+        alone = with_leaf(single, "offsets.air_temperature", offsets[i]).at(40000.0, WATER)
+        for name in ("stress_u", "heat_flux", "freshwater_flux"):
+            np.testing.assert_allclose(getattr(together, name)[i], getattr(alone, name), rtol=1e-10)
+        np.testing.assert_allclose(together.shortwave_flux, alone.shortwave_flux, rtol=1e-12)
+
+
+def test_a_run_in_float32_stays_float32():
+    case = in_precision(column(full_forcing()), jnp.float32)
+    model = in_precision(Model(KEpsilon()), jnp.float32)
+    run = simulate(model, case, dt=3600.0, output_interval=43200.0)
+    assert run.state.temperature.dtype == jnp.float32
+    exact = simulate(Model(KEpsilon()), column(full_forcing()), dt=3600.0, output_interval=43200.0)
+    np.testing.assert_allclose(run.state.temperature, exact.state.temperature, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"air_temperature": 280.0 + 0.0 * TIMES}, {}, r"air_temperature from -90 to 60 \[degC\], got 280"),
+        ({"air_pressure": 1013.0 + 0.0 * TIMES}, {}, r"air_pressure .*\[Pa\], got 1013 at time 0 s"),
+        ({"cloud_cover": 60.0 + 0.0 * TIMES}, {}, "cloud_cover from 0 to 1 .*got 60"),
+        ({"humidity": 0.8 + 0.0 * TIMES}, {}, "relative humidity in %, got a largest value of 0.8"),
+        ({}, {"humidity_measure": "specific"}, r"humidity from 0 to 0.1 \[kg kg-1\], got 85"),
+        ({"wind_u": np.where(TIMES > 5e4, 999.0, 5.0)}, {}, "got 999 at time 54000 s .record 5."),
+        ({"longwave": None}, {}, "expected weather.longwave, got none; no formula gives it"),
+        ({"longwave": None}, {"longwave": DownwardLongwave()}, "expected weather.longwave"),
+        ({"shortwave": None}, {}, "expected weather.shortwave, got none"),
+        ({}, {"longwave": Clark()}, "expected sun, got none; the longwave radiation"),
+        ({}, {"albedo": Payne()}, "expected sun, got none; the light or the albedo"),
+        ({"precipitation": None}, {"rain_heat": True}, "expected weather.precipitation"),
+    ],
+)
+def test_weather_that_cannot_be_is_refused(changes, options, message):
+    with pytest.raises(ValueError, match=message):
+        BulkForcing(weather(**changes), **options)
+
+
+def test_run_beyond_the_weather_is_refused():
+    case = dataclasses.replace(column(forcing()), duration=90000.0)
+    with pytest.raises(ValueError, match="station: the run needs times"):
+        simulate(Model(KEpsilon()), case, dt=3600.0, output_interval=90000.0)
+    with pytest.raises(ValueError, match="surface of the water"):
+        forcing().at(0.0)

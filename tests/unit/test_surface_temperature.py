@@ -1,0 +1,22 @@
+"""Temperature of the surface from conservative temperature."""
+
+import gsw
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tunax_lite.physics import surface_temperature
+
+
+def test_agrees_with_the_gibbs_sea_water_library():
+    temperature, salinity = np.meshgrid(np.linspace(-2.0, 35.0, 75), np.linspace(2.0, 42.0, 41))
+    exact = gsw.t_from_CT(salinity, temperature, 0.0)
+    found = np.asarray(surface_temperature(jnp.asarray(temperature), jnp.asarray(salinity)))
+    np.testing.assert_allclose(found, exact, atol=2e-3)
+    np.testing.assert_allclose(found[salinity >= 28.0], exact[salinity >= 28.0], atol=2e-4)
+
+
+def test_gradient_is_nearly_one_and_that_of_the_library():
+    slope = jax.grad(surface_temperature)(jnp.asarray(10.0), jnp.asarray(33.0))
+    exact = (gsw.t_from_CT(33.0, 10.01, 0.0) - gsw.t_from_CT(33.0, 9.99, 0.0)) / 0.02
+    np.testing.assert_allclose(slope, exact, atol=1e-4)

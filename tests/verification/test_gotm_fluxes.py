@@ -1,0 +1,215 @@
+"""Fluxes of measured weather against those that GOTM computed from it."""
+
+import datetime
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.conftest import find_gotm_case, find_reference
+from tunax_lite.air_sea import (
+    BulkForcing,
+    Clark,
+    ClearSky,
+    Fairall,
+    Kondo,
+    Payne,
+    SolarPosition,
+    WaterSkin,
+    Weather,
+    WeatherOffsets,
+)
+from tunax_lite.forcing import WaterSurface
+from tunax_lite.physics import surface_temperature
+from tunax_lite.time_series import TimeSeries
+
+REFERENCE_DENSITY = 1027.0
+
+
+def read_series(name: str, start: str) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds since the start, and values, of a series of GOTM."""
+    rows = [line.split() for line in find_gotm_case(name).read_text().splitlines() if line.strip()]
+    origin = datetime.datetime.fromisoformat(start)
+    times = [(datetime.datetime.fromisoformat(f"{r[0]} {r[1]}") - origin).total_seconds() for r in rows]
+    return np.array(times), np.array([[float(value) for value in r[2:]] for r in rows])
+
+
+def read_reference(name: str) -> dict[str, np.ndarray]:
+    with xr.open_dataset(find_reference(name), decode_times=False) as dataset:
+        return {str(v): dataset[v].values.astype(float) for v in dataset.variables}
+
+
+def meteo_weather(name: str, start: str, wind_factor: float) -> TimeSeries[Weather]:
+    """Series of a file with wind, pressure in hPa, air temperature, humidity and cloud cover."""
+    time, values = read_series(name, start)
+    u, v, pressure, temperature, humidity, cloud = values.T[:6]
+    weather = Weather(wind_factor * u, wind_factor * v, temperature, humidity, 100.0 * pressure, cloud)
+    return TimeSeries(jnp.asarray(time), weather, name)
+
+
+def fluxes(forcing, time, u, v, temperature, salinity):
+    """Kinematic stress, heat and sunlight at times for states of the surface."""
+
+    def at(time, *water):
+        fluxes = forcing.at(time, WaterSurface(*water))
+        return fluxes.stress_u, fluxes.stress_v, fluxes.heat_flux, fluxes.shortwave_flux
+
+    water = (jnp.asarray(values) for values in (u, v, temperature, salinity))
+    tx, ty, heat, sun = (np.asarray(x) for x in jax.jit(jax.vmap(at))(jnp.asarray(time), *water))
+    return tx / REFERENCE_DENSITY, ty / REFERENCE_DENSITY, heat, sun
+
+
+def test_kondo_over_the_eastern_mediterranean():
+    start = "1996-01-15 00:00:00"
+    forcing = BulkForcing(
+        meteo_weather("medsea_east/meteo_east.dat", start, 1.3),
+        bulk=Kondo(),
+        longwave=Clark(),
+        shortwave=ClearSky(),
+        albedo=Payne(),
+        sun=SolarPosition(start, 35.0, 30.5),
+        heat_factor=1.2,
+        shortwave_factor=0.89,
+        humidity_measure="dew_point",
+        conservative_temperature=False,  # its output is what the air meets
+        relative_wind=False,
+    )
+    gotm = read_reference("medsea_east_surf")
+    zero = 0.0 * gotm["sst"]
+    tx, ty, heat, sun = (x[1:] for x in fluxes(forcing, gotm["time"], zero, zero, gotm["sst"], zero))
+    gotm = {name: values[1:] for name, values in gotm.items()}
+    np.testing.assert_allclose(tx, gotm["tx"], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(ty, gotm["ty"], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(heat, gotm["heat"], rtol=1e-5, atol=1e-3)
+    # GOTM takes neighbouring entries of the table of Payne when the sun is 16 to 40 degrees high.
+    np.testing.assert_allclose(sun, gotm["I_0"], atol=0.0016 * 0.89 * 1350.0)
+    other = np.abs(sun - gotm["I_0"]) > 1e-3
+    assert 0.0 < np.mean(other) < 0.3
+    assert np.sqrt(np.mean((sun - gotm["I_0"]) ** 2)) < 0.1
+
+
+def papa() -> BulkForcing:
+    start = "2011-03-21 00:00:00"
+    names = ("u10", "airp", "airt", "hum", "lwr", "swr_papa")
+    series = [read_series(f"ows_papa/{name}.dat", start) for name in names]
+    # Records are missing here and there, not in all files at once.
+    times = np.unique(np.concatenate([time for time, _ in series]))
+    columns = [np.interp(times, time, values[:, 0]) for time, values in series]
+    wind_v = np.interp(times, series[0][0], series[0][1][:, 1])
+    weather = Weather(
+        wind_u=columns[0],
+        wind_v=wind_v,
+        air_pressure=columns[1],
+        air_temperature=columns[2],
+        humidity=columns[3],
+        longwave=columns[4],
+        shortwave=columns[5],
+    )
+    return BulkForcing(
+        TimeSeries(jnp.asarray(times), weather, "papa"), bulk=Fairall(), humidity_measure="specific"
+    )
+
+
+def daily_surface(name: str, surface: dict[str, np.ndarray]):
+    """Indices of the surface series, and the water, at the times at which both were saved."""
+    profiles = read_reference(name)
+    common, at_surface, at_profile = np.intersect1d(surface["time"], profiles["time"], return_indices=True)
+    assert len(common) > 300
+    water = [
+        profiles[v].reshape(len(profiles["time"]), -1)[at_profile[1:], -1] for v in ("u", "v", "temp", "salt")
+    ]
+    return at_surface[1:], water
+
+
+@pytest.mark.slow
+def test_fairall_at_papa():
+    forcing, gotm = papa(), read_reference("ows_papa_meteo_dt600_surf")
+    index, (u, v, temperature, salinity) = daily_surface("ows_papa_meteo_dt600", gotm)
+    gotm = {name: values[index] for name, values in gotm.items()}
+    time = jnp.asarray(gotm["time"])
+    tx, ty, heat, sun = fluxes(forcing, gotm["time"], u, v, temperature, salinity)
+    np.testing.assert_allclose(sun, gotm["I_0"], rtol=1e-6, atol=1e-4)
+    # Its fluxes belong to the water ten minutes before the profile.
+    for found, expected in ((tx, gotm["tx"]), (ty, gotm["ty"]), (heat, gotm["heat"])):
+        assert np.sqrt(np.mean((found - expected) ** 2)) < 3e-3 * np.sqrt(np.mean(expected**2))
+
+    # That water: the velocity and temperature at which stress and heat are GOTM's. The division of the heat
+    # into latent and sensible heat is then a check with nothing left to choose.
+    target = jnp.stack([REFERENCE_DENSITY * gotm["tx"], REFERENCE_DENSITY * gotm["ty"], gotm["heat"]], -1)
+
+    def defect(water, time, salinity, target):
+        fluxes = forcing.at(time, WaterSurface(water[0], water[1], water[2], salinity))
+        return jnp.stack([fluxes.stress_u, fluxes.stress_v, fluxes.heat_flux]) - target
+
+    @jax.jit
+    @jax.vmap
+    def newton(water, *others):
+        return water - jnp.linalg.solve(jax.jacfwd(defect)(water, *others), defect(water, *others))
+
+    @jax.jit
+    @jax.vmap
+    def turbulent_heat(water, time, salinity):
+        surface = WaterSurface(water[0], water[1], water[2], salinity)
+        air = forcing.air(forcing.weather.at(time), surface)
+        skin = WaterSkin.at(surface_temperature(water[2], salinity), air.pressure)
+        exchange = forcing.bulk.exchange(air, skin)
+        return exchange.latent_heat, exchange.sensible_heat
+
+    before = water = jnp.stack([jnp.asarray(x) for x in (u, v, temperature)], -1)
+    for _ in range(4):
+        water = newton(water, time, jnp.asarray(salinity), target)
+    moved = np.sqrt(np.mean(np.square(water - before), axis=0))
+    assert np.all(moved < [0.02, 0.02, 0.01])
+    latent, sensible = turbulent_heat(water, time, jnp.asarray(salinity))
+    np.testing.assert_allclose(latent, gotm["qe"], atol=1e-3)
+    np.testing.assert_allclose(sensible, gotm["qh"], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_kondo_in_the_northern_north_sea():
+    start = "1998-01-01 00:00:00"
+    forcing = BulkForcing(
+        meteo_weather("nns_annual/meteo_file.dat", start, 1.0),
+        bulk=Kondo(),
+        longwave=Clark(),
+        shortwave=ClearSky(),
+        albedo=Payne(),
+        sun=SolarPosition(start, 59.33333, 1.283333),
+        relative_wind=False,
+    )
+    gotm = read_reference("nns_annual_surf")
+    index, water = daily_surface("nns_annual", gotm)
+    tx, ty, heat, _ = fluxes(forcing, gotm["time"][index], *water)
+    # Profiles are an hour behind; the stress hardly depends on them, the heat by 40 W m-2 K-1.
+    np.testing.assert_allclose(tx, gotm["tx"][index], atol=2e-7)
+    np.testing.assert_allclose(ty, gotm["ty"][index], atol=2e-7)
+    assert np.sqrt(np.mean((heat - gotm["heat"][index]) ** 2)) < 5e-3 * np.sqrt(np.mean(gotm["heat"] ** 2))
+
+
+def test_offsets_move_the_fluxes_as_a_changed_series_does():
+    forcing = papa()
+    weather = forcing.weather.values
+    moved = Weather(
+        weather.wind_u + 0.5,
+        weather.wind_v,
+        weather.air_temperature - 1.0,
+        weather.humidity,
+        weather.air_pressure,
+        longwave=weather.longwave,
+        shortwave=weather.shortwave,
+    )
+    by_series = BulkForcing(
+        TimeSeries(forcing.weather.time, moved, "papa"), humidity_measure="specific", bulk=Fairall()
+    )
+    by_offset = BulkForcing(
+        forcing.weather,
+        humidity_measure="specific",
+        bulk=Fairall(),
+        offsets=WeatherOffsets(wind_u=0.5, air_temperature=-1.0),
+    )
+    time = 3600.0 * np.arange(100.0)
+    water = [np.full(100, value) for value in (0.1, 0.0, 5.0, 32.7)]
+    for one, other in zip(fluxes(by_series, time, *water), fluxes(by_offset, time, *water), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10)
