@@ -1,5 +1,7 @@
 """Bulk formulae against published values, a second implementation, and central differences."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -49,7 +51,7 @@ def stacked(formula, wind, air_temperature, water_temperature, humidity, pressur
     )
 
 
-compiled = eqx.filter_jit(stacked)
+compiled: Any = eqx.filter_jit(stacked)
 reverse_slopes = eqx.filter_jit(jax.jacrev(lambda x, formula: stacked(formula, *x)))
 forward_slopes = eqx.filter_jit(jax.jacfwd(lambda x, formula: stacked(formula, *x)))
 

@@ -140,8 +140,9 @@ def test_fairall_at_papa():
     target = jnp.stack([REFERENCE_DENSITY * gotm["tx"], REFERENCE_DENSITY * gotm["ty"], gotm["heat"]], -1)
 
     def defect(water, time, salinity, target):
-        fluxes = forcing.at(time, WaterSurface(water[0], water[1], water[2], salinity))
-        return jnp.stack([fluxes.stress_u, fluxes.stress_v, fluxes.heat_flux]) - target
+        found = forcing.at(time, WaterSurface(water[0], water[1], water[2], salinity))
+        assert found.stress_u is not None and found.stress_v is not None and found.heat_flux is not None
+        return jnp.stack([found.stress_u, found.stress_v, found.heat_flux]) - target
 
     @jax.jit
     @jax.vmap

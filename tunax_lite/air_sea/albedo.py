@@ -1,6 +1,7 @@
 """Albedo of the sea surface: what part of the sunlight is reflected."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from ..numerics.limiters import at_least, at_most
 class AbstractAlbedo(eqx.Module):
     """Albedo from the position of the sun."""
 
-    needs_sun: eqx.AbstractClassVar[bool]
+    needs_sun: ClassVar[bool]
 
     @abc.abstractmethod
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:

@@ -79,9 +79,7 @@ class BulkForcing(AbstractForcing):
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         if water is None:
-            raise ValueError(
-                "BulkForcing: expected the state of the water's surface, got none; pass `water`."
-            )
+            raise ValueError("BulkForcing.at: expected the surface of the water, got none; pass `water`.")
         weather = self.offsets.add_to(self.weather.at(time))
         temperature = water.temperature
         if self.conservative_temperature:

@@ -6,7 +6,7 @@ skin and the warm layer are not part of it: the temperature of the water is that
 
 import abc
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -69,7 +69,7 @@ class _Coare(AbstractBulkFormula):
     wind_height: eqx.AbstractVar[float]
     air_height: eqx.AbstractVar[float]
     iterations: eqx.AbstractVar[int]
-    gustiness: eqx.AbstractClassVar[float]
+    gustiness: ClassVar[float]
 
     @abc.abstractmethod
     def charnock(self, neutral_wind: Scalar) -> Scalar:

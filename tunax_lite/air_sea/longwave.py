@@ -4,6 +4,7 @@ Each formula is the loss of the water as a black body, less what vapour and clou
 """
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,7 +37,7 @@ def cloud_coefficient(latitude: Scalar) -> Scalar:
 class AbstractLongwave(eqx.Module):
     """Net longwave radiation."""
 
-    needs_cloud: eqx.AbstractClassVar[bool]
+    needs_cloud: ClassVar[bool]
 
     @abc.abstractmethod
     def net(
