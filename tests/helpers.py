@@ -1,6 +1,7 @@
 """Lists that drive the tests, and what several test files need."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -95,7 +96,7 @@ CASES = {
 """Small cases of 12 h: all in which turbulence closures are known to break, and one with all fluxes."""
 
 
-def get_leaf(module, path: str):
+def get_leaf(module: Any, path: str) -> Any:
     """Field of a module by its dotted path."""
     for name in path.split("."):
         module = getattr(module, name)

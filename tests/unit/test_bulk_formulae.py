@@ -58,7 +58,8 @@ forward_slopes = eqx.filter_jit(jax.jacfwd(lambda x, formula: stacked(formula, *
 
 def fluxes(formula, wind, air, water, relative_humidity=80.0, pressure=101325.0):
     """Stress, sensible and latent heat, and water."""
-    return compiled(formula, *arrays(wind, air, water, relative_humidity, pressure))
+    values = arrays(wind, air, water, relative_humidity, pressure)
+    return compiled(formula, *values)
 
 
 def random_weather(seed, n):
@@ -79,7 +80,8 @@ def test_humidity():
     back = vapour_pressure(specific_humidity(saturated, p), "specific", t, p)
     np.testing.assert_allclose(back, saturated, rtol=1e-4)
     # A psychrometer: 10 K between the thermometers at 20 degC is about 24 % relative humidity.
-    dry = vapour_pressure(*arrays(10.0), "wet_bulb", *arrays(20.0, 101325.0))
+    wet, air, p = arrays(10.0, 20.0, 101325.0)
+    dry = vapour_pressure(wet, "wet_bulb", air, p)
     np.testing.assert_allclose(dry / saturation_vapour_pressure(jnp.asarray(20.0)), 0.24, atol=0.01)
 
 
