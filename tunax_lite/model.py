@@ -8,6 +8,7 @@ diffusive step of salinity, tracers and temperature; shear and stratification; c
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from . import constants
@@ -32,6 +33,9 @@ class Model(eqx.Module):
         molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1].
         molecular_salt_diffusivity: that of salinity [m2 s-1]; by default it shares that of heat, and with it
             one matrix, which makes a step about a tenth faster.
+        coefficient_memory: share of the eddy coefficients that is kept from the step before [1]; by default
+            none. Closures of several equations flicker from step to step where turbulence is marginal; the
+            flicker hardly changes a run, but its derivatives grow without bound. 0.5 ends it.
         theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
             0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
         tridiagonal_method: how linear systems are solved; by default the fastest for the platform.
@@ -48,6 +52,7 @@ class Model(eqx.Module):
         constants.MOLECULAR_DIFFUSIVITY, unit="m2 s-1", valid_range=(0.0, 1.0)
     )
     molecular_salt_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
+    coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
     theta: float = eqx.field(default=1.0, static=True)
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
@@ -95,7 +100,16 @@ class Model(eqx.Module):
             method=self.tridiagonal_method,
         )
         inputs = self._closure_inputs(new_state, entering, case, fluxes, end)
-        return new_state, self.closure.step(clo_state, inputs, dt)
+        return new_state, self._remember(clo_state, self.closure.step(clo_state, inputs, dt))
+
+    def _remember(self, old: CloState, new: CloState) -> CloState:
+        """The closure state with its coefficients between those of the last step and the new ones."""
+        if self.coefficient_memory is None:
+            return new
+        coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
+        kept = self.coefficient_memory
+        blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
+        return eqx.tree_at(coefficients, new, blend)
 
     def _closure_inputs(
         self, state: State, entering: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike

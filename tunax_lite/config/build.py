@@ -109,12 +109,17 @@ def build_model(section: ModelSection, source: Path, parameters: dict[str, float
     closure = with_parameters(closure_class(section.closure.name)(), section.closure.parameters)
     with naming(source, "parameters"):
         closure = with_parameters(closure, parameters or {})
-    molecular = {
+    given = {
         name: getattr(section, name)
-        for name in ("molecular_viscosity", "molecular_diffusivity")
+        for name in (
+            "molecular_viscosity",
+            "molecular_diffusivity",
+            "molecular_salt_diffusivity",
+            "coefficient_memory",
+        )
         if getattr(section, name) is not None
     }
-    return Model(closure, theta=section.theta, **molecular)
+    return Model(closure, theta=section.theta, **given)
 
 
 def build_grid(section: Any, depth: float) -> Grid | None:

@@ -150,6 +150,15 @@ class ModelSection(Section):
     molecular_diffusivity: float | None = Field(
         default=None, ge=0.0, le=1.0, description="molecular diffusivity [m2 s-1]"
     )
+    molecular_salt_diffusivity: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="that of salinity, if it differs [m2 s-1]"
+    )
+    coefficient_memory: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=0.99,
+        description="share of the eddy coefficients kept from the step before [1]; 0.5 for smooth gradients",
+    )
 
 
 NCells = Annotated[int, Field(ge=3, le=100_000, description="number of cells")]
