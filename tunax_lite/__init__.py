@@ -22,7 +22,11 @@ from .checkpointing import SaveSegments as SaveSegments
 from .checkpointing import SaveSteps as SaveSteps
 from .closures import Constant as Constant
 from .closures import ConvectiveAdjustment as ConvectiveAdjustment
+from .closures import GenericLengthScale as GenericLengthScale
 from .closures import KEpsilon as KEpsilon
+from .closures import KOmega as KOmega
+from .closures import MellorYamada as MellorYamada
+from .closures import OneEquation as OneEquation
 from .closures import PacanowskiPhilander as PacanowskiPhilander
 from .closures import SecondMomentClosure as SecondMomentClosure
 from .forcing import ConstantForcing as ConstantForcing

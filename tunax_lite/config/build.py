@@ -20,7 +20,7 @@ from .cases import IdealisedCase, LegayCase, LesbraryCase
 from .idealised import idealised_case
 from .load import Loaded
 from .schema import RunConfig
-from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid, closure_class
+from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid
 from .yaml_file import ConfigError
 
 
@@ -106,7 +106,7 @@ def build_model(section: ModelSection, source: Path, parameters: dict[str, float
     Raises:
         ConfigError: a parameter that the closure does not have, or out of range.
     """
-    closure = with_parameters(closure_class(section.closure.name)(), section.closure.parameters)
+    closure = section.closure.build()
     with naming(source, "parameters"):
         closure = with_parameters(closure, parameters or {})
     given = {

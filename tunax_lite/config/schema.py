@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ..calibration.parameters import FreeParameter, FreeParameters, with_parameters
+from ..calibration.parameters import FreeParameter, FreeParameters
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .sections import (
@@ -15,7 +15,6 @@ from .sections import (
     TimeSection,
     UniformGrid,
     closest,
-    closure_class,
     invalid,
 )
 
@@ -187,7 +186,7 @@ class CalibrationConfig(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> "CalibrationConfig":
-        closure = with_parameters(closure_class(self.model.closure.name)(), self.model.closure.parameters)
+        closure = self.model.closure.build()
         try:
             self.free_parameters.resolve(closure)
         except ValueError as error:

@@ -1,10 +1,8 @@
 """Sections of a configuration file that every kind of file shares: keys, types, units and ranges.
 
-Nothing here builds an object; see `build`. `CLOSURES` is the only table of names to classes.
+Nothing here but the closure is built; see `build`. Names of classes are in `closures`.
 """
 
-import difflib
-import importlib
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -20,66 +18,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ..calibration.parameters import with_parameters
-from ..closures import (
-    AbstractClosure,
-    Constant,
-    ConvectiveAdjustment,
-    GenericLengthScale,
-    KEpsilon,
-    KOmega,
-    MellorYamada,
-    OneEquation,
-    PacanowskiPhilander,
-)
-
-CLOSURES: dict[str, type[AbstractClosure]] = {
-    "constant": Constant,
-    "convective_adjustment": ConvectiveAdjustment,
-    "generic_length_scale": GenericLengthScale,
-    "k_epsilon": KEpsilon,
-    "k_omega": KOmega,
-    "mellor_yamada": MellorYamada,
-    "one_equation": OneEquation,
-    "pacanowski_philander": PacanowskiPhilander,
-}
-"""Names of closures in configuration files."""
-
-
-def closure_class(name: str) -> type[AbstractClosure]:
-    """The class of a name of `CLOSURES`, or of an import path `package.module:Class`.
-
-    Raises:
-        PydanticCustomError: a name that is neither.
-    """
-    if name in CLOSURES:
-        return CLOSURES[name]
-    if ":" not in name:
-        hint = closest(name, list(CLOSURES))
-        raise invalid("the name of a closure, or package.module:Class", f"'{name}'", hint)
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise invalid(
-            "package.module:Class that can be imported",
-            f"'{name}' ({error})",
-            "install the package, or add its folder to PYTHONPATH",
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, AbstractClosure)):
-        raise invalid("a subclass of AbstractClosure", f"'{name}'", "name a closure")
-    return found
-
-
-def closest(name: str, valid: list[str]) -> str:
-    """A hint for a name that does not exist: the nearest valid one, or all of them."""
-    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
-
-
-def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
-    return PydanticCustomError(
-        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
-    )
+from ..closures import AbstractClosure
+from .closures import CLOSURES as CLOSURES
+from .closures import closest, closure_class, closure_with, invalid
 
 
 class Section(BaseModel):
@@ -119,6 +60,9 @@ Parameters = Annotated[dict[str, float], BeforeValidator(_flatten)]
 
 class ClosureSection(Section):
     name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the closure that are not numbers, by name"
+    )
     parameters: Parameters = Field(
         default_factory=dict, description="values that differ from the default, by dotted name"
     )
@@ -129,12 +73,23 @@ class ClosureSection(Section):
         closure_class(name)
         return name
 
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
+        if "name" in info.data:  # absent if the name itself was refused
+            closure_with(info.data["name"], options)
+        return options
+
     @field_validator("parameters")
     @classmethod
     def _check_parameters(cls, values: dict[str, float], info: Any) -> dict[str, float]:
-        if "name" in info.data:  # absent if the name itself was refused
-            with_parameters(closure_class(info.data["name"])(), values)
+        if "name" in info.data and "options" in info.data:
+            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
         return values
+
+    def build(self) -> AbstractClosure:
+        """The closure."""
+        return with_parameters(closure_with(self.name, self.options), self.parameters)
 
 
 class ModelSection(Section):

@@ -111,9 +111,11 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             ratio = functions.equilibrium_ratio(ri)
             c_3 = known.c_2_interior + (known.c_1 - known.c_2_interior) / ri * ratio
         known = eqx.tree_at(lambda c: c.c_3_stable, known, c_3, is_leaf=lambda x: x is None)
-        # Without a logarithmic layer (c_1 >= c_2) a thin one stands in: kappa divides at the walls.
-        growth = at_least(known.sigma * (known.c_2 - known.c_1), 1e-4)
-        von_karman = c_mu_0 * safe_sqrt(growth) / abs(n)
+        von_karman = self.imposed_von_karman
+        if von_karman is None:
+            # Without a logarithmic layer (c_1 >= c_2) a thin one stands in: kappa divides at the walls.
+            growth = at_least(known.sigma * (known.c_2 - known.c_1), 1e-4)
+            von_karman = c_mu_0 * safe_sqrt(growth) / abs(n)
         waves = self.surface.breaking_waves
         if waves is not None:
             decay, slope = self._shear_free_decay(known, functions.c_mu_0, functions.c_mu_shear_free)

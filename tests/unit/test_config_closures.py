@@ -1,0 +1,91 @@
+"""Closures of a configuration: parts by name, settings that are not numbers, and errors that say what is."""
+
+import equinox as eqx
+import pytest
+from pydantic import ValidationError
+
+from tests.helpers import get_leaf
+from tunax_lite.closures import (
+    BougeaultAndre,
+    Boundary,
+    BreakingWaves,
+    Exponents,
+    GenericLengthScale,
+    KEpsilon,
+    MellorYamada,
+    MunkAnderson,
+    OneEquation,
+    SecondMomentClosure,
+    WaveShear,
+)
+from tunax_lite.config.sections import ClosureSection
+
+
+def build(name, options, **parameters):
+    return ClosureSection(name=name, options=options, parameters=parameters).build()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        (
+            "k_epsilon",
+            {
+                "stability": {"name": "cheng", "equilibrium": "weak"},
+                "surface": {"tke": "value", "breaking_waves": True},
+                "length_limit": None,
+            },
+            KEpsilon(
+                stability=SecondMomentClosure.of("cheng", equilibrium="weak"),
+                surface=Boundary(tke="value", breaking_waves=BreakingWaves()),
+                length_limit=None,
+            ),
+        ),
+        (
+            "one_equation",
+            {"stability": "munk_anderson", "length": "bougeault_andre", "local_equilibrium": True},
+            OneEquation(stability=MunkAnderson(), length=BougeaultAndre(), local_equilibrium=True),
+        ),
+        (
+            "generic_length_scale",
+            {"exponents": [3.0, 1.0, -1.06]},
+            GenericLengthScale(exponents=Exponents(3.0, 1.0, -1.06)),
+        ),
+        (
+            "mellor_yamada",
+            {"wall_length": "linear", "internal_waves": {"name": "wave_shear"}},
+            MellorYamada(wall_length="linear", internal_waves=WaveShear()),
+        ),
+    ],
+)
+def test_options_choose_the_parts(name, options, expected):
+    assert eqx.tree_equal(build(name, options), expected)
+
+
+def test_parameters_reach_into_chosen_parts():
+    options = {"stability": "schumann_gerz", "surface": {"breaking_waves": True}}
+    names = {"stability.flux_richardson_number": 0.2, "surface.breaking_waves.energy_flux_factor": 80.0}
+    closure = build("k_omega", options, **names)
+    for path, value in names.items():
+        assert get_leaf(closure, path) == value
+    with pytest.raises(ValidationError, match="no such parameter"):
+        build("k_omega", {}, **names)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stabilty": "cheng"}, "expected an option of KEpsilon, got 'stabilty'; did you mean 'stability'?"),
+        ({"stability": "chang"}, "expected the name of a part for stability, got 'chang'; did you mean"),
+        ({"stability": {"equilibrium": "weak"}}, "expected the name of a part for stability, got 'None'"),
+        ({"c_eps_1": 1.5}, "expected an option of KEpsilon, got 'c_eps_1'; choose one of: stability"),
+        ({"surface": "waves"}, "expected surface: a mapping with some of tke, length_scale"),
+        ({"surface": {"tk": "flux"}}, "unexpected keyword argument 'tk'"),
+        ({"surface": {"tke": "dirichlet"}}, "expected tke out of flux, value, got 'dirichlet'"),
+        ({"bottom": {"breaking_waves": True}}, "expected breaking waves at the surface only"),
+    ],
+)
+def test_wrong_options_say_what_is_expected(options, message):
+    with pytest.raises(ValidationError) as error:
+        build("k_epsilon", options)
+    assert message in str(error.value)

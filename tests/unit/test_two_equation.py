@@ -1,0 +1,481 @@
+"""Two-equation closures: a step of each in its own variable, against dense matrices; laws at the walls.
+
+The package has one equation in psi = c_mu0^p k^m l^n; here omega, q² l and psi have their own equations and
+wall laws, as published.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
+from tunax_lite import Grid, SecondMomentClosure
+from tunax_lite.closures import (
+    Boundary,
+    BreakingWaves,
+    Exponents,
+    GenericLengthScale,
+    KEpsilon,
+    KOmega,
+    MellorYamada,
+)
+from tunax_lite.closures.energy import TurbulenceState
+
+GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
+WAVES = BreakingWaves()
+
+step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
+
+
+def random_state(seed):
+    rng = np.random.default_rng(seed)
+
+    def values(low, high):
+        return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
+
+    return TurbulenceState(
+        eddy_viscosity=values(-5, -1),
+        eddy_diffusivity=values(-5, -1),
+        turbulent_kinetic_energy=values(-6, -3),
+        dissipation_rate=values(-9, -6),
+    )
+
+
+def random_inputs(seed):
+    """Stable and unstable faces, drag at the bottom, waves that move with the flow or against it."""
+    rng = np.random.default_rng(seed)
+    n_squared = rng.choice([-1.0, 1.0], GRID.n_cells - 1) * 10.0 ** rng.uniform(-7, -3, GRID.n_cells - 1)
+    s_squared = 10.0 ** rng.uniform(-8, -3, GRID.n_cells - 1)
+    return dataclasses.replace(
+        closure_inputs(GRID, n_squared, s_squared, friction_velocity=U_STAR),
+        bottom_friction_velocity=jnp.asarray(U_BOTTOM),
+        bottom_roughness_length=jnp.asarray(0.003),
+        stokes_shear=jnp.asarray(s_squared * rng.uniform(0.0, 0.5, GRID.n_cells - 1)),
+    )
+
+
+class Variable(NamedTuple):
+    """The second quantity of a closure as published."""
+
+    of: Callable  # (k, eps) -> value
+    dissipation: Callable  # (k, value) -> eps
+    constants: tuple  # c_1, c_3 stable, c_3 unstable, c_4; all of value/k
+    sink: Callable  # (k, eps) -> its rate times k / eps
+    diffusivities: Callable  # (k, eps, nu) -> those of k and of the value
+    value_in_log_layer: Callable  # (k, z + z_0) -> value
+    flux_in_log_layer: Callable  # (k, z + z_0) -> flux from the wall
+    value_below_waves: Callable  # (K, z + z_0) -> value, with k = K (z + z_0)^alpha
+    flux_below_waves: Callable
+    tke_flux_below_waves: Callable
+    wave_tke: Callable  # flux of k -> K z_0^alpha
+
+
+def published(closure, functions, alpha, slope) -> Variable:
+    cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
+    kappa, n = float(closure.von_karman), GRID.n_cells
+    if isinstance(closure, MellorYamada):
+        e_1, e_2, e_3, e_6 = (float(x) for x in (closure.e_1, closure.e_2, closure.e_3_stable, closure.e_6))
+        s_q, s_l, b_1 = float(closure.s_q), float(closure.s_l), 2.0**1.5 / cm0**3
+        z = np.asarray(GRID.z_face)[1:-1]
+        up, down = -z + float(closure.surface_roughness_length), z + 40.0 + 0.003
+        wall_length = kappa * up * down / (up + down)
+
+        def sink(k, eps):
+            length = cm0**3 * k**1.5 / eps
+            # q³/B_1 (...) over q² l, times k / eps
+            rate = (2.0 * k) ** 1.5 / b_1 * (1.0 + e_2 * (length / wall_length) ** 2) / (2.0 * k * length)
+            return rate * k / eps
+
+        root = np.sqrt(2.0)
+        return Variable(
+            of=lambda k, eps: 2.0 * k * cm0**3 * k**1.5 / eps,
+            dissipation=lambda k, q2l: cm0**3 * k**1.5 / (q2l / (2.0 * k)),
+            constants=(0.5 * e_1, 0.5 * e_3, 0.5 * e_3, 0.5 * e_6),
+            sink=sink,
+            diffusivities=lambda k, eps, nu: (
+                s_q * np.sqrt(2.0 * k) * cm0**3 * k**1.5 / eps,
+                s_l * np.sqrt(2.0 * k) * cm0**3 * k**1.5 / eps,
+            ),
+            value_in_log_layer=lambda k, d: 2.0 * kappa * k * d,
+            flux_in_log_layer=lambda k, d: -2.0 * root * s_l * kappa**2 * k**1.5 * d,
+            value_below_waves=lambda c, d: 2.0 * c * slope * d ** (alpha + 1.0),
+            flux_below_waves=lambda c, d: (
+                -2.0 * root * s_l * (alpha + 1.0) * c**1.5 * slope**2 * d ** (1.5 * alpha + 1.0)
+            ),
+            tke_flux_below_waves=lambda c, d: -root * s_q * c**1.5 * alpha * slope * d ** (1.5 * alpha),
+            wave_tke=lambda flux: (-flux / (root * s_q * alpha * slope)) ** (2.0 / 3.0),
+        )
+    names = {KEpsilon: "eps", KOmega: "omega", GenericLengthScale: "psi"}
+    name = names[type(closure)]
+    p, m, n = {"eps": (3.0, 1.5, -1.0), "omega": (-1.0, 0.5, -1.0)}.get(name) or closure.exponents
+    c_2, sigma = float(getattr(closure, f"c_{name}_2")), float(getattr(closure, f"sigma_{name}"))
+    keys = ("1", "3_stable", "3_plus", "4")
+    sigma_k = float(closure.sigma_k)
+    return Variable(
+        of=lambda k, eps: {
+            "eps": eps,
+            "omega": eps / (cm0**4 * k),
+            "psi": cm0**p * k**m * (cm0**3 * k**1.5 / eps) ** n,
+        }[name],
+        dissipation=lambda k, x: {
+            "eps": x,
+            "omega": cm0**4 * k * x,
+            "psi": cm0 ** (3.0 + p / n) * k ** (1.5 + m / n) * x ** (-1.0 / n),
+        }[name],
+        constants=tuple(float(getattr(closure, f"c_{name}_{key}")) for key in keys),
+        sink=lambda k, eps: c_2,
+        diffusivities=lambda k, eps, nu: (nu / sigma_k, nu / sigma),
+        value_in_log_layer=lambda k, d: {
+            "eps": cm0**3 * k**1.5 / (kappa * d),
+            "omega": np.sqrt(k) / (cm0 * kappa * d),
+            "psi": cm0**p * kappa**n * k**m * d**n,
+        }[name],
+        flux_in_log_layer=lambda k, d: {
+            "eps": cm0**4 * k**2 / (sigma * d),
+            "omega": k / (sigma * d),
+            "psi": -n * cm0 ** (p + 1.0) * kappa ** (n + 1.0) * k ** (m + 0.5) * d**n / sigma,
+        }[name],
+        value_below_waves=lambda c, d: {
+            "eps": cm0**3 * c**1.5 / slope * d ** (1.5 * alpha - 1.0),
+            "omega": np.sqrt(c) / (cm0 * slope) * d ** (0.5 * alpha - 1.0),
+            "psi": cm0**p * c**m * slope**n * d ** (m * alpha + n),
+        }[name],
+        flux_below_waves=lambda c, d: {
+            "eps": -cmsf * cm0**3 / sigma * c**2 * (1.5 * alpha - 1.0) * d ** (2.0 * alpha - 1.0),
+            "omega": -cmsf * c * (0.5 * alpha - 1.0) * d ** (alpha - 1.0) / (sigma * cm0),
+            "psi": -(m * alpha + n)
+            * (cmsf * cm0**p / sigma)
+            * c ** (m + 0.5)
+            * slope ** (n + 1.0)
+            * d ** ((m + 0.5) * alpha + n),
+        }[name],
+        tke_flux_below_waves=lambda c, d: -cmsf / sigma_k * c**1.5 * alpha * slope * d ** (1.5 * alpha),
+        wave_tke=lambda flux: (-sigma_k * flux / (cmsf * alpha * slope)) ** (2.0 / 3.0),
+    )
+
+
+def implicit_step(old, source, sink, diffusivity, ends, dt):
+    """Backward Euler with dense matrices; an end is a pair of "flux" or "value" and a number."""
+    h, thickness = np.asarray(GRID.center_spacing), np.asarray(GRID.cell_thickness)
+    conductance = 0.5 * (diffusivity[1:] + diffusivity[:-1]) / thickness[1:-1]
+    matrix = np.diag(h * (1.0 + dt * sink)) - dt * exchange_matrix(conductance, len(h))
+    right = h * (old + dt * source)
+    for row, (kind, number) in zip((0, -1), ends, strict=True):
+        if kind == "flux":
+            right[row] += dt * number
+        else:
+            matrix[row], right[row] = 0.0, number
+            matrix[row, row] = 1.0
+    return np.linalg.solve(matrix, right)
+
+
+def patankar(shear, buoyancy, consumed):
+    grows = shear + buoyancy > 0.0
+    return np.where(grows, shear + buoyancy, shear), np.where(grows, consumed, consumed - buoyancy)
+
+
+def reference_step(closure, state, inputs, dt):
+    """k, epsilon, viscosity and diffusivity on inner faces."""
+    functions = closure.stability.stability_functions()
+    cm0, h = float(functions.c_mu_0), np.asarray(GRID.cell_thickness)
+    waves = closure.prepare().derived.waves
+    alpha, slope = (0.0, 0.0) if waves is None else (float(waves.decay), float(waves.length_slope))
+    variable = published(closure, functions, alpha, slope)
+    n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
+    nu, kappa = np.asarray(state.eddy_viscosity)[1:-1], np.asarray(state.eddy_diffusivity)[1:-1]
+    k, eps = np.asarray(state.turbulent_kinetic_energy)[1:-1], np.asarray(state.dissipation_rate)[1:-1]
+    p, stokes, b = nu * s2, nu * np.asarray(inputs.stokes_shear), -kappa * n2
+    of_tke, of_value = variable.diffusivities(k, eps, nu)
+
+    walls = (
+        (closure.bottom, U_BOTTOM, 0.003, h[0]),
+        (closure.surface, U_STAR, float(closure.surface_roughness_length), h[-1]),
+    )
+
+    def distance(kind, z_0, thickness):
+        return (0.5 * thickness if kind == "flux" else thickness) + z_0
+
+    def tke_end(boundary, u_star, z_0, thickness):
+        kind, d = boundary.tke, distance(boundary.tke, z_0, thickness)
+        if boundary.breaking_waves is None:
+            return kind, 0.0 if kind == "flux" else u_star**2 / cm0**2
+        c = variable.wave_tke(100.0 * u_star**3) / z_0**alpha
+        return kind, variable.tke_flux_below_waves(c, d) if kind == "flux" else c * d**alpha
+
+    def value_end(boundary, u_star, z_0, thickness, tke):
+        kind, d = boundary.length_scale, distance(boundary.length_scale, z_0, thickness)
+        if boundary.breaking_waves is None:
+            law = variable.flux_in_log_layer if kind == "flux" else variable.value_in_log_layer
+            return kind, law(tke, d)
+        c = variable.wave_tke(100.0 * u_star**3) / z_0**alpha
+        return kind, (variable.flux_below_waves if kind == "flux" else variable.value_below_waves)(c, d)
+
+    source, sink = patankar(p + stokes, b, eps)
+    ends = [tke_end(*wall) for wall in walls]
+    new_k = implicit_step(k, source, sink / k, of_tke, ends, dt)
+    new_k = np.maximum(new_k, float(closure.turbulent_kinetic_energy_floor))
+
+    c_1, c_3_stable, c_3_unstable, c_4 = variable.constants
+    value = variable.of(k, eps)
+    buoyancy = np.where(b > 0.0, c_3_unstable, c_3_stable) * b
+    source, sink = patankar(c_1 * p + c_4 * stokes, buoyancy, variable.sink(k, eps) * eps)
+    ends = [value_end(*wall, tke) for wall, tke in zip(walls, (new_k[0], new_k[-1]), strict=True)]
+    new_value = implicit_step(value, value / k * source, sink / k, of_value, ends, dt)
+    new_eps = variable.dissipation(new_k, new_value)
+    if closure.length_limit is not None:
+        limit = float(closure.length_limit)
+        galperin = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / np.sqrt(2.0) / limit
+        new_eps = np.maximum(new_eps, galperin)
+    new_eps = np.maximum(new_eps, float(closure.dissipation_rate_floor))
+    c_mu, c_mu_prime = functions.in_flow(jnp.asarray((k / eps) ** 2), jnp.asarray(n2), jnp.asarray(s2))
+    return new_k, new_eps, c_mu * new_k**2 / new_eps, c_mu_prime * new_k**2 / new_eps
+
+
+WEAK = SecondMomentClosure(equilibrium="weak")
+VARIANTS = {
+    "k-epsilon": (KEpsilon, {"c_eps_4": 0.7}),
+    "k-omega": (KOmega, {"stability": WEAK}),
+    "generic, half-integer exponents": (
+        GenericLengthScale,
+        {"exponents": Exponents(2.0, 1.5, -0.5), "c_psi_1": 1.5, "c_psi_2": 1.7, "c_psi_4": 0.3},
+    ),
+    "generic, other exponents": (GenericLengthScale, {"exponents": Exponents(3.0, 1.1, -1.07)}),
+    "Mellor-Yamada": (MellorYamada, {}),
+}
+ENDS = {
+    "fluxes": {},
+    "values": {"surface": Boundary("value", "value"), "bottom": Boundary("value", "value")},
+    "mixed": {"surface": Boundary("value", "flux"), "bottom": Boundary("flux", "value")},
+    "waves": {"surface": Boundary(breaking_waves=WAVES), "surface_roughness_length": 0.5},
+    "values below waves": {
+        "surface": Boundary("value", "value", WAVES),
+        "surface_roughness_length": 0.5,
+        "length_limit": None,
+    },
+}
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_step_equals_the_published_equations_with_dense_matrices(variant, ends):
+    kind, options = VARIANTS[variant]
+    closure = kind(**(options | ENDS[ends]))
+    for seed in range(2):
+        state, inputs = random_state(seed), random_inputs(seed)
+        found = step(closure, state, inputs, DT)
+        k, eps, nu, kappa = reference_step(closure, state, inputs, DT)
+        np.testing.assert_allclose(found.turbulent_kinetic_energy[1:-1], k, rtol=1e-9)
+        np.testing.assert_allclose(found.dissipation_rate[1:-1], eps, rtol=1e-9)
+        np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
+        np.testing.assert_allclose(found.eddy_diffusivity[1:-1], kappa, rtol=1e-8)
+
+
+def test_wall_lengths_of_mellor_and_yamada():
+    state, inputs = random_state(3), random_inputs(3)
+    found = {
+        name: step(MellorYamada(wall_length=name), state, inputs, DT).dissipation_rate[1:-1]
+        for name in ("parabolic", "triangular", "linear")
+    }
+    # The parabolic mean is the shortest, and a short wall length shortens that of turbulence.
+    assert np.all(found["parabolic"] >= found["triangular"])
+    assert np.all(found["triangular"] >= found["linear"])
+    assert np.any(found["triangular"] > found["linear"])
+    with pytest.raises(ValueError, match="expected wall_length out of parabolic, .* got 'log'"):
+        MellorYamada(wall_length="log")
+
+
+def test_charnock_roughness_is_at_least_the_given_one():
+    state, inputs = random_state(4), random_inputs(4)
+
+    def dissipation(**options):
+        return step(KEpsilon(**options), state, inputs, DT).dissipation_rate
+
+    rough = dissipation(charnock_constant=1.4e4)  # 1.4e4 u*² / g = 0.1427 m
+    np.testing.assert_allclose(rough, dissipation(surface_roughness_length=1.4e4 * 1e-4 / 9.81), rtol=1e-12)
+    np.testing.assert_array_equal(dissipation(charnock_constant=10.0), dissipation())
+    np.testing.assert_array_equal(dissipation(charnock_constant=0.0), dissipation())
+
+
+def test_settings_without_meaning_are_refused():
+    with pytest.raises(ValueError, match="breaking waves at the surface only"):
+        KEpsilon(bottom=Boundary(breaking_waves=WAVES))
+    with pytest.raises(ValueError, match="expected tke out of flux, value, got 'dirichlet'"):
+        Boundary(tke="dirichlet")
+    with pytest.raises(ValueError, match="expected n < 0, got 1"):
+        GenericLengthScale(exponents=Exponents(0.0, 1.0, 1.0))
+
+
+# What the constants imply.
+
+
+@pytest.mark.parametrize(("name", "slope"), [("canuto_a", 0.0733), ("canuto_b", 0.0783), ("cheng", 0.0735)])
+def test_shear_free_turbulence_of_k_epsilon(name, slope):
+    closure = KEpsilon(
+        stability=SecondMomentClosure.of(name), surface=Boundary(breaking_waves=WAVES)
+    ).prepare()
+    assert closure.derived is not None and closure.derived.waves is not None
+    np.testing.assert_allclose(closure.derived.waves.decay, -4.97, atol=5e-3)
+    np.testing.assert_allclose(closure.derived.waves.length_slope, slope, atol=6e-5)
+
+
+def test_shear_free_turbulence_balances_transport_and_dissipation():
+    """alpha and L are such that both equations hold: d/dz (D dY/dz) = sink for k = z^alpha, l = L z."""
+    for closure in (KOmega(), GenericLengthScale(), MellorYamada(), KEpsilon()):
+        closure = dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES))
+        functions = closure.stability.stability_functions()
+        derived: Any = closure.prepare().derived
+        alpha, slope = float(derived.waves.decay), float(derived.waves.length_slope)
+        cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
+        _, m, n = closure._exponents
+        if isinstance(closure, MellorYamada):
+            of_tke, of_psi = (np.sqrt(2.0) * float(s) for s in (closure.s_q, closure.s_l))
+            c_2 = 0.5 * (1.0 + float(closure.e_2) * (slope / float(closure.von_karman)) ** 2)
+        else:
+            of_tke, of_psi = (cmsf / float(s) for s in (closure.sigma_k, derived.length_scale.sigma))
+            c_2 = float(derived.length_scale.c_2)
+        # D = d L z^(alpha/2 + 1); eps = cm0³ z^(3 alpha/2 - 1) / L; both sides over that power of z.
+        sink = cm0**3 / slope
+        np.testing.assert_allclose(of_tke * slope * alpha * 1.5 * alpha, sink, rtol=1e-6)
+        power = m * alpha + n
+        np.testing.assert_allclose(of_psi * slope * power * (power + 0.5 * alpha), c_2 * sink, rtol=1e-6)
+
+
+def test_generated_model_has_the_properties_that_were_asked_for():
+    closure = GenericLengthScale.generated(
+        von_karman=0.41, decay_rate=-1.25, shear_free_decay=-2.5, shear_free_slope=0.19, m=1.2
+    )
+    closure = dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES))
+    _, m, n = closure.exponents
+    np.testing.assert_allclose(closure.von_karman, 0.41, rtol=1e-12)
+    np.testing.assert_allclose(-2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2)), -1.25, rtol=1e-12)
+    waves: Any = closure._derive().waves
+    np.testing.assert_allclose(waves.decay, -2.5, rtol=1e-9)
+    np.testing.assert_allclose(waves.length_slope, 0.19, rtol=1e-9)
+
+
+def test_generated_model_of_published_properties():
+    """The numbers of GOTM for kappa = 0.4, d = -1.2, alpha = -2, L = 0.2, m = 1 and Canuto's model A."""
+    closure = GenericLengthScale.generated()
+    np.testing.assert_allclose(closure.exponents.n, -1.0634, atol=5e-5)
+    found = (closure.c_psi_1, closure.c_psi_2, closure.c_psi_3_stable, closure.sigma_k, closure.sigma_psi)
+    np.testing.assert_allclose(found, (1.0, 1.35447, -0.52192, 1.20233, 1.84161), atol=6e-6)
+    with pytest.raises(ValueError, match="negative exponent n, got n = nan"):
+        GenericLengthScale.generated(decay_rate=-2.0)
+
+
+def test_default_generic_model_is_model_a():
+    closure = GenericLengthScale(stability=SecondMomentClosure.of("canuto_a"))
+    # Umlauf and Burchard (2003) round their constants to two or three digits, and have c_mu0² = 0.3.
+    np.testing.assert_allclose(closure.von_karman * np.sqrt(0.3) / 0.5264647, 0.4, atol=5e-3)
+
+
+def test_imposed_von_karman_constant_moves_one_constant():
+    for closure, name, expected in (
+        (KEpsilon(imposed_von_karman=0.4), "sigma", 0.4**2 / (0.5264647**2 * 0.48)),
+        (KOmega(imposed_von_karman=0.4), "sigma", 0.4**2 / (0.5264647**2 * 0.278)),
+        (
+            MellorYamada(imposed_von_karman=0.41),
+            "c_2",
+            0.5 + 0.5 * (0.41**2 * 2.0**1.5 / 0.554905538**3 * 0.2 + 0.8),
+        ),
+    ):
+        derived: Any = closure.prepare().derived
+        np.testing.assert_allclose(getattr(derived.length_scale, name), expected, rtol=1e-6)
+        assert closure.von_karman == closure.imposed_von_karman
+
+
+def test_constants_of_mellor_and_yamada_with_kantha_and_clayson():
+    closure = MellorYamada(steady_state_richardson_number=0.23)
+    np.testing.assert_allclose(closure.e_3_stable, 4.82586, atol=6e-6)
+    np.testing.assert_allclose(closure.von_karman, 0.4001, atol=5e-5)
+    assert MellorYamada(e_3_minus=1.8).e_3_stable == 1.8
+
+
+# Turbulence in a box: no walls, floors or limits.
+
+
+@eqx.filter_jit
+def run_box(closure, state, n_squared, s_squared, dt, n_steps):
+    grid = Grid.uniform(4.0, 4)
+    inputs, closure = closure_inputs(grid, n_squared, s_squared), closure.prepare()
+
+    def advance(state, _):
+        state = closure.step(state, inputs, dt)
+        return state, (state.turbulent_kinetic_energy[2], state.dissipation_rate[2])
+
+    return jax.lax.scan(advance, state, length=n_steps)[1]
+
+
+FREE: dict[str, Any] = dict(
+    surface_roughness_length=1e30,
+    bottom_roughness_length=1e30,
+    length_limit=None,
+    turbulent_kinetic_energy_floor=1e-300,
+    dissipation_rate_floor=1e-300,
+)
+# The length of Mellor and Yamada grows with the distance from a wall, and with it the flux from there.
+NO_WALL_LENGTH: dict[str, Any] = FREE | dict(
+    imposed_von_karman=1e-12, surface_roughness_length=2e18, bottom_roughness_length=2e18
+)
+
+
+def uniform_state(tke, dissipation, coefficient=0.0):
+    ones = jnp.ones(5)
+    return TurbulenceState(
+        eddy_viscosity=coefficient * ones,
+        eddy_diffusivity=coefficient * ones,
+        turbulent_kinetic_energy=tke * ones,
+        dissipation_rate=dissipation * ones,
+    )
+
+
+@pytest.mark.parametrize(
+    ("closure", "exponent"),
+    [
+        (KOmega(**FREE), -1.0 / 0.833),
+        (GenericLengthScale.generated(**FREE), -1.2),
+        (MellorYamada(**NO_WALL_LENGTH), -1.0),
+    ],
+    ids=["k-omega", "generic", "Mellor-Yamada"],
+)
+def test_homogeneous_decay_follows_its_power_law(closure, exponent):
+    turnover = 100.0
+    # k = k_0 (1 - t / (d turnover))^d; the error of backward Euler halves with the step.
+    exact, errors = (1.0 - 20.0 / exponent) ** exponent, []
+    for n_steps in (2000, 4000):
+        k, _ = run_box(closure, uniform_state(1e-2, 1e-4), 0.0, 0.0, 20.0 * turnover / n_steps, n_steps)
+        errors.append(k[-1] / (1e-2 * exact) - 1.0)
+    assert abs(errors[0]) < 0.02
+    np.testing.assert_allclose(2.0 * errors[1] - errors[0], 0.0, atol=2e-4)
+
+
+def test_k_omega_in_neutral_shear_grows_as_the_constants_say():
+    shear, scaled_dt = 1e-2, 0.01
+    closure = KOmega(stability=WEAK, **FREE)
+    k, eps = run_box(closure, uniform_state(1e-4, 2e-7, 1e-3), 0.0, shear**2, scaled_dt / shear, 20000)
+    # P / eps = c_2 / c_1 = 1.5009; c_mu(alpha_M) alpha_M = that.
+    np.testing.assert_allclose((k[-1] / eps[-1] * shear) ** 2, 24.2588, rtol=0.01)
+    np.testing.assert_allclose(np.log(k[-1] / k[-2]) / scaled_dt, 0.101699, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    "closure",
+    [
+        KOmega(**FREE),
+        KOmega(stability=WEAK, **FREE),
+        GenericLengthScale.generated(**FREE),
+        KEpsilon(stability=SecondMomentClosure.of("cheng"), **FREE),
+    ],
+    ids=["k-omega", "weak k-omega", "generic", "Cheng"],
+)
+def test_turbulence_is_steady_at_the_steady_state_richardson_number(closure):
+    shear, ri = 1e-2, 0.25
+    k, _ = run_box(closure, uniform_state(1e-4, 2e-7, 1e-3), ri * shear**2, shear**2, 4.0, 20000)
+    assert abs(np.log(k[-1] / k[-2])) < 1e-9
+    assert k[-1] > 1e-8
