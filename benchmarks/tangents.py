@@ -1,4 +1,4 @@
-"""How far a change of the initial temperature grows in a year, with and without memory of the eddy coefficients.
+"""How far a change of the initial temperature grows in a year, by the memory of the eddy coefficients.
 
     python -m benchmarks.tangents CASE.gotm.yaml
 
@@ -47,9 +47,8 @@ def main() -> None:
     run = build_gotm(load_gotm(path)).run
     if run is None:
         raise SystemExit(f"{path}: expected a case that is supported; see tunax-lite check {path}.")
-    print(
-        f"{'step [s]':>8}  {'memory':>6}  {'60 d':>8}  {'180 d':>8}  {'270 d':>8}  {'end':>8}  surface at the end"
-    )
+    days = "".join(f"{day:>10}" for day in ("60 d", "180 d", "270 d", "end"))
+    print(f"{'step [s]':>8}  {'memory':>6}{days}  surface at the end")
     for dt in (run.dt, run.dt / 6.0):
         for memory in (None, 0.3, 0.5, 0.8):
             remembering = None if memory is None else jnp.asarray(memory)
