@@ -14,28 +14,38 @@ from .registry import read_manifest as read_manifest
 from .registry import resolve as resolve
 
 if TYPE_CHECKING:
+    from .argo import ArgoProfiles as ArgoProfiles
+    from .argo import read_argo as read_argo
+    from .argo import read_argo_profiles as read_argo_profiles
     from .cf_netcdf import read_cf_netcdf as read_cf_netcdf
     from .dataset import count_frames as count_frames
     from .dataset import read_trajectory as read_trajectory
     from .dataset import to_dataset as to_dataset
     from .dataset import write_dataset as write_dataset
     from .dataset import write_trajectory as write_trajectory
+    from .era5 import read_era5 as read_era5
     from .legay import read_legay as read_legay
     from .lesbrary import read_lesbrary as read_lesbrary
     from .observation_file import write_observations as write_observations
+    from .oceansites import read_oceansites as read_oceansites
     from .stream import Progress as Progress
     from .stream import run_to_file as run_to_file
 
 _MODULES = {
+    "ArgoProfiles": "argo",
+    "read_argo": "argo",
+    "read_argo_profiles": "argo",
     "read_cf_netcdf": "cf_netcdf",
     "count_frames": "dataset",
     "read_trajectory": "dataset",
     "to_dataset": "dataset",
     "write_dataset": "dataset",
     "write_trajectory": "dataset",
+    "read_era5": "era5",
     "read_legay": "legay",
     "read_lesbrary": "lesbrary",
     "write_observations": "observation_file",
+    "read_oceansites": "oceansites",
     "Progress": "stream",
     "run_to_file": "stream",
 }

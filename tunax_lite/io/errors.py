@@ -1,5 +1,6 @@
 """The error of every reader, and the checks that all readers share."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,14 +68,26 @@ def check_increasing(path, key: str, values: np.ndarray) -> None:
         )
 
 
-def check_possible(path, key: str, quantity: str, values: np.ndarray) -> None:
-    """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC."""
+def check_possible(
+    path, key: str, quantity: str, values: np.ndarray, describe: Callable[[int], str] | None = None
+) -> None:
+    """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC.
+
+    Args:
+        path, key: for the message.
+        quantity: its name in this package.
+        values: in the unit of this package; NaN passes.
+        describe: says when a record (the first axis) was taken.
+    """
     if quantity not in _POSSIBLE:
         return
     low, high = _POSSIBLE[quantity]
-    finite = values[np.isfinite(values)]
-    wrong = finite[(finite < low) | (finite > high)]
-    if wrong.size:
-        looks_kelvin = quantity == "temperature" and 200.0 < wrong[0] < 340.0
+    wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
+    if len(wrong):
+        value = values[tuple(wrong[0])]
+        looks_kelvin = quantity == "temperature" and 200.0 < value < 340.0
         advice = "give the unit K" if looks_kelvin else "check the unit, the sign and the fill value"
-        raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", f"{wrong[0]:g}", advice)
+        when = "" if describe is None else f" at {describe(int(wrong[0][0]))}"
+        raise FileFormatError(
+            path, key, f"{quantity} between {low:g} and {high:g}", f"{value:g}{when}", advice
+        )

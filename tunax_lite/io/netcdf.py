@@ -2,6 +2,7 @@
 
 import math
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import xarray as xr
@@ -83,13 +84,22 @@ def check_complete(path: Path) -> None:
         )
 
 
-def read_netcdf(path, *, mask: bool = True, every: int = 1) -> xr.Dataset:
-    """Read a whole NetCDF file into memory, times as plain numbers.
+def read_netcdf(
+    path,
+    *,
+    mask: bool = True,
+    every: int = 1,
+    join_characters: bool = True,
+    part: Callable[[xr.Dataset], xr.Dataset] | None = None,
+) -> xr.Dataset:
+    """Read a NetCDF file into memory, times as plain numbers.
 
     Args:
         path: the file.
         mask: replace fill values by NaN, and apply scale factors.
         every: keep the first of so many times.
+        join_characters: make texts of arrays of characters along their last dimension.
+        part: chooses what is read, before anything is.
 
     Raises:
         FileNotFoundError: no such file.
@@ -98,9 +108,17 @@ def read_netcdf(path, *, mask: bool = True, every: int = 1) -> xr.Dataset:
     path = existing_file(path)
     check_complete(path)
     try:
-        with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=mask) as dataset:
+        with xr.open_dataset(
+            path,
+            engine="netcdf4",
+            decode_times=False,
+            mask_and_scale=mask,
+            concat_characters=join_characters,
+        ) as dataset:
             kept = dataset.isel(time=slice(None, None, every)) if every > 1 else dataset
-            return kept.load()
+            return (kept if part is None else part(kept)).load()
+    except FileFormatError:
+        raise
     except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
         raise FileFormatError(
             path, "file", "a NetCDF file", f"'{error}'", "it is damaged or of another format"

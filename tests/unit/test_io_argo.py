@@ -1,0 +1,169 @@
+"""Argo profiles in the layout of the core profile files, each trap of the format once."""
+
+import gsw
+import netCDF4
+import numpy as np
+import pytest
+
+from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
+
+PRESSURE = np.array([4.0, 20.0, 100.0, 500.0])
+TEMPERATURE = np.array([18.0, 17.0, 12.0, 6.0])
+SALINITY = np.array([35.5, 35.6, 35.2, 34.5])
+LONGITUDE, LATITUDE = -30.0, 45.0
+START = "2015-01-01"
+FIRST_DAY = 23741.0  # 2015-01-01 in days since 1950-01-01
+
+
+def write(path, n=2, *, mode="R", days=None, units=None, scheme=None, **arrays):
+    """`n` profiles; `arrays` replace variables by name, broadcast to all profiles."""
+    days = FIRST_DAY + 10.0 * np.arange(n) if days is None else days
+    units = {"PRES": "decibar", "TEMP": "degree_Celsius", "PSAL": "psu"} | (units or {})
+    with netCDF4.Dataset(path, "w") as file:
+        for dimension, length in (("N_PROF", n), ("N_LEVELS", PRESSURE.size), ("STRING256", 256)):
+            file.createDimension(dimension, length)
+
+        def characters(name, values, *dimensions):
+            file.createVariable(name, "S1", dimensions, fill_value=b" ")[:] = values
+
+        juld = file.createVariable("JULD", "f8", ("N_PROF",), fill_value=999999.0)
+        juld.setncatts({"units": "days since 1950-01-01 00:00:00 UTC", "standard_name": "time"})
+        juld[:] = days
+        for name, degrees in (("LONGITUDE", LONGITUDE), ("LATITUDE", LATITUDE)):
+            file.createVariable(name, "f8", ("N_PROF",), fill_value=99999.0)[:] = degrees
+        for name in ("JULD_QC", "POSITION_QC"):
+            characters(name, np.array(arrays.get(name, [b"1"] * n)), "N_PROF")
+        characters(
+            "DATA_MODE", np.array([mode.encode()] * n if len(mode) == 1 else list(mode), "S1"), "N_PROF"
+        )
+        if scheme is not None:
+            texts = np.array([list(text.ljust(256)) for text in scheme], "S1")
+            characters("VERTICAL_SAMPLING_SCHEME", texts, "N_PROF", "STRING256")
+        for key, sent in (("PRES", PRESSURE), ("TEMP", TEMPERATURE), ("PSAL", SALINITY)):
+            for name, values in ((key, sent), (f"{key}_ADJUSTED", np.full(4, 99999.0))):
+                variable = file.createVariable(name, "f4", ("N_PROF", "N_LEVELS"), fill_value=99999.0)
+                variable.units = units[key]
+                variable[:] = np.broadcast_to(arrays.get(name, values), (n, 4))
+                flags = arrays.get(f"{name}_QC", "1111" if name == key else "    ")
+                flags = [flags] * n if isinstance(flags, str) else flags
+                characters(f"{name}_QC", np.array([list(f) for f in flags], "S1"), "N_PROF", "N_LEVELS")
+    return path
+
+
+def expected(temperature=TEMPERATURE, salinity=SALINITY, pressure=PRESSURE):
+    pressure, salinity = (np.asarray(v, "f4").astype(float) for v in (pressure, salinity))
+    absolute = gsw.SA_from_SP(salinity, pressure, LONGITUDE, LATITUDE)
+    temperature = gsw.CT_from_t(absolute, np.asarray(temperature, "f4").astype(float), pressure)
+    return gsw.z_from_p(pressure, LATITUDE), temperature, absolute
+
+
+def check(found, profile, *columns):
+    for values, wanted in zip((found.z, found.temperature, found.salinity), columns, strict=True):
+        np.testing.assert_allclose(values[profile], wanted, atol=1e-9)
+
+
+def test_profiles_as_sent(tmp_path):
+    found = read_argo_profiles(write(tmp_path / "f_prof.nc"))
+    assert list(found.time.astype(str)) == ["2015-01-01T00:00:00.000", "2015-01-11T00:00:00.000"]
+    assert list(found.data_mode) == ["R", "R"] and found.n_left_out == 0
+    check(found, 0, *expected())
+    check(found, 1, *expected())
+
+
+@pytest.mark.parametrize("mode", ["A", "D"])
+def test_adjusted_values_where_the_mode_says_so(tmp_path, mode):
+    adjusted = {
+        "PRES_ADJUSTED": PRESSURE - 1.0,
+        "TEMP_ADJUSTED": TEMPERATURE,
+        "PSAL_ADJUSTED": SALINITY + 0.02,
+    } | {f"{key}_ADJUSTED_QC": "1111" for key in ("PRES", "TEMP", "PSAL")}
+    found = read_argo_profiles(write(tmp_path / "a.nc", mode="R" + mode, **adjusted))
+    check(found, 0, *expected())
+    check(found, 1, *expected(salinity=SALINITY + 0.02, pressure=PRESSURE - 1.0))
+
+
+def test_adjusted_values_that_are_all_fill(tmp_path):
+    found = read_argo_profiles(write(tmp_path / "a.nc", mode="A"))
+    check(found, 0, *expected())
+    # The delayed mode gave up on the salinity: what was sent is no better, whatever its flags say.
+    found = read_argo_profiles(write(tmp_path / "d.nc", mode="D", PSAL_ADJUSTED_QC="4444"))
+    assert np.isnan(found.salinity).all() and np.isnan(found.temperature).all()
+
+
+def test_flags_are_characters(tmp_path):
+    found = read_argo_profiles(
+        write(tmp_path / "q.nc", TEMP_QC=["1258", "1403"], PRES_QC=["1111", "4111"], TEMP=TEMPERATURE)
+    )
+    z, temperature, salinity = expected()
+    check(found, 0, z, temperature, salinity)
+    # The level without a good pressure is gone; a bad temperature leaves the salinity.
+    check(found, 1, [*z[1:], np.nan], [np.nan] * 4, [*salinity[1:], np.nan])
+
+
+def test_interpolation_stays_within_the_profile(tmp_path):
+    heights = np.array([-600.0, -300.0, -50.0, -10.0, -1.0])
+    found = read_argo(write(tmp_path / "f.nc"), z=heights, start_time=START)
+    z, temperature, salinity = expected()
+    np.testing.assert_allclose(found.time, [0.0, 864000.0])
+    for key, values in (("temperature", temperature), ("salinity", salinity)):
+        wanted = np.interp(heights, z[::-1], values[::-1])
+        wanted[[0, 1, 4]] = np.nan  # below, between values 400 m apart, above
+        np.testing.assert_allclose(found.profiles[key], [wanted, wanted], atol=1e-9)
+    wide = read_argo(tmp_path / "f.nc", z=heights, start_time=START, largest_spacing=400.0)
+    assert np.isfinite(wide.profiles["temperature"][:, 1]).all()
+    at_levels = read_argo(tmp_path / "f.nc", z=z[::-1], start_time=START)
+    np.testing.assert_allclose(at_levels.profiles["temperature"][0], temperature[::-1], atol=1e-9)
+
+
+def test_secondary_sampling_and_bad_dates_are_left_out(tmp_path):
+    scheme = ["Primary sampling: averaged", "Near-surface sampling: unpumped", "Primary sampling: averaged"]
+    days = [FIRST_DAY, FIRST_DAY, 999999.0]
+    path = write(tmp_path / "s.nc", 3, scheme=scheme, days=days, JULD_QC=[b"1", b"1", b"9"])
+    found = read_argo_profiles(path)
+    assert found.time.size == 1 and found.n_left_out == 2
+
+
+def test_cycles_in_files_of_their_own(tmp_path):
+    files = [
+        write(tmp_path / f"{i}.nc", 1, days=[FIRST_DAY + day]) for i, day in enumerate((20.0, 0.0, 10.0))
+    ]
+    found = read_argo(files, z=[-50.0, -10.0], start_time=START)
+    np.testing.assert_allclose(found.time, 864000.0 * np.arange(3.0))
+    with pytest.raises(FileFormatError, match=r"JULD: expected profiles after 2015-01-01.*each profile once"):
+        read_argo_profiles([files[1], files[1]])
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (
+            {"TEMP": TEMPERATURE + 273.15},
+            r"TEMP: expected temperature .* got 291.15 at 2015-01-01T00:00:00 .*unit K",
+        ),
+        ({"PSAL": SALINITY / 1e3}, "PSAL: .* at most 0.0356; .*kg kg-1"),
+        ({"PRES": PRESSURE * 1e4}, r"PRES: expected -5 to 12000 dbar, got 40000 at 2015-01-01"),
+        (
+            {"PRES": [4.0, 100.0, 20.0, 500.0]},
+            r"PRES: expected pressures that increase, got 20 after 100 at 2015-01-01",
+        ),
+        ({"days": [FIRST_DAY, FIRST_DAY - 1.0]}, "JULD: expected values that increase"),
+        ({"days": [FIRST_DAY, 999999.0]}, "JULD: expected finite values, got nan in record 1"),
+        ({"JULD_QC": [b"4", b"9"]}, "JULD_QC, POSITION_QC: expected a profile with a good time"),
+        ({"mode": "X"}, "DATA_MODE: expected R, A or D, got 'X' in profile 0"),
+        ({"units": {"TEMP": "psu"}}, "TEMP: expected a unit that converts to degC"),
+    ],
+)
+def test_files_that_cannot_be_right(tmp_path, written, message):
+    path = write(tmp_path / "bad.nc", **written)
+    with pytest.raises(FileFormatError, match=r"bad\.nc: " + message):
+        read_argo_profiles(path)
+
+
+def test_another_kind_of_file_and_bad_heights(tmp_path):
+    with netCDF4.Dataset(tmp_path / "traj.nc", "w") as file:
+        file.createDimension("N_MEASUREMENT", 2)
+        file.createVariable("JULD", "f8", ("N_MEASUREMENT",))[:] = 1.0
+    with pytest.raises(FileFormatError, match="core Argo profile file"):
+        read_argo_profiles(tmp_path / "traj.nc")
+    with pytest.raises(ValueError, match="heights"):
+        read_argo(write(tmp_path / "f.nc"), z=[-1.0, -10.0], start_time=START)

@@ -1,0 +1,233 @@
+"""The weather of ERA5 from files as they were before 2024 and as they are since."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+from tunax_lite.air_sea import ConstantAlbedo, DownwardLongwave, Payne
+from tunax_lite.forcing import WaterSurface
+from tunax_lite.io import FileFormatError, read_era5
+
+LATITUDES = np.array([50.5, 50.25, 50.0])
+LONGITUDES = np.array([-145.25, -145.0, -144.75])
+PLACE = {"latitude": 50.1, "longitude": -144.9}
+START = "2012-06-10T00:00:00"
+DAYS_FROM_1900, DAYS_FROM_1970 = 41067, 15501  # of 2012-06-10
+N = 49
+HOURS = np.arange(N, dtype=float)
+# Noon is at 21:40 Universal Time.
+SUN = np.maximum(0.0, 700.0 * np.cos(2.0 * np.pi * (HOURS - 0.5 - 21.67) / 24.0))
+SERIES = {
+    "u10": ("m s**-1", 8.0 + 0.1 * HOURS),
+    "v10": ("m s**-1", -3.0 + 0.0 * HOURS),
+    "t2m": ("K", 283.15 + np.sin(HOURS)),
+    "d2m": ("K", 280.15 + 0.0 * HOURS),
+    "sp": ("Pa", 1.013e5 + 10.0 * HOURS),
+    "tcc": ("(0 - 1)", np.clip(HOURS / 40.0, 0.0, 1.0)),
+    "ssrd": ("J m**-2", 3600.0 * SUN),
+    "strd": ("J m**-2", 3600.0 * (300.0 + HOURS)),
+    "tp": ("m", 1e-3 * (HOURS % 5)),
+}
+
+
+def write(path, series=None, *, style="new", hours=HOURS, units=None, slope=0.0, **replaced):
+    """All parameters on a grid of 3 by 3 points, with a slope [1 per point] to tell the points apart."""
+    series = SERIES if series is None else series
+    with netCDF4.Dataset(path, "w") as file:
+        name = "valid_time" if style == "new" else "time"
+        file.createDimension(name, len(hours))
+        file.createDimension("latitude", 3)
+        file.createDimension("longitude", 3)
+        time = file.createVariable(name, "i8" if style == "new" else "i4", (name,))
+        if style == "new":
+            time.setncatts({"units": "seconds since 1970-01-01", "calendar": "proleptic_gregorian"})
+            time[:] = 86400 * DAYS_FROM_1970 + np.round(3600.0 * np.asarray(hours)).astype(int)
+            file.createVariable("expver", str, (name,))[:] = np.array(["0001"] * len(hours), object)
+            file.createVariable("number", "i8", ())[:] = 0
+        else:
+            time.setncatts({"units": "hours since 1900-01-01 00:00:00.0", "calendar": "gregorian"})
+            time[:] = 24 * DAYS_FROM_1900 + np.asarray(hours).astype(int)
+        file.createVariable("latitude", "f8", ("latitude",))[:] = LATITUDES
+        # Old files count from 0 to 360.
+        file.createVariable("longitude", "f8", ("longitude",))[:] = (
+            LONGITUDES if style == "new" else LONGITUDES + 360.0
+        )
+        versions = style == "old with preliminary"
+        dimensions = (name, *(("expver",) if versions else ()), "latitude", "longitude")
+        if versions:
+            file.createDimension("expver", 2)
+            file.createVariable("expver", "i4", ("expver",))[:] = [1, 5]
+        points = 1.0 + slope * (3.0 * np.arange(3.0)[:, None] + np.arange(3.0))
+        for key, (unit, values) in series.items():
+            values = np.asarray(replaced.get(key, values))[: len(hours), None, None] * points
+            variable = file.createVariable(key, "f8", dimensions, fill_value=np.nan)
+            variable.units = (units or {}).get(key, unit)
+            if versions:
+                final = np.arange(len(hours))[:, None, None] < 30
+                variable[:, 0] = np.where(final, values, np.nan)
+                variable[:, 1] = np.where(final, np.nan, values)
+            else:
+                variable[:] = values
+    return path
+
+
+def read(path, **options):
+    return read_era5(path, **{"start_time": START} | PLACE | options)
+
+
+def at(forcing, hour):
+    return forcing.weather.at(3600.0 * hour)
+
+
+@pytest.mark.parametrize("style", ["new", "old", "old with preliminary"])
+def test_values_and_units(tmp_path, style):
+    forcing = read(write(tmp_path / "e.nc", style=style))
+    for hour in (0, 17, 48):
+        weather = at(forcing, hour)
+        found = [weather.wind_u, weather.wind_v, weather.air_temperature, weather.humidity]
+        wanted = [SERIES[key][1][hour] for key in ("u10", "v10", "t2m", "d2m")]
+        np.testing.assert_allclose(found, np.array(wanted) - [0, 0, 273.15, 273.15], atol=1e-10)
+        np.testing.assert_allclose(weather.air_pressure, SERIES["sp"][1][hour])
+        np.testing.assert_allclose(weather.cloud_cover, SERIES["tcc"][1][hour], atol=1e-12)
+    for hour in (1, 22, 48):  # the mean over the hour that ends at the stamp
+        weather = at(forcing, hour - 0.5)
+        found = [weather.shortwave, weather.longwave, weather.precipitation]
+        wanted = [SUN[hour], 300.0 + hour, 1e-3 * (hour % 5) / 3600.0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
+    assert forcing.humidity_measure == "dew_point" and forcing.evaporation
+    assert isinstance(forcing.longwave, DownwardLongwave) and isinstance(forcing.albedo, Payne)
+    forcing.check_covers(0.0, 48 * 3600.0)
+
+
+def test_no_energy_is_lost(tmp_path):
+    forcing = read(write(tmp_path / "e.nc"))
+    time, light = np.asarray(forcing.weather.time), np.asarray(forcing.weather.values.shortwave)
+    whole = time >= -1800.0  # a mean stands for its whole hour, the first for the one before the start
+    assert time[0] == 0.0
+    received = np.sum(0.5 * (light[1:] + light[:-1]) * np.diff(time)) if whole.all() else np.nan
+    np.testing.assert_allclose(received, np.sum(SERIES["ssrd"][1][1:]), rtol=2e-3)
+
+
+def test_fluxes_into_the_water(tmp_path):
+    forcing = read(write(tmp_path / "e.nc"))
+    water = WaterSurface(u=0.0, v=0.0, temperature=12.0, salinity=33.0)
+    fluxes = forcing.at(21.5 * 3600.0, water)
+    # The sun stands 27 degrees from the zenith: 3.6 % are reflected.
+    np.testing.assert_allclose(fluxes.shortwave_flux, SUN[22] * (1.0 - 0.0361), rtol=3e-3)
+    net = read(write(tmp_path / "n.nc", net_series(SUN * 0.94, -60.0 + 0.0 * HOURS)), radiation="net")
+    np.testing.assert_allclose(net.at(21.5 * 3600.0, water).shortwave_flux, 0.94 * SUN[22])
+    # What the water emits at 12 degC is 0.97 to 1 times that of a black body.
+    difference = fluxes.heat_flux - net.at(21.5 * 3600.0, water).heat_flux
+    emitted = 322.0 + 60.0 - difference
+    assert 0.96 < emitted / (5.670374e-8 * 285.15**4) < 1.0 + 1e-6
+    assert net.longwave is None and isinstance(net.albedo, ConstantAlbedo)
+
+
+def net_series(short, long):
+    kept = {key: value for key, value in SERIES.items() if key not in ("ssrd", "strd")}
+    return kept | {"ssr": ("J m**-2", 3600.0 * short), "str": ("J m**-2", 3600.0 * long)}
+
+
+@pytest.mark.parametrize("style", ["new", "old"])
+def test_between_the_points_of_the_grid(tmp_path, style):
+    path = write(tmp_path / "e.nc", {key: SERIES[key] for key in SERIES}, style=style, slope=1e-3)
+    # The place is 0.6 of a cell south of the second row and 0.4 of a cell east of the second column.
+    factor = 1.0 + 1e-3 * (3.0 * 1.6 + 1.4)
+    np.testing.assert_allclose(at(read(path), 3).wind_u, 8.3 * factor, rtol=1e-12)
+    nearest = at(read(path, interpolation="nearest"), 3).wind_u
+    np.testing.assert_allclose(nearest, 8.3 * (1.0 + 1e-3 * 7.0), rtol=1e-12)
+    # Points of the grid, and the cells around the outermost.
+    corner = read(path, latitude=50.5, longitude=214.75)
+    np.testing.assert_allclose(at(corner, 3).wind_u, 8.3, rtol=1e-12)
+    outside = read(path, latitude=50.6, longitude=-145.3)
+    np.testing.assert_allclose(at(outside, 3).wind_u, 8.3, rtol=1e-12)
+    with pytest.raises(FileFormatError, match="latitude: expected a grid around 52, got 50 to 50.5"):
+        read(path, latitude=52.0)
+    with pytest.raises(FileFormatError, match="longitude: expected a grid around 35"):
+        read(path, longitude=35.0)
+
+
+def test_parameters_and_months_in_files_of_their_own(tmp_path):
+    accumulated = ("ssrd", "strd", "tp")
+    instant = {key: value for key, value in SERIES.items() if key not in accumulated}
+    sums = {key: SERIES[key] for key in accumulated}
+    later = {key: (unit, values[25:]) for key, (unit, values) in instant.items()}
+    files = [
+        write(tmp_path / "later.nc", later, hours=HOURS[25:]),
+        write(tmp_path / "instant.nc", instant, hours=HOURS[:25]),
+        write(tmp_path / "sums.nc", sums),
+    ]
+    whole = read(write(tmp_path / "whole.nc"))
+    found = read(files)
+    np.testing.assert_allclose(found.weather.time, whole.weather.time)
+    np.testing.assert_allclose(found.weather.values.wind_u, whole.weather.values.wind_u)
+    np.testing.assert_allclose(found.weather.values.shortwave, whole.weather.values.shortwave)
+    with pytest.raises(FileFormatError, match="each hour of a parameter once"):
+        read([*files, files[0]])
+    with pytest.raises(FileFormatError, match=r"ssrd: .* one of the files, got none"):
+        read(files[:2])
+
+
+def test_parts_that_may_be_absent(tmp_path):
+    few = {key: value for key, value in SERIES.items() if key not in ("tcc", "tp", "sp")}
+    forcing = read(write(tmp_path / "e.nc", few | {"msl": SERIES["sp"]}))
+    assert forcing.weather.values.cloud_cover is None and not forcing.evaporation
+    np.testing.assert_allclose(at(forcing, 4).air_pressure, 1.0134e5)
+
+
+def test_rounding_of_packed_numbers_is_not_an_error(tmp_path):
+    path = write(tmp_path / "e.nc", tp=SERIES["tp"][1] - 1e-9, ssrd=SERIES["ssrd"][1] - 0.06)
+    weather = read(path).weather.values
+    assert np.min(weather.precipitation) == 0.0 and np.min(weather.shortwave) == 0.0
+
+
+def changed(key, record, value):
+    values = SERIES[key][1].copy()
+    values[record] = value
+    return {key: values}
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"t2m": SERIES["t2m"][1] - 273.15}, r"t2m: .* got 10 at 2012-06-10T00:00:00 .*looks like degC"),
+        ({"sp": SERIES["sp"][1] / 100.0}, r"sp: .* got 1013 at 2012-06-10T00:00:00 .*hPa"),
+        ({"tcc": SERIES["tcc"][1] * 100.0}, r"tcc: .* got 2.5 at 2012-06-10T01:00:00 .*%"),
+        ({"units": {"sp": "hPa"}}, "sp: expected the unit Pa, got 'hPa'"),
+        ({"units": {"ssrd": "W m**-2"}}, r"ssrd: expected the unit J m\*\*-2, got 'W m\*\*-2'"),
+        (changed("ssrd", 20, -1e5), r"ssrd: .* got -100000 at 2012-06-10T20:00:00"),
+        (changed("ssrd", 10, 5e5), r"ssrd: expected at most 72000 J .* got 500000 at 2012-06-10T10:00:00"),
+        ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, r"ssrd: .* at 2012-06-10T"),
+        ({"ssrd": np.roll(SERIES["ssrd"][1], 10)}, r"ssrd: expected at most .* Universal Time"),
+        ({"strd": -SERIES["strd"][1]}, "strd: .* count downward"),
+        ({"tp": SERIES["tp"][1] * 1000.0}, r"tp: .* got 1 at 2012-06-10T01:00:00 .*metres"),
+        (changed("d2m", 7, 300.0), r"d2m: expected a dew point .* got 300 K at 2012-06-10T07:00:00"),
+        (changed("u10", 7, np.nan), r"u10: expected a value, got nan at 2012-06-10T07:00:00"),
+        (
+            {"hours": np.delete(HOURS, [5, 6])},
+            r"u10: .* a gap of 10800 s after 2012-06-10T04:00:00 \(record 4\)",
+        ),
+        ({"hours": HOURS[[0, 1, 3, 2, 4]]}, "valid_time: expected values that increase, got .* in record 3"),
+        ({"hours": HOURS[[0, 1, 1, 2, 4]]}, "valid_time: expected values that increase"),
+        ({"hours": 3.0 * HOURS[:9]}, r"precipitation|every 3600 s, got a gap of 10800 s"),
+    ],
+)
+def test_files_that_cannot_be_right(tmp_path, written, message):
+    path = write(tmp_path / "bad.nc", **written)
+    with pytest.raises(FileFormatError, match=message):
+        read(path)
+
+
+def test_options_that_do_not_exist(tmp_path):
+    path = write(tmp_path / "e.nc")
+    for options, message in (
+        ({"radiation": "up"}, "radiation"),
+        ({"interpolation": "cubic"}, "interpolation"),
+        ({"latitude": 91.0}, "latitude"),
+        ({"radiation": "net", "albedo": Payne()}, "albedo"),
+        ({"start_time": "June"}, "start_time"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(path, **options)
+    with pytest.raises(FileFormatError, match=r"ssr: .*radiation='downward'"):
+        read(path, radiation="net")

@@ -1,0 +1,178 @@
+"""Moorings in the format of OceanSITES, each trap of the format once."""
+
+import datetime
+
+import gsw
+import netCDF4
+import numpy as np
+import pytest
+
+from tunax_lite.io import FileFormatError, read_oceansites
+
+DEPTHS = np.array([1.0, 10.0, 40.0])
+START = "2010-06-01T00:00:00"
+FIRST_DAY = (datetime.date(2010, 6, 1) - datetime.date(1950, 1, 1)).days
+HOURS = 0.5 + np.arange(4.0)  # hourly means, stamped in the middle
+TEMPERATURE = 12.0 - 0.1 * DEPTHS + 0.25 * np.arange(4.0)[:, None]
+SALINITY = 32.5 + 0.01 * DEPTHS + 0.0 * np.arange(4.0)[:, None]
+
+
+def write(path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, hours=HOURS, **options):
+    """A file with the layout of the format manual: everything over TIME, DEPTH, LATITUDE, LONGITUDE."""
+    attributes = {
+        "TEMP": {"standard_name": "sea_water_temperature", "units": "degree_Celsius"},
+        "PSAL": {"standard_name": "sea_water_practical_salinity", "units": "1"},
+        "UCUR": {"standard_name": "eastward_sea_water_velocity", "units": "cm s-1"},
+    }[name]
+    fill_name = options.pop("fill_name", "_FillValue")
+    attributes = attributes | options.pop("attributes", {})
+    with netCDF4.Dataset(path, "w") as file:
+        for dimension, length in (("TIME", None), ("DEPTH", len(depths)), ("LATITUDE", 1), ("LONGITUDE", 1)):
+            file.createDimension(dimension, length)
+        time = file.createVariable("TIME", "f8", ("TIME",))
+        time.setncatts({"standard_name": "time", "units": "days since 1950-01-01T00:00:00Z", "axis": "T"})
+        time[:] = FIRST_DAY + np.asarray(hours) / 24.0
+        depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
+        depth.setncatts({"standard_name": "depth", "units": "meters", "positive": "down", "axis": "Z"})
+        depth[:] = depths
+        for axis, degrees in (("LATITUDE", 50.1), ("LONGITUDE", -144.9)):
+            file.createVariable(axis, "f4", (axis,))[:] = degrees
+        dimensions = ("TIME", "DEPTH", "LATITUDE", "LONGITUDE")
+        fill = 1e35 if fill_name == "_FillValue" else False
+        variable = file.createVariable(name, "f4", dimensions, fill_value=fill)
+        variable.setncatts(attributes)
+        if fill_name == "FillValue_":
+            variable.setncattr("FillValue_", np.float32(1e35))
+        variable[:] = np.asarray(values)[:, :, None, None]
+        if flags is not None:
+            kind = np.asarray(flags).dtype.kind
+            quality = file.createVariable(f"{name}_QC", "S1" if kind == "S" else "i1", dimensions)
+            quality[:] = np.asarray(flags)[:, :, None, None]
+        for key, value in options.items():
+            file.setncattr(key, value)
+    return path
+
+
+def read(path, **options):
+    return read_oceansites(path, start_time=START, **{"conservative": False} | options)
+
+
+def test_depths_become_heights_and_means_keep_the_middle_of_their_hour(tmp_path):
+    found = read(write(tmp_path / "t.nc"))
+    np.testing.assert_array_equal(found.z, [-40.0, -10.0, -1.0])
+    np.testing.assert_allclose(found.time, 3600.0 * HOURS)
+    np.testing.assert_allclose(found.profiles["temperature"], TEMPERATURE[:, ::-1], rtol=1e-6)
+    later = read_oceansites(tmp_path / "t.nc", start_time="2010-05-31T19:00:00-05:00", conservative=False)
+    np.testing.assert_array_equal(later.time, found.time)
+
+
+@pytest.mark.parametrize("as_characters", [False, True])
+def test_only_values_with_a_good_flag_are_kept(tmp_path, as_characters):
+    flags = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 1, 1]])
+    values = np.where(flags == 4, 280.0, TEMPERATURE)  # what is flagged may be nonsense
+    shown = flags.astype("S1") if as_characters else flags
+    found = read(write(tmp_path / "t.nc", values=values, flags=shown)).profiles["temperature"]
+    expected = np.where(np.isin(flags, (1, 2, 5, 8)), TEMPERATURE, np.nan)
+    np.testing.assert_allclose(found, expected[:, ::-1], rtol=1e-6)
+
+
+def test_values_that_nobody_checked_need_consent(tmp_path):
+    path = write(tmp_path / "t.nc", flags=np.zeros((4, 3), int))
+    with pytest.raises(FileFormatError, match=r"t\.nc: TEMP_QC: .* none of 12; .*good_flags"):
+        read(path)
+    assert np.isfinite(read(path, good_flags=(0, 1)).profiles["temperature"]).all()
+
+
+@pytest.mark.parametrize("fill_name", ["_FillValue", "FillValue_"])
+def test_fill_values_by_the_wrong_name_too(tmp_path, fill_name):
+    values = TEMPERATURE.copy()
+    values[1, 2] = 1e35
+    found = read(write(tmp_path / "t.nc", values=values, fill_name=fill_name)).profiles["temperature"]
+    assert np.isnan(found[1, 0]) and np.isnan(found).sum() == 1
+
+
+def test_temperature_and_salinity_apart_become_those_of_the_column(tmp_path):
+    upper = DEPTHS[[0, 2]]
+    files = [
+        write(tmp_path / "t.nc"),
+        write(tmp_path / "s.nc", "PSAL", SALINITY[:3, [0, 2]], depths=upper, hours=HOURS[:3] + 1e-7),
+    ]
+    found = read(files, conservative=True)
+    # The instrument at 10 m measures no salinity: that of its neighbours, linear in height.
+    salinity = SALINITY.astype("f4")
+    absolute = gsw.SA_from_SP(salinity, DEPTHS, -144.9, 50.1)
+    expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
+    np.testing.assert_allclose(found.profiles["temperature"], expected[:, ::-1], atol=1e-6)
+    measured = found.profiles["salinity"]
+    np.testing.assert_allclose(measured[:3, [2, 0]], absolute[:3, [0, 2]], atol=1e-5)
+    assert np.isnan(measured[:, 1]).all() and np.isnan(measured[3]).all()
+
+
+def test_one_year_after_the_other_and_contradictions(tmp_path):
+    first = write(tmp_path / "a.nc", values=TEMPERATURE[:2], hours=HOURS[:2])
+    second = write(tmp_path / "b.nc", values=TEMPERATURE[2:], hours=HOURS[2:])
+    np.testing.assert_allclose(read([second, first]).time, 3600.0 * HOURS)
+    other = write(tmp_path / "c.nc", values=TEMPERATURE[1:] + 0.5, hours=HOURS[1:])
+    with pytest.raises(FileFormatError, match=r"c\.nc: temperature: .* at time 5400 s, height -40 m"):
+        read([first, other])
+
+
+def test_currents_in_centimetres(tmp_path):
+    speed = np.full((4, 3), 25.0)
+    found = read(write(tmp_path / "u.nc", "UCUR", speed), conservative=True)
+    np.testing.assert_allclose(found.profiles["u"], 0.25)
+
+
+def test_no_salinity_to_convert_with(tmp_path):
+    path = write(tmp_path / "t.nc")
+    with pytest.raises(FileFormatError, match="salinity.*conservative=False"):
+        read(path, conservative=True)
+    found = read(path, conservative=True, salinity=32.6).profiles["temperature"]
+    absolute = gsw.SA_from_SP(32.6, DEPTHS, -144.9, 50.1)
+    expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
+    np.testing.assert_allclose(found, expected[:, ::-1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "message"),
+    [
+        (
+            {"values": TEMPERATURE + 273.15},
+            {},
+            r"TEMP: expected temperature .* got 281.15 at 2010-06-01T00:30:00 .*; give the unit K",
+        ),
+        (
+            {"attributes": {"units": "K"}},
+            {},
+            r"TEMP: expected temperature .* got -265.15 at 2010-06-01T00:30:00",
+        ),
+        ({"name": "PSAL", "values": SALINITY / 1e3}, {}, r"PSAL: .* at most 0.0329; .*kg kg-1"),
+        ({"hours": [0.5, 2.5, 1.5, 3.5]}, {}, r"TIME: expected values that increase, got .* in record 2"),
+        ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME: expected values that increase"),
+        ({"hours": [0.5, np.nan, 2.5, 3.5]}, {}, "TIME: expected finite values, got nan in record 1"),
+        (
+            {"hours": [0.5, 1.5, 9.5, 10.5]},
+            {"longest_gap": 3600.0},
+            r"TIME: .* a gap of 28800 s after 2010-06-01T01:30:00",
+        ),
+        ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH: .* a height of 40 m"),
+        ({"depths": [1.0, 10.0, 10.0]}, {}, "DEPTH: expected values that increase"),
+        ({}, {"units": {"temperature": "Pa"}}, "TEMP: expected a unit that converts to degC, got 'Pa'"),
+        ({"values": np.full((4, 3), 99999.0)}, {}, "TEMP: .* got 99999 .* fill value"),
+    ],
+)
+def test_files_that_cannot_be_right(tmp_path, written, options, message):
+    path = write(tmp_path / "bad.nc", **written)
+    with pytest.raises(FileFormatError, match=r"bad\.nc: " + message):
+        read(path, **options)
+
+
+def test_nothing_to_read(tmp_path):
+    path = write(tmp_path / "t.nc", attributes={"standard_name": "x"})
+    with netCDF4.Dataset(path, "a") as file:
+        file.renameVariable("TEMP", "AIRT")
+    with pytest.raises(FileFormatError, match="expected a variable TEMP, PSAL"):
+        read(path)
+    assert np.isfinite(read(path, variables={"temperature": "AIRT"}).profiles["temperature"]).all()
+    with pytest.raises(ValueError, match="ISO 8601"):
+        read_oceansites(path, start_time="yesterday", variables={"temperature": "AIRT"})

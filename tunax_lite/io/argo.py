@@ -1,0 +1,303 @@
+"""Profiles of Argo floats: as they were measured, or as observations on given heights.
+
+Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825): core profile files, one cycle each or all of a
+float; adjusted values where the data mode is A or D; quality flags as characters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from ..observations import Observations
+from .cf_axes import TimeAxis, converted, read_time
+from .errors import FileFormatError, check_possible
+from .measured import (
+    BAD_FLAGS,
+    GOOD_FLAGS,
+    as_paths,
+    check_salinity_unit,
+    has_flag,
+    since_start,
+    start_of_case,
+    without_fill,
+)
+from .netcdf import read_netcdf
+from .sea_water import absolute_salinity, conservative_temperature
+
+_QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
+_PRESSURES = (-5.0, 12000.0)
+
+
+@dataclass(frozen=True)
+class ArgoProfiles:
+    """Profiles at their own depths, uppermost first: conservative temperature and absolute salinity.
+
+    Args:
+        time: Universal Time, `(n_profiles,)`.
+        longitude, latitude: [degrees], `(n_profiles,)`.
+        z: heights [m] of the levels with a good pressure, decreasing, then NaN, `(n_profiles, n_levels)`.
+        temperature: conservative [degC], NaN without a good temperature and salinity, same shape.
+        salinity: absolute [g kg-1], same shape.
+        data_mode: of each profile: R as sent, A adjusted in real time, D in delayed mode.
+        n_left_out: profiles without a good time or position, or of a secondary sampling.
+    """
+
+    time: np.ndarray
+    longitude: np.ndarray
+    latitude: np.ndarray
+    z: np.ndarray
+    temperature: np.ndarray
+    salinity: np.ndarray
+    data_mode: np.ndarray
+    n_left_out: int
+
+
+def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> ArgoProfiles:
+    """Read the primary sampling of Argo profiles.
+
+    Args:
+        paths: one file, or several, such as the cycles of one float; sorted by the time of their first
+            profile.
+        good_flags: values with another quality flag are left out.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: not a profile file, profiles that are not in order of time, pressures that do not
+            increase, or values that cannot be.
+    """
+    files = sorted(
+        (_read_file(path, good_flags) for path in as_paths(paths)), key=lambda file: file[0].time[0]
+    )
+    for (before, _), (after, path) in zip(files[:-1], files[1:], strict=True):
+        if after.time[0] <= before.time[-1]:
+            raise FileFormatError(
+                path,
+                "JULD",
+                f"profiles after {before.time[-1]}, the last of the file before",
+                f"{after.time[0]}",
+                "give each profile once",
+            )
+    profiles = [file for file, _ in files]
+    n_levels = max(file.z.shape[1] for file in profiles)
+
+    def joined(name: str) -> np.ndarray:
+        parts = [getattr(file, name) for file in profiles]
+        if parts[0].ndim == 2:
+            parts = [
+                np.pad(part, ((0, 0), (0, n_levels - part.shape[1])), constant_values=np.nan)
+                for part in parts
+            ]
+        return np.concatenate(parts)
+
+    names = ("time", "longitude", "latitude", "z", "temperature", "salinity", "data_mode")
+    return ArgoProfiles(
+        **{name: joined(name) for name in names}, n_left_out=sum(file.n_left_out for file in profiles)
+    )
+
+
+def read_argo(
+    paths,
+    *,
+    z,
+    start_time: str,
+    good_flags: Sequence[int] = GOOD_FLAGS,
+    largest_spacing: float = 200.0,
+    name: str | None = None,
+) -> Observations:
+    """Argo profiles interpolated linearly to given heights, NaN above the uppermost and below the deepest.
+
+    Args:
+        paths: one file or several.
+        z: heights [m], increasing, at most 0: those of the cells of a grid, or others.
+        start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
+        good_flags: values with another quality flag are left out.
+        largest_spacing: of two good values [m] to interpolate between.
+        name: of the observations; by default that of the first file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: as `read_argo_profiles`.
+        ValueError: heights that do not increase, or that lie above the surface.
+    """
+    profiles = read_argo_profiles(paths, good_flags=good_flags)
+    z = np.asarray(z, dtype=float)
+    if z.ndim != 1 or z.size < 1 or not np.all(np.diff(z) > 0.0) or not z[-1] <= 0.0:
+        raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
+    start = np.datetime64(start_of_case(start_time))
+    return Observations(
+        time=jnp.asarray((profiles.time - start) / np.timedelta64(1, "ms") / 1e3, dtype=float),
+        z=jnp.asarray(z, dtype=float),
+        profiles={
+            key: jnp.asarray(
+                np.stack(
+                    [
+                        _interpolate(z, *profile, largest_spacing)
+                        for profile in zip(profiles.z, getattr(profiles, key), strict=True)
+                    ]
+                ),
+                dtype=float,
+            )
+            for key in ("temperature", "salinity")
+        },
+        name=name or as_paths(paths)[0].stem,
+    )
+
+
+def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
+    known = np.isfinite(measured_at) & np.isfinite(values)
+    heights, values = measured_at[known][::-1], values[known][::-1]
+    if heights.size < 2:
+        return np.full(z.shape, np.nan)
+    above = np.clip(np.searchsorted(heights, z), 1, heights.size - 1)
+    found = np.interp(z, heights, values, left=np.nan, right=np.nan)
+    exact = np.isin(z, heights)
+    return np.where((heights[above] - heights[above - 1] <= largest) | exact, found, np.nan)
+
+
+def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Path]:
+    # Characters stay apart: a library would join the flags of a profile to one text.
+    dataset = read_netcdf(path, mask=False, join_characters=False)
+    for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL"):
+        if key not in dataset.variables or dataset[key].dims[:1] != ("N_PROF",):
+            raise FileFormatError(
+                path,
+                key,
+                "a variable of a core Argo profile file, over N_PROF",
+                "none",
+                "use the files R*.nc, D*.nc or *_prof.nc of a float",
+            )
+    kept = _kept(dataset)
+    if not np.any(kept):
+        raise FileFormatError(
+            path, "JULD_QC, POSITION_QC", "a profile with a good time and position", "none", "leave it out"
+        )
+    n_left_out = int((~kept).sum())
+    dataset = dataset.isel(N_PROF=np.flatnonzero(kept))
+    axis = read_time(path, without_fill(dataset["JULD"]), None)
+    mode = _data_mode(path, dataset)
+    pressure, values = _measurements(path, dataset, mode, axis, good_flags)
+    longitude, latitude = (without_fill(dataset[key]).values for key in ("LONGITUDE", "LATITUDE"))
+    z, temperature, salinity = _modelled(pressure, values, longitude, latitude)
+    since_epoch = since_start(path, axis, "1970-01-01")
+    return ArgoProfiles(
+        time=np.datetime64("1970-01-01", "ms") + np.round(1e3 * since_epoch).astype("timedelta64[ms]"),
+        longitude=longitude,
+        latitude=latitude,
+        z=z,
+        temperature=temperature,
+        salinity=salinity,
+        data_mode=mode,
+        n_left_out=n_left_out,
+    ), path
+
+
+def _kept(dataset: xr.Dataset) -> np.ndarray:
+    """Profiles of the primary sampling whose time and position are not flagged as bad."""
+    kept = np.ones(dataset.sizes["N_PROF"], dtype=bool)
+    for key in ("JULD_QC", "POSITION_QC"):
+        if key in dataset.variables:
+            kept &= ~has_flag(dataset[key].values, BAD_FLAGS)
+    # A file of one cycle often has a second, unpumped profile of the uppermost metres at the same time.
+    if "VERTICAL_SAMPLING_SCHEME" in dataset.variables:
+        schemes = _texts(dataset["VERTICAL_SAMPLING_SCHEME"])
+        kept &= np.array([not scheme or scheme.startswith("Primary") for scheme in schemes])
+    return kept
+
+
+def _texts(variable: xr.DataArray) -> list[str]:
+    """Texts of the characters along the last dimension."""
+    rows = variable.values.reshape(-1, variable.shape[-1])
+    return [b"".join(row).decode("utf-8", "replace").strip(" \0") for row in rows]
+
+
+def _data_mode(path: Path, dataset: xr.Dataset) -> np.ndarray:
+    if "DATA_MODE" not in dataset.variables:
+        raise FileFormatError(path, "DATA_MODE", "R, A or D for each profile", "none", "use a profile file")
+    modes = np.array([flag.decode() for flag in dataset["DATA_MODE"].values.ravel()], dtype=str)
+    wrong = np.flatnonzero(~np.isin(modes, ("R", "A", "D")))
+    if wrong.size:
+        raise FileFormatError(
+            path, "DATA_MODE", "R, A or D", f"'{modes[wrong[0]]}' in profile {wrong[0]}", "repair the file"
+        )
+    return modes
+
+
+def _measurements(
+    path: Path, dataset: xr.Dataset, mode: np.ndarray, axis: TimeAxis, good_flags: Sequence[int]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Pressure [dbar], in-situ temperature and practical salinity; NaN where there is no good value."""
+    pressure = _good_values(path, dataset, "PRES", mode, good_flags)
+    _check_pressure(path, pressure, axis)
+    values = {}
+    for key, quantity in _QUANTITIES.items():
+        good = _good_values(path, dataset, key, mode, good_flags)
+        variable = dataset[key].copy(data=np.where(np.isnan(pressure), np.nan, good))
+        values[quantity] = converted(path, variable, quantity, None)
+        check_possible(path, key, quantity, values[quantity], axis.describe)
+    check_salinity_unit(path, "PSAL", values["salinity"])
+    return pressure, values
+
+
+def _good_values(
+    path: Path, dataset: xr.Dataset, key: str, mode: np.ndarray, good_flags: Sequence[int]
+) -> np.ndarray:
+    """The adjusted values where the mode says so and where there are any, else those that were sent."""
+
+    def good(name: str) -> np.ndarray:
+        if f"{name}_QC" not in dataset.variables:
+            raise FileFormatError(
+                path, f"{name}_QC", "a quality flag of each value", "none", "repair the file"
+            )
+        flags = has_flag(dataset[f"{name}_QC"].values, good_flags)
+        return np.where(flags, without_fill(dataset[name]).values, np.nan)
+
+    sent, name = good(key), f"{key}_ADJUSTED"
+    if name not in dataset.variables:
+        return sent
+    filled = ~np.any(np.isfinite(without_fill(dataset[name]).values), axis=1)
+    # A profile that the delayed mode found beyond repair has no adjusted values and flags that say so.
+    rejected = np.any(has_flag(dataset[f"{name}_QC"].values, (3, 4)), axis=1)
+    adjusted = np.isin(mode, ("A", "D")) & (~filled | rejected)
+    return np.where(adjusted[:, None], good(name), sent)
+
+
+def _check_pressure(path: Path, pressure: np.ndarray, axis: TimeAxis) -> None:
+    """Pressures [dbar] that can be, and increase within each profile."""
+    for profile, values in enumerate(pressure):
+        known = values[np.isfinite(values)]
+        wrong = known[(known < _PRESSURES[0]) | (known > _PRESSURES[1])]
+        expected, got = f"{_PRESSURES[0]:g} to {_PRESSURES[1]:g} dbar", ""
+        stuck = np.flatnonzero(np.diff(known) <= 0.0)
+        if wrong.size:
+            got = f"{wrong[0]:g}"
+        elif stuck.size:
+            expected, got = "pressures that increase", f"{known[stuck[0] + 1]:g} after {known[stuck[0]]:g}"
+        if got:
+            raise FileFormatError(
+                path,
+                "PRES",
+                expected,
+                f"{got} at {axis.describe(profile)}",
+                "check the unit, or flag the value",
+            )
+
+
+def _modelled(
+    pressure: np.ndarray, values: dict[str, np.ndarray], longitude: np.ndarray, latitude: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Heights, conservative temperature and absolute salinity."""
+    import gsw
+
+    z = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
+    salinity = absolute_salinity(
+        values["salinity"], pressure, longitude=longitude[:, None], latitude=latitude[:, None]
+    )
+    temperature = conservative_temperature(values["temperature"], salinity, pressure, "in_situ")
+    # Levels without a good pressure go: heights then decrease without gaps.
+    order = np.argsort(np.isnan(z), axis=1, kind="stable")
+    z, temperature, salinity = (np.take_along_axis(v, order, axis=1) for v in (z, temperature, salinity))
+    return z, temperature, salinity
