@@ -1,5 +1,7 @@
 """Argo profiles in the layout of the core profile files, each trap of the format once."""
 
+from typing import Any
+
 import gsw
 import netCDF4
 import numpy as np
@@ -15,7 +17,7 @@ START = "2015-01-01"
 FIRST_DAY = 23741.0  # 2015-01-01 in days since 1950-01-01
 
 
-def write(path, n=2, *, mode="R", days=None, units=None, scheme=None, **arrays):
+def write(path, n: Any = 2, *, mode="R", days=None, units=None, scheme=None, **arrays):
     """`n` profiles; `arrays` replace variables by name, broadcast to all profiles."""
     days = FIRST_DAY + 10.0 * np.arange(n) if days is None else days
     units = {"PRES": "decibar", "TEMP": "degree_Celsius", "PSAL": "psu"} | (units or {})

@@ -1,5 +1,9 @@
 """The weather of ERA5 from files as they were before 2024 and as they are since."""
 
+import datetime
+from typing import Any
+
+import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
@@ -12,7 +16,9 @@ LATITUDES = np.array([50.5, 50.25, 50.0])
 LONGITUDES = np.array([-145.25, -145.0, -144.75])
 PLACE = {"latitude": 50.1, "longitude": -144.9}
 START = "2012-06-10T00:00:00"
-DAYS_FROM_1900, DAYS_FROM_1970 = 41067, 15501  # of 2012-06-10
+DAYS_FROM_1900, DAYS_FROM_1970 = (
+    (datetime.date(2012, 6, 10) - datetime.date(year, 1, 1)).days for year in (1900, 1970)
+)
 N = 49
 HOURS = np.arange(N, dtype=float)
 # Noon is at 21:40 Universal Time.
@@ -71,8 +77,9 @@ def write(path, series=None, *, style="new", hours=HOURS, units=None, slope=0.0,
     return path
 
 
-def read(path, **options):
-    return read_era5(path, **{"start_time": START} | PLACE | options)
+def read(path, **options) -> Any:
+    given: dict[str, Any] = {"start_time": START, **PLACE, **options}
+    return read_era5(path, **given)
 
 
 def at(forcing, hour):
@@ -102,15 +109,15 @@ def test_values_and_units(tmp_path, style):
 def test_no_energy_is_lost(tmp_path):
     forcing = read(write(tmp_path / "e.nc"))
     time, light = np.asarray(forcing.weather.time), np.asarray(forcing.weather.values.shortwave)
-    whole = time >= -1800.0  # a mean stands for its whole hour, the first for the one before the start
-    assert time[0] == 0.0
-    received = np.sum(0.5 * (light[1:] + light[:-1]) * np.diff(time)) if whole.all() else np.nan
+    received = np.sum(0.5 * (light[1:] + light[:-1]) * np.diff(time))
+    # The first record holds the hour before the start.
+    assert time[0] == 0.0 and time[-1] == 48 * 3600.0
     np.testing.assert_allclose(received, np.sum(SERIES["ssrd"][1][1:]), rtol=2e-3)
 
 
 def test_fluxes_into_the_water(tmp_path):
     forcing = read(write(tmp_path / "e.nc"))
-    water = WaterSurface(u=0.0, v=0.0, temperature=12.0, salinity=33.0)
+    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 33.0)))
     fluxes = forcing.at(21.5 * 3600.0, water)
     # The sun stands 27 degrees from the zenith: 3.6 % are reflected.
     np.testing.assert_allclose(fluxes.shortwave_flux, SUN[22] * (1.0 - 0.0361), rtol=3e-3)
@@ -130,7 +137,7 @@ def net_series(short, long):
 
 @pytest.mark.parametrize("style", ["new", "old"])
 def test_between_the_points_of_the_grid(tmp_path, style):
-    path = write(tmp_path / "e.nc", {key: SERIES[key] for key in SERIES}, style=style, slope=1e-3)
+    path = write(tmp_path / "e.nc", style=style, slope=1e-3, tcc=0.5 * SERIES["tcc"][1])
     # The place is 0.6 of a cell south of the second row and 0.4 of a cell east of the second column.
     factor = 1.0 + 1e-3 * (3.0 * 1.6 + 1.4)
     np.testing.assert_allclose(at(read(path), 3).wind_u, 8.3 * factor, rtol=1e-12)
@@ -209,7 +216,7 @@ def changed(key, record, value):
         ),
         ({"hours": HOURS[[0, 1, 3, 2, 4]]}, "valid_time: expected values that increase, got .* in record 3"),
         ({"hours": HOURS[[0, 1, 1, 2, 4]]}, "valid_time: expected values that increase"),
-        ({"hours": 3.0 * HOURS[:9]}, r"precipitation|every 3600 s, got a gap of 10800 s"),
+        ({"hours": 3.0 * HOURS[:9]}, r"every 3600 s, got a gap of 10800 s"),
     ],
 )
 def test_files_that_cannot_be_right(tmp_path, written, message):

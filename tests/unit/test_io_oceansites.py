@@ -1,6 +1,7 @@
 """Moorings in the format of OceanSITES, each trap of the format once."""
 
 import datetime
+from typing import Any
 
 import gsw
 import netCDF4
@@ -17,7 +18,7 @@ TEMPERATURE = 12.0 - 0.1 * DEPTHS + 0.25 * np.arange(4.0)[:, None]
 SALINITY = 32.5 + 0.01 * DEPTHS + 0.0 * np.arange(4.0)[:, None]
 
 
-def write(path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, hours=HOURS, **options):
+def write(path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, hours=HOURS, **options: Any):
     """A file with the layout of the format manual: everything over TIME, DEPTH, LATITUDE, LONGITUDE."""
     attributes = {
         "TEMP": {"standard_name": "sea_water_temperature", "units": "degree_Celsius"},
@@ -53,8 +54,8 @@ def write(path, name="TEMP", values=TEMPERATURE, flags=None, *, depths=DEPTHS, h
     return path
 
 
-def read(path, **options):
-    return read_oceansites(path, start_time=START, **{"conservative": False} | options)
+def read(path, conservative=False, **options: Any):
+    return read_oceansites(path, start_time=START, conservative=conservative, **options)
 
 
 def test_depths_become_heights_and_means_keep_the_middle_of_their_hour(tmp_path):
@@ -165,6 +166,28 @@ def test_files_that_cannot_be_right(tmp_path, written, options, message):
     path = write(tmp_path / "bad.nc", **written)
     with pytest.raises(FileFormatError, match=r"bad\.nc: " + message):
         read(path, **options)
+
+
+def test_one_instrument_with_its_depth_beside_the_dimensions(tmp_path):
+    with netCDF4.Dataset(tmp_path / "one.nc", "w") as file:
+        for dimension, length in (("TIME", 4), ("DEPTH", 1)):
+            file.createDimension(dimension, length)
+        time = file.createVariable("TIME", "f8", ("TIME",))
+        time.units = "days since 1950-01-01T00:00:00Z"
+        time[:] = FIRST_DAY + HOURS / 24.0
+        # A stamp that is flagged as bad need not be in order.
+        file.createVariable("TIME_QC", "i1", ("TIME",))[:] = [1, 1, 4, 1]
+        time[2] = 0.0
+        depth = file.createVariable("DEPTH", "f4", ("DEPTH",))
+        depth.units = "m"
+        depth[:] = 20.0
+        variable = file.createVariable("TEMP", "f4", ("TIME",))
+        variable.units = "degree_C"
+        variable[:] = [8.0, 9.0, 10.0, 11.0]
+    found = read(tmp_path / "one.nc")
+    np.testing.assert_array_equal(found.z, [-20.0])
+    np.testing.assert_allclose(found.time, 3600.0 * HOURS[[0, 1, 3]])
+    np.testing.assert_allclose(found.profiles["temperature"][:, 0], [8.0, 9.0, 11.0])
 
 
 def test_nothing_to_read(tmp_path):
