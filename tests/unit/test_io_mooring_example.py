@@ -51,14 +51,14 @@ def test_run_follows_the_weather(example):
     trajectory, case = example["trajectory"], example["case"]
     temperature = np.asarray(trajectory.state.temperature)
     assert temperature.shape == (25, 60) and np.isfinite(temperature).all()
-    # The heat that came in and went out through the surface, by NumPy from what the files hold.
-    rho_cp = case.equation_of_state.reference_density * case.equation_of_state.heat_capacity
-    content = float(
-        rho_cp * np.sum((temperature[-1] - temperature[0]) * np.asarray(case.grid.cell_thickness))
+    assert 0.0 < example["error"] < 1.0
+    thickness = np.asarray(case.grid.cell_thickness)
+    water = case.equation_of_state
+    content = (
+        water.reference_density * water.heat_capacity * np.sum((temperature[-1] - temperature[0]) * thickness)
     )
-    assert np.isfinite(content) and 0.0 < example["error"] < 1.0
-    sunlight = float(np.sum(era5.SERIES["ssrd"][1][1:25]))
-    emitted = 5.67e-8 * 282.15**4 * 86400.0
-    sky = float(np.sum(era5.SERIES["strd"][1][1:25]))
-    # Air of 10 degC over water of 9 degC: what the bulk formula adds is small beside the radiation.
-    assert abs(content - (0.94 * sunlight + sky - emitted)) < 0.35 * sunlight
+    # The radiation by NumPy from what the files hold; the bulk formula adds what air of 10 degC, saturated
+    # at 7 degC, gives and takes at 8 to 13 m s-1 over water of about 9 degC: some 10 W m-2 either way.
+    sunlight, sky = (np.sum(era5.SERIES[key][1][1:25]) for key in ("ssrd", "strd"))
+    emitted = 5.67e-8 * (273.15 + np.mean(temperature[:, -1])) ** 4 * 86400.0
+    assert abs(content - (0.94 * sunlight + sky - emitted)) < 30.0 * 86400.0

@@ -5,6 +5,7 @@ precipitation are accumulated over the hour that ends at the stamp, and fluxes c
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -136,15 +137,7 @@ def read_era5(
         if field in found:
             found[field] = _checked(found[field], parameter)
         elif field not in _OPTIONAL:
-            other = "net" if radiation == "downward" else "downward"
-            hint = f", or choose radiation='{other}'" if field in _RADIATION["net"] else ""
-            raise FileFormatError(
-                paths[0],
-                parameter.names[0],
-                f"a variable {' or '.join(parameter.names)} in one of the files",
-                "none",
-                f"download it{hint}",
-            )
+            raise _missing(paths[0], field, parameter, radiation)
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
     _check_dew_point(found["air_temperature"], found["humidity"])
     _check_sunlight(found["shortwave"], sun)
@@ -158,6 +151,18 @@ def read_era5(
         sun=sun,
         humidity_measure="dew_point",
         evaporation=precipitation,
+    )
+
+
+def _missing(path: Path, field: str, parameter: _Parameter, radiation: str) -> FileFormatError:
+    other = "net" if radiation == "downward" else "downward"
+    hint = f", or choose radiation='{other}'" if field in _RADIATION[other] else ""
+    return FileFormatError(
+        path,
+        parameter.names[0],
+        f"a variable {' or '.join(parameter.names)} in one of the files",
+        "none",
+        f"download it{hint}",
     )
 
 
