@@ -203,10 +203,10 @@ def read_time(path, variable: xr.DataArray, given_unit: str | None) -> TimeAxis:
             "give the unit of time in the mapping (units)",
         ) from None
     values = numbers(path, variable)
-    check_increasing(path, name, values)
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
-    seconds = values if scale == 1.0 else np.round(values * scale, 3)
-    return TimeAxis(name, seconds, epoch)
+    axis = TimeAxis(name, values if scale == 1.0 else np.round(values * scale, 3), epoch)
+    check_increasing(path, name, values, None if epoch is None else axis.describe)
+    return axis
 
 
 def _is_downward(path, variable: xr.DataArray, given: str | None, values: np.ndarray) -> bool:

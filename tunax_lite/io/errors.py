@@ -49,8 +49,10 @@ def existing_file(path) -> Path:
     return path
 
 
-def check_increasing(path, key: str, values: np.ndarray) -> None:
-    """Raise `FileFormatError` unless the values are finite and increase."""
+def check_increasing(
+    path, key: str, values: np.ndarray, describe: Callable[[int], str] | None = None
+) -> None:
+    """Raise `FileFormatError` unless the values are finite and increase; `describe` names a record."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise FileFormatError(
@@ -59,11 +61,12 @@ def check_increasing(path, key: str, values: np.ndarray) -> None:
     stuck = np.flatnonzero(np.diff(values) <= 0.0)
     if stuck.size:
         at = int(stuck[0])
+        got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
         raise FileFormatError(
             path,
             key,
             "values that increase",
-            f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}",
+            got if describe is None else f"{describe(at + 1)} after {describe(at)}",
             "sort the records and remove duplicates",
         )
 
