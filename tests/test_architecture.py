@@ -29,12 +29,14 @@ LAYERS = (
     ("sensitivity",),
     ("planning",),
     ("io", "calibration", "plotting"),
-    ("config", "gotm"),
+    ("run",),
+    ("gotm",),
+    ("config",),
     ("cli",),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
-SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration"), ("gotm", "config")}
+SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration")}
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {

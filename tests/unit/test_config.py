@@ -8,7 +8,7 @@ import tunax_lite as tl
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
 from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
-from tunax_lite.config.yaml_file import read_document, with_overrides
+from tunax_lite.io.yaml_file import read_document, with_overrides
 from tunax_lite.physics.absorption import TwoBandAbsorption
 
 CONFIG = """

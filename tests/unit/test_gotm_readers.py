@@ -7,13 +7,13 @@ import pytest
 
 from tests.unit.gotm_folders import START, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.config.yaml_file import Document
 from tunax_lite.gotm.inputs import Inputs
 from tunax_lite.gotm.profiles import ProfileReader
 from tunax_lite.gotm.series import Period, Series, SeriesReader, on_common_times
 from tunax_lite.gotm.settings import Settings
 from tunax_lite.grid import Grid
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.yaml_file import Document
 
 MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))
 DAY = Period(MIDNIGHT, 86400.0)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.gotm_folders import case_data, write_case
 from tunax_lite.config import ConfigError
-from tunax_lite.config.yaml_file import read_document
 from tunax_lite.gotm import looks_like_gotm
 from tunax_lite.gotm.keys import INPUTS, KEYS
 from tunax_lite.gotm.settings import Settings
+from tunax_lite.io.yaml_file import read_document
 
 
 def settings_of(folder: Path, text: str) -> Settings:

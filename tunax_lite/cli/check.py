@@ -6,14 +6,14 @@ import typer
 
 from .._types import iterate_parameters
 from ..case import Case
-from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, build_run, load_any
+from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, load_any
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import build_gotm, load_gotm
 from ..model import Model
 from ..observations import Observations
 from . import options
 from .session import errors_as_messages, parameters_for, precision
-from .source import is_gotm
+from .source import build_source, is_gotm
 
 
 def check(
@@ -32,10 +32,10 @@ def check(
             return
         loaded = load_any(config, settings or [])
         with precision(loaded):
-            values = parameters_for(parameters, loaded)
             if isinstance(loaded.config, RunConfig):
-                _describe_run(build_run(Loaded(loaded.config, loaded.path), values))
+                _describe_run(build_source(Loaded(loaded.config, loaded.path), parameters))
             else:
+                values = parameters_for(parameters, loaded)
                 _describe_calibration(build_calibration(Loaded(loaded.config, loaded.path), values))
         typer.echo(f"{config}: fine")
 

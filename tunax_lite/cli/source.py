@@ -8,9 +8,8 @@ import typer
 
 from ..calibration import read_parameters, with_parameters
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
-from ..config.yaml_file import read_document
 from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
-from .session import parameters_for
+from ..io.yaml_file import read_document
 
 RunSource = Loaded[RunConfig] | LoadedGotm
 
@@ -46,14 +45,20 @@ def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupport
         FileNotFoundError, FileFormatError: a file of the case that is missing or cannot be used.
     """
     if not isinstance(source, LoadedGotm):
-        return build_run(source, parameters_for(parameters, source))
+        run = build_run(source)
+        _echo_notes(run)
+        return run if parameters is None else _with_parameters(run, parameters)
     made = build_gotm(source)
     if not ignore_unsupported or made.run is None:
         made.report.check()
     assert made.run is not None  # without a run there is an error
-    for note in (*made.report.errors, *made.report.differences, *made.report.warnings):
-        typer.echo(f"note: {note}")
+    _echo_notes(made.run)
     return made.run if parameters is None else _with_parameters(made.run, parameters)
+
+
+def _echo_notes(run: Run) -> None:
+    for note in run.notes:
+        typer.echo(f"note: {note}")
 
 
 def _with_parameters(run: Run, path: Path) -> Run:

@@ -1,6 +1,7 @@
 """Configuration files: YAML, checked, to objects. The only place where names stand for classes."""
 
-from .build import Run as Run
+from ..io.yaml_file import ConfigError as ConfigError
+from ..run import Run as Run
 from .build import build_run as build_run
 from .build_calibration import Calibration as Calibration
 from .build_calibration import build_calibration as build_calibration
@@ -12,4 +13,3 @@ from .load import load_run as load_run
 from .schema import CalibrationConfig as CalibrationConfig
 from .schema import RunConfig as RunConfig
 from .sections import CLOSURES as CLOSURES
-from .yaml_file import ConfigError as ConfigError

@@ -1,8 +1,6 @@
 """From checked configurations to the objects of the package."""
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,67 +10,17 @@ from .. import io
 from ..calibration import with_parameters
 from ..case import Case
 from ..grid import Grid
-from ..io.errors import FileFormatError
 from ..io.registry import resolve
+from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
-from .cases import IdealisedCase, LegayCase, LesbraryCase
+from ..run import Run
+from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase
+from .gotm_case import build_gotm_run
 from .idealised import idealised_case
 from .load import Loaded
 from .schema import RunConfig
 from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid
-from .yaml_file import ConfigError
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """Everything that `simulate` needs, and the observations of the case, if it has any.
-
-    Args:
-        model: closure and time scheme.
-        case: on the grid of the configuration.
-        observations: of the case.
-        dt: time step [s].
-        output_interval: time between saved frames [s].
-        duration: length of the run [s]; `None` for up to the end of the case.
-        source: the configuration file, for messages.
-    """
-
-    model: Model
-    case: Case
-    observations: Observations | None
-    dt: float
-    output_interval: float
-    duration: float | None
-    source: Path
-
-    def duration_from(self, begin: float) -> float:
-        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.
-
-        Raises:
-            ConfigError: less than one output interval is left of the case.
-        """
-        if self.duration is not None:
-            return self.duration
-        left = self.case.duration - begin
-        n_frames = int(left / self.output_interval * (1.0 + 1e-9))
-        if n_frames < 1:
-            raise ConfigError(
-                f"{self.source}: time.output_interval: expected at most what is left of the case, "
-                f"{left:g} s, got {self.output_interval:g} s; choose a shorter interval or set time.duration."
-            )
-        return n_frames * self.output_interval
-
-
-@contextlib.contextmanager
-def naming(source: Path, key: str) -> Iterator[None]:
-    """Put file and key in front of the message of a refused value."""
-    try:
-        yield
-    except (ConfigError, FileFormatError):
-        raise
-    except ValueError as error:
-        raise ConfigError(f"{source}: {key}: {error}") from error
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
@@ -88,6 +36,12 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         FileFormatError: a file of the case that cannot be used.
     """
     config, source = loaded.config, loaded.path
+    if isinstance(config.case, GotmCase):
+        run = build_gotm_run(config, config.case, source)
+        model = run.model if "model" not in config.model_fields_set else build_model(config.model, source)
+        with naming(source, "parameters"):
+            closure = with_parameters(model.closure, parameters or {})
+        return dataclasses.replace(run, model=dataclasses.replace(model, closure=closure))
     case, observations = build_case(config.case, config.grid, source, "case")
     return Run(
         model=build_model(config.model, source, parameters),
@@ -149,6 +103,11 @@ def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, O
         FileNotFoundError: a file that is missing.
         FileFormatError: a file that cannot be used.
     """
+    if isinstance(section, GotmCase):
+        raise ConfigError(
+            f"{source}: {key}.format: expected a case with observations, got one of GOTM; run it, or choose "
+            "another format."
+        )
     if isinstance(section, IdealisedCase):
         with naming(source, "grid"):
             own_grid = build_grid(grid, section.depth)

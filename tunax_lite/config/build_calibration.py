@@ -24,12 +24,12 @@ from ..calibration import (
 from ..calibration.misfit import AbstractScore
 from ..calibration.optimisers import AbstractOptimiser
 from ..case import Case
+from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
-from .build import build_case, build_model, build_run, naming
+from .build import build_case, build_model, build_run
 from .load import Loaded
 from .schema import CalibrationConfig, EvaluationSection, LBFGSSection, RunConfig
-from .yaml_file import ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _target(config: CalibrationConfig, index: int, source: Path) -> Target:
 def _required(observations: Observations | None, source: Path, key: str) -> Observations:
     if observations is None:
         raise ConfigError(
-            f"{source}: {key}.format: expected a case with observations, got an idealised one; choose "
-            "another format."
+            f"{source}: {key}.format: expected a case with observations, got one without; choose another "
+            "format."
         )
     return observations
 

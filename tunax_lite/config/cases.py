@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..io.mapping import Mapping
 from ..physics import JERLOV_WATER_TYPES
 from .sea_water import EquationOfStateSection, LinearSection
-from .sections import Section, invalid
+from .sections import Section, flatten, invalid
 
 DataPath = Annotated[
     str,
@@ -267,7 +267,20 @@ class CfNetcdfCase(Section):
     )
 
 
+class GotmCase(Section):
+    """A case of GOTM: its configuration, with the files that it names beside it."""
+
+    format: Literal["gotm"]
+    path: DataPath
+    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = Field(
+        default_factory=dict, description="values that replace those of the file, with GOTM's names"
+    )
+    ignore_unsupported: bool = Field(
+        default=False, description="whether to run without settings that are not supported"
+    )
+
+
 CaseSection = Annotated[
-    LesbraryCase | LegayCase | CfNetcdfCase | IdealisedCase, Field(discriminator="format")
+    LesbraryCase | LegayCase | CfNetcdfCase | GotmCase | IdealisedCase, Field(discriminator="format")
 ]
 """Where a case comes from."""

@@ -12,9 +12,10 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from ..closures import AbstractClosure
+from ..io.yaml_file import ConfigError, Document, read_document, with_overrides
+from .cases import GotmCase
 from .schema import CalibrationConfig, RunConfig
 from .sections import closure_class
-from .yaml_file import ConfigError, Document, read_document, with_overrides
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
 
@@ -43,8 +44,13 @@ class Loaded(Generic[ConfigT]):
 
     @property
     def text(self) -> str:
-        """All values, defaults included, as YAML: what is stored with results."""
-        return yaml.safe_dump(self.config.model_dump(), sort_keys=False)
+        """All values, defaults included, as YAML: what is stored with results.
+
+        What a case of GOTM says itself has no defaults here.
+        """
+        own = isinstance(self.config.case, GotmCase) if isinstance(self.config, RunConfig) else False
+        unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
+        return yaml.safe_dump(self.config.model_dump(exclude=unset), sort_keys=False)
 
 
 def load_run(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig]:

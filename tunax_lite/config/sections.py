@@ -40,13 +40,13 @@ class Section(BaseModel):
         return data
 
 
-def _flatten(value: Any, prefix: str = "") -> Any:
+def flatten(value: Any, prefix: str = "") -> Any:
     """Nested mappings of parameters with dotted names instead."""
     if not isinstance(value, Mapping):
         return value
     flat: dict[str, Any] = {}
     for key, item in value.items():
-        below = _flatten(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+        below = flatten(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
         for name, number in below.items():
             if name in flat:
                 raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")
@@ -54,7 +54,7 @@ def _flatten(value: Any, prefix: str = "") -> Any:
     return flat
 
 
-Parameters = Annotated[dict[str, float], BeforeValidator(_flatten)]
+Parameters = Annotated[dict[str, float], BeforeValidator(flatten)]
 """Values by dotted name; nested mappings are accepted too."""
 
 

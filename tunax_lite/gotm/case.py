@@ -8,12 +8,10 @@ import yaml
 
 from ..case import Case
 from ..closures import AbstractClosure
-from ..config import Run
-from ..config.build import naming
-from ..config.schema import RunOutputSection
-from ..config.yaml_file import Document, read_document, with_overrides
 from ..forcing import AbstractForcing
 from ..grid import Grid
+from ..io.yaml_file import Document, naming, read_document, with_overrides
+from ..run import Run
 from .bulk import read_bulk_fluxes
 from .clock import Clock, read_clock
 from .closure import closure_of
@@ -29,11 +27,20 @@ from .turbulence import read_turbulence
 
 
 @dataclasses.dataclass(frozen=True)
+class OutputOptions:
+    """Where a run leaves its files."""
+
+    folder: str = "results"
+    figures: bool = True
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class GotmOptions:
     """What a configuration of the package says and one of GOTM does not."""
 
     precision: str = "float64"
-    output: RunOutputSection = RunOutputSection()
+    output: OutputOptions = OutputOptions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,17 +81,18 @@ class GotmRun:
     report: Report
 
 
-def load_gotm(path: Path, overrides: Sequence[str] = ()) -> LoadedGotm:
+def load_gotm(path: Path, overrides: Sequence[str] = (), source: str = "--set") -> LoadedGotm:
     """Read a configuration of GOTM.
 
     Args:
         path: the YAML file, of any name.
         overrides: settings `key.path=value` that replace values of the file.
+        source: where the overrides were set, for messages.
 
     Raises:
         ConfigError: a file that cannot be read.
     """
-    return LoadedGotm(with_overrides(read_document(Path(path)), overrides), Path(path))
+    return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path))
 
 
 def build_gotm(loaded: LoadedGotm) -> GotmRun:
@@ -105,7 +113,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     with naming(loaded.path, settings.line("turbulence")):
         closure = None if turbulence is None else closure_of(turbulence, settings)
     case = _case(loaded, inputs, clock, grid, closure)
-    run = None
+    run, report = None, Report.of(settings, inputs.warnings)
     if closure is not None:
         run = Run(
             model=model_of(closure, settings),
@@ -115,8 +123,9 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
             output_interval=clock.output_interval,
             duration=None,
             source=loaded.path,
+            notes=(*report.errors, *report.differences, *report.warnings),
         )
-    return GotmRun(run, Report.of(settings, inputs.warnings))
+    return GotmRun(run, report)
 
 
 def _case(

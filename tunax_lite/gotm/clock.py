@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-from ..config.yaml_file import ConfigError
+from ..io.yaml_file import ConfigError
 from .keys import OUTPUT
 from .series import Period
 from .settings import Settings, checked

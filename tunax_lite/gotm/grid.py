@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..config.yaml_file import ConfigError
 from ..grid import Grid
+from ..io.yaml_file import ConfigError
 from .schema import Input
 from .settings import Settings, Source
 from .text_file import read_columns, read_text

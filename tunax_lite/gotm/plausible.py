@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..config.yaml_file import ConfigError
 from ..io.errors import FileFormatError
+from ..io.yaml_file import ConfigError
 from .settings import Source
 from .text_file import TextFile, iso
 

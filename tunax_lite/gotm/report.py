@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..config.yaml_file import ConfigError
+from ..io.yaml_file import ConfigError
 from .keys import KEYS
 from .settings import Settings
 
@@ -63,7 +63,9 @@ class Report:
         """Raise `ConfigError` with all errors, if there are any."""
         if self.errors:
             raise ConfigError(
-                "\n".join(self.errors) + "\n`--ignore-unsupported` runs without what these settings ask for."
+                "\n".join(self.errors)
+                + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "
+                "package, runs without what these settings ask for."
             )
 
     def lines(self) -> list[str]:

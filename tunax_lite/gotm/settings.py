@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..config.yaml_file import ConfigError, Document
+from ..io.yaml_file import ConfigError, Document
 from .keys import FREE_SECTIONS, INPUTS, KEYS, VERSION
 from .schema import Input, Key
 

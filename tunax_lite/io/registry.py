@@ -1,4 +1,5 @@
-"""Observation files by name: `lesbrary:two_day_suite/8m/strong_wind`, or a plain path.
+"""Observation files by name: `lesbrary:two_day_suite/8m/strong_wind`, or a plain path, which may start
+in a data folder.
 
 A name is looked up in `data/MANIFEST.yaml`. Its file is taken from the first of: the folders in
 $TUNAX_LITE_DATA, `data/` in the current directory or in the package, the cache of earlier downloads, a
@@ -71,7 +72,8 @@ def resolve(name_or_path: str, base: Path | None = None) -> Path:
 
     Args:
         name_or_path: a name of the manifest, or a path.
-        base: folder that a relative path may start from, before the current directory.
+        base: folder that a relative path may start from, before the current directory and the folders of
+            data.
 
     Raises:
         FileNotFoundError: an unknown name, no such file, or a file that cannot be downloaded.
@@ -80,11 +82,15 @@ def resolve(name_or_path: str, base: Path | None = None) -> Path:
     if _NAME.match(str(name_or_path)):
         return _resolve_name(str(name_or_path))
     path = Path(name_or_path).expanduser()
+    starts = [] if path.is_absolute() else [folder / path for folder in data_folders()]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
-    for candidate in candidates:
+    for candidate in (*candidates, *starts):
         if candidate.is_file():
             return candidate
     places = " or ".join(str(candidate.absolute()) for candidate in candidates)
+    if starts:
+        given = os.environ.get(ENVIRONMENT_VARIABLE)
+        places += f", nor below ${ENVIRONMENT_VARIABLE} ({given or 'not set'})"
     raise FileNotFoundError(
         f"{name_or_path}: expected a file, got none at {places}; give a path, or a name such as "
         "lesbrary:two_day_suite/8m/strong_wind."

@@ -4,16 +4,30 @@
 reader of the file expects, and PyYAML's default of YAML 1.1 does not do.
 """
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from .errors import FileFormatError
+
 
 class ConfigError(ValueError):
     """What is wrong with a configuration: file, key path, expected, got, what to do."""
+
+
+@contextlib.contextmanager
+def naming(source: Path, key: str) -> Iterator[None]:
+    """Put file and key in front of the message of a refused value."""
+    try:
+        yield
+    except (ConfigError, FileFormatError):
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{source}: {key}: {error}") from error
 
 
 class Document(NamedTuple):
@@ -123,8 +137,13 @@ def read_document(path: Path) -> Document:
     return Document(data, origins, str(path))
 
 
-def with_overrides(document: Document, overrides: Sequence[str]) -> Document:
+def with_overrides(document: Document, overrides: Sequence[str], source: str = "--set") -> Document:
     """The document with `key.path=value` settings applied; values are parsed as YAML.
+
+    Args:
+        document: from `read_document`.
+        overrides: the settings.
+        source: where they were set, for messages.
 
     Raises:
         ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
@@ -132,15 +151,16 @@ def with_overrides(document: Document, overrides: Sequence[str]) -> Document:
     """
     data, origins = _copy(document.data), dict(document.origins)
     for override in overrides:
+        where = f"{source} {override}"
         key_path, separator, text = override.partition("=")
         parts = key_path.strip().split(".")
         if not separator or not all(parts):
-            raise ConfigError(f"--set {override}: expected key.path=value, for example --set time.step=30.")
+            raise ConfigError(f"{where}: expected key.path=value, for example {source} time.step=30.")
         try:
             value, _ = _parse(text)
         except ConfigError as error:
-            raise ConfigError(f"--set {override}: {error}") from error
-        origins[_assign(data, parts, value, override)] = f"--set {override}"
+            raise ConfigError(f"{where}: {error}") from error
+        origins[_assign(data, parts, value, where)] = where
     return Document(data, origins, document.source)
 
 
@@ -150,11 +170,11 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _assign(data: Any, parts: list[str], value: Any, override: str) -> tuple[str, ...]:
+def _assign(data: Any, parts: list[str], value: Any, where: str) -> tuple[str, ...]:
     """Set one value in nested mappings and lists; the path of the key that was set."""
     container, rest, path = data, parts, []
     while True:
-        key, rest = _next_key(container, rest, override)
+        key, rest = _next_key(container, rest, where)
         path.append(str(key))
         if not rest:
             container[key] = value
@@ -164,17 +184,16 @@ def _assign(data: Any, parts: list[str], value: Any, override: str) -> tuple[str
         container = container[key]
 
 
-def _next_key(container: Any, rest: list[str], override: str) -> tuple[Any, list[str]]:
+def _next_key(container: Any, rest: list[str], where: str) -> tuple[Any, list[str]]:
     if isinstance(container, list):
         if rest[0].isdigit() and int(rest[0]) < len(container):
             return int(rest[0]), rest[1:]
         raise ConfigError(
-            f"--set {override}: expected the number of an item, 0 to {len(container) - 1}, got '{rest[0]}'."
+            f"{where}: expected the number of an item, 0 to {len(container) - 1}, got '{rest[0]}'."
         )
     if not isinstance(container, dict):
         raise ConfigError(
-            f"--set {override}: expected a key that has keys below it before '{rest[0]}', got the "
-            f"value {container!r}."
+            f"{where}: expected a key that has keys below it before '{rest[0]}', got the value {container!r}."
         )
     # A key may contain dots itself (names of parameters): the longest that exists wins.
     for n in range(len(rest), 1, -1):

@@ -1,0 +1,64 @@
+"""Runs of GOTM cases, with the parts that a configuration of the package replaces."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from ..gotm import build_gotm, load_gotm
+from ..io.registry import resolve
+from ..io.yaml_file import ConfigError
+from ..run import Run
+from .cases import GotmCase
+from .schema import RunConfig
+from .sections import FacesGrid, StretchedGrid, UniformGrid
+
+
+def build_gotm_run(config: RunConfig, case: GotmCase, source: Path) -> Run:
+    """The run of a GOTM case; its own grid and times where the configuration gives none.
+
+    Args:
+        config: of the run; its `model` is left to the caller.
+        case: its section `case`.
+        source: the configuration file.
+
+    Raises:
+        ConfigError: a configuration of either kind that cannot be used.
+        FileNotFoundError: a file of the case that is missing.
+        FileFormatError: a file of the case that cannot be used.
+    """
+    try:
+        path = resolve(case.path, source.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source}: case.path: {error}") from error
+    replaced = {**case.settings, **_grid_settings(config, source)}
+    given = config.time.model_fields_set if "time" in config.model_fields_set else set()
+    if "step" in given:
+        replaced["time.dt"] = config.time.step
+    overrides = [f"{key}={json.dumps(value)}" for key, value in replaced.items()]
+    made = build_gotm(load_gotm(path, overrides, f"{source}:"))
+    if not case.ignore_unsupported or made.run is None:
+        made.report.check()
+    assert made.run is not None  # without a run there is an error
+    run = dataclasses.replace(made.run, duration=config.time.duration, source=source)
+    if "output_interval" in given:
+        return dataclasses.replace(run, output_interval=config.time.output_interval)
+    return run
+
+
+def _grid_settings(config: RunConfig, source: Path) -> dict[str, str | float]:
+    """The grid in GOTM's terms: its profiles are read onto it, and not remapped afterwards."""
+    grid = config.grid
+    if "grid" not in config.model_fields_set or not isinstance(grid, UniformGrid | StretchedGrid | FacesGrid):
+        return {}
+    if isinstance(grid, FacesGrid):
+        raise ConfigError(
+            f"{source}: grid.kind: expected uniform, stretched or native for a case of GOTM, got faces; "
+            "name a file with `grid.file` among case.settings instead."
+        )
+    zooms = (grid.surface_zoom, grid.bottom_zoom) if isinstance(grid, StretchedGrid) else (0.0, 0.0)
+    return {
+        "grid.method": "analytical",
+        "grid.nlev": grid.n_cells,
+        "grid.ddu": zooms[0],
+        "grid.ddl": zooms[1],
+    }

@@ -1,0 +1,51 @@
+"""A run as files describe it: model, case and times."""
+
+import dataclasses
+from pathlib import Path
+
+from .case import Case
+from .io.yaml_file import ConfigError
+from .model import Model
+from .observations import Observations
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Everything that `simulate` needs, and the observations of the case, if it has any.
+
+    Args:
+        model: closure and time scheme.
+        case: on the grid of the configuration.
+        observations: of the case.
+        dt: time step [s].
+        output_interval: time between saved frames [s].
+        duration: length of the run [s]; `None` for up to the end of the case.
+        source: the configuration file, for messages.
+        notes: what the user should know of the case.
+    """
+
+    model: Model
+    case: Case
+    observations: Observations | None
+    dt: float
+    output_interval: float
+    duration: float | None
+    source: Path
+    notes: tuple[str, ...] = ()
+
+    def duration_from(self, begin: float) -> float:
+        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.
+
+        Raises:
+            ConfigError: less than one output interval is left of the case.
+        """
+        if self.duration is not None:
+            return self.duration
+        left = self.case.duration - begin
+        n_frames = int(left / self.output_interval * (1.0 + 1e-9))
+        if n_frames < 1:
+            raise ConfigError(
+                f"{self.source}: time.output_interval: expected at most what is left of the case, "
+                f"{left:g} s, got {self.output_interval:g} s; choose a shorter interval or set time.duration."
+            )
+        return n_frames * self.output_interval
