@@ -26,6 +26,9 @@ KATO = str(CONFIGS / "runs/kato_phillips.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
 SHORT = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
 
+# A case of GOTM has a grid and a step of its own.
+GOTM_SHORT = [*SHORT[:4], "--set", "grid={kind: uniform, n_cells: 16}", "--set", "time.step=600"]
+
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
@@ -41,8 +44,8 @@ def invoke(tmp_path, monkeypatch):
 
 
 def _needs_les(path: Path) -> None:
-    if re.search(r"path: *\"?(lesbrary|legay):", path.read_text()) and not os.environ.get("TUNAX_LITE_DATA"):
-        pytest.skip(f"{path.name} needs the large-eddy simulations below $TUNAX_LITE_DATA, which is not set")
+    if re.search(r"path: *\"?(lesbrary:|legay:|gotm_cases/)", path.read_text()) and not os.environ.get("TUNAX_LITE_DATA"):
+        pytest.skip(f"{path.name} needs its file below $TUNAX_LITE_DATA, which is not set")
 
 
 def _files(folder: Path) -> set[str]:
@@ -53,7 +56,8 @@ def _files(folder: Path) -> set[str]:
 def test_every_run_configuration_runs(invoke, tmp_path, path):
     _needs_les(path)
     invoke("check", path)
-    invoke("run", path, *SHORT, "--output", "out.nc")
+    short = GOTM_SHORT if "format: gotm" in path.read_text() else SHORT
+    invoke("run", path, *short, "--output", "out.nc")
     assert _files(tmp_path) == {"out.nc"}
     trajectory = read_trajectory(tmp_path / "out.nc")
     assert trajectory.n_frames == 3
