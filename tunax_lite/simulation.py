@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 from ._types import ScalarLike, is_traced, leading_axes, parameter_batch_shape
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames
+from .interior import Interior
 from .model import Model
 from .precision import precision_of, without_weak_types
 from .runtime.devices import Devices, column_mesh, map_columns, shard_columns
@@ -40,7 +41,7 @@ def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its state and grid spread over the common batch shape of model and case.
+    """The case with its state, grid and interior spread over the common batch shape of model and case.
 
     Raises:
         ValueError: a model and a case of different precision.
@@ -50,8 +51,22 @@ def batched_case(model: Model, case: Case) -> Case:
     replacement = (
         case.grid.with_batch_rank(len(batch_shape)),
         case.initial_state.broadcast(batch_shape),
+        _with_batch_rank(case.interior, len(batch_shape)),
     )
-    return eqx.tree_at(lambda c: (c.grid, c.initial_state), case, replacement)
+    return eqx.tree_at(lambda c: (c.grid, c.initial_state, c.interior), case, replacement)
+
+
+def _with_batch_rank(interior: Interior, rank: int) -> Interior:
+    """The same with trailing axes of length one: profiles that all columns share broadcast with the state."""
+
+    def spread(path, leaf, axes: int):
+        missing = axes + rank - jnp.ndim(leaf)
+        is_time = jax.tree_util.keystr(path).endswith(".time")  # of a series, always shared
+        if axes < 1 or missing <= 0 or is_time:
+            return leaf
+        return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
+
+    return jax.tree_util.tree_map_with_path(spread, interior, leading_axes(interior))
 
 
 def start_of(model: Model, case: Case) -> Restart:

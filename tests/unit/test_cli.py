@@ -44,7 +44,9 @@ def invoke(tmp_path, monkeypatch):
 
 
 def _needs_les(path: Path) -> None:
-    if re.search(r"path: *\"?(lesbrary:|legay:|gotm_cases/)", path.read_text()) and not os.environ.get("TUNAX_LITE_DATA"):
+    if re.search(r"path: *\"?(lesbrary:|legay:|gotm_cases/)", path.read_text()) and not os.environ.get(
+        "TUNAX_LITE_DATA"
+    ):
         pytest.skip(f"{path.name} needs its file below $TUNAX_LITE_DATA, which is not set")
 
 

@@ -301,6 +301,25 @@ def test_a_batch_of_columns_with_interior_forcing_equals_its_columns():
         np.testing.assert_allclose(both.state.temperature[..., column], alone.state.temperature, rtol=1e-12)
 
 
+def test_members_of_an_ensemble_share_what_acts_below_the_surface():
+    # As many columns as cells: a profile that broadcasts along the wrong axis would not be noticed by its shape.
+    case, model = windy_case(), Model(KEpsilon())
+    constants = jnp.linspace(1.85, 2.0, case.grid.n_cells)
+
+    def run(constant):
+        perturbed = eqx.tree_at(lambda m: m.closure.c_eps_2, model, constant)
+        return simulate(perturbed, case, dt=60.0, duration=3000.0, output_interval=3000.0)
+
+    members = run(constants)
+    for column in (0, 7):
+        alone = run(constants[column])
+        np.testing.assert_allclose(members.state.u[..., column], alone.state.u, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(
+            members.state.temperature[..., column], alone.state.temperature, rtol=1e-12
+        )
+    assert float(jnp.ptp(members.state.u[-1, -1])) > 1e-6
+
+
 def test_a_run_beyond_a_series_is_refused():
     series = TimeSeries(jnp.array([0.0, 1000.0]), Vector(jnp.zeros(2), jnp.zeros(2)), "tide")
     case = still_case(Grid.uniform(20.0, 8), Interior(pressure_gradient=SurfaceSlope(series)))
