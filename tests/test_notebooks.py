@@ -8,7 +8,10 @@ import pytest
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
-NEEDS_DATA = {"02_calibrate_on_les"}
+NEEDS_DATA = {
+    "02_calibrate_on_les": "lesbrary/*.jld2",
+    "04_ocean_weather_station_papa": "gotm_cases/ows_papa",
+}
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
 
@@ -20,7 +23,12 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
 def test_there_are_notebooks():
-    assert NAMES == ["01_first_run", "02_calibrate_on_les", "03_cost_of_the_gradient"]
+    assert NAMES == [
+        "01_first_run",
+        "02_calibrate_on_les",
+        "03_cost_of_the_gradient",
+        "04_ocean_weather_station_papa",
+    ]
 
 
 @pytest.mark.slow
@@ -29,7 +37,7 @@ def test_there_are_notebooks():
 @pytest.mark.filterwarnings("default")
 def test_notebook_runs(name, tmp_path, monkeypatch):
     if name in NEEDS_DATA and not os.environ.get("TUNAX_LITE_DATA"):
-        pytest.skip("$TUNAX_LITE_DATA is not set: needs lesbrary/*.jld2 below that folder")
+        pytest.skip(f"$TUNAX_LITE_DATA is not set: needs {NEEDS_DATA[name]} below that folder")
     monkeypatch.delenv("MPLBACKEND", raising=False)  # figures go into the notebook
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # no start-up files of the user
     notebook = read(name)

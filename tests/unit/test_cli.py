@@ -43,7 +43,7 @@ def invoke(tmp_path, monkeypatch):
     return run
 
 
-def _needs_les(path: Path) -> None:
+def _needs_data(path: Path) -> None:
     if re.search(r"path: *\"?(lesbrary:|legay:|gotm_cases/)", path.read_text()) and not os.environ.get(
         "TUNAX_LITE_DATA"
     ):
@@ -56,7 +56,7 @@ def _files(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_every_run_configuration_runs(invoke, tmp_path, path):
-    _needs_les(path)
+    _needs_data(path)
     invoke("check", path)
     short = GOTM_SHORT if "format: gotm" in path.read_text() else SHORT
     invoke("run", path, *short, "--output", "out.nc")
@@ -68,7 +68,7 @@ def test_every_run_configuration_runs(invoke, tmp_path, path):
 
 @pytest.mark.parametrize("path", CALIBRATIONS, ids=lambda path: path.stem)
 def test_every_calibration_configuration_runs(invoke, tmp_path, path):
-    _needs_les(path)
+    _needs_data(path)
     invoke("check", path)
     settings = ["n_iterations=2", "misfit.end=21600", "grid.n_cells=16"]
     options = [word for setting in settings for word in ("--set", setting)]

@@ -302,7 +302,7 @@ def test_a_batch_of_columns_with_interior_forcing_equals_its_columns():
 
 
 def test_members_of_an_ensemble_share_what_acts_below_the_surface():
-    # As many columns as cells: a profile that broadcasts along the wrong axis would not be noticed by its shape.
+    # As many columns as cells: the shape alone would not tell a profile along the wrong axis.
     case, model = windy_case(), Model(KEpsilon())
     constants = jnp.linspace(1.85, 2.0, case.grid.n_cells)
 
