@@ -435,8 +435,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
         ({"seagrass": {"method": 1}}, ("seagrass.method",)),
         ({"restart": {"load": True}}, ("restart.load",)),
-        ({"mimic_3d": {"zeta": 1.0}}, ("mimic_3d.zeta.method", "moving surface")),
-        ({"mimic_3d": {"zeta": {"method": "tidal", "tidal": {"amp_1": 1.0}}}}, ("mimic_3d.zeta.method",)),
         ({"mimic_3d": {"w": {"max": 1e-4, "adv_discr": "p2"}}}, ("adv_discr",)),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
         (
@@ -472,6 +470,30 @@ def test_the_report_tells_followed_from_idle_keys(tmp_path):
     assert any("surface.ice.model" in line for line in report.differences)
     assert any("fabm.use" in line for line in report.differences)
     assert report.n_followed > 15 and not report.errors
+
+
+def test_the_surface_moves_as_a_constant_a_tide_or_a_file(tmp_path):
+    def elevation(zeta, **more):
+        series = run_of(tmp_path, {"mimic_3d": {"zeta": zeta}, **more}).case.interior.surface_elevation
+        return None if series is None else [float(series.at(time)) for time in (0.0, 3600.0, 7200.0)]
+
+    assert elevation(0.0) is None
+    assert elevation(0.5) == [0.5, 0.5, 0.5]
+    assert elevation(0.5, surface={"ice": {"model": "simple"}}) is None
+    one = {"amp_1": 2.0, "period_1": 28800.0, "phase_1": 7200.0}
+    tide = {"method": "tidal", "constant_value": 0.1, "tidal": one | {"amp_2": 0.5, "period_2": 14400.0}}
+    np.testing.assert_allclose(elevation(tide), [-1.9, 0.1 - 2.0 * np.sqrt(0.5) + 0.5, 0.1], atol=1e-12)
+    write_series(tmp_path / "zeta.dat", np.linspace(0.0, 3.0, 31))
+    read = elevation({"method": "file", "file": "zeta.dat"})
+    np.testing.assert_allclose(read, [0.0, 0.1, 0.2], atol=1e-12)
+
+
+def test_a_surface_below_the_bottom_or_on_fixed_layers_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match=r"line \d+: mimic_3d.zeta.*above the bottom, -16 m, got -20 m"):
+        build(tmp_path, {"mimic_3d": {"zeta": -20.0}})
+    (tmp_path / "h.dat").write_text("8\n" + 8 * "2.0\n")
+    fixed = {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}}
+    assert "mimic_3d.zeta.method: GOTM does not stretch layers" in errors_of(tmp_path, fixed)
 
 
 def test_overrides_replace_values(tmp_path):

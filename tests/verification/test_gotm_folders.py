@@ -1,13 +1,11 @@
 """GOTM's own cases, run from their own configurations, against GOTM's results."""
 
-import os
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
+from tests.conftest import find_gotm_case
 from tunax_lite import simulate
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.physics.mixed_layer import mixed_layer_depth
@@ -19,10 +17,7 @@ def rms(values) -> float:
 
 def ran(folder: str, name: str, reference_path):
     """Our run and GOTM's result without the initial state."""
-    data = os.environ.get("TUNAX_LITE_DATA")
-    if not data:
-        pytest.skip("$TUNAX_LITE_DATA is not set: needs gotm_cases below that folder")
-    made = build_gotm(load_gotm(Path(data) / f"gotm_cases/{folder}/{name}.gotm.yaml"))
+    made = build_gotm(load_gotm(find_gotm_case(f"{folder}/{name}.gotm.yaml")))
     made.report.check()
     run = made.run
     assert run is not None
@@ -65,6 +60,24 @@ def test_idealised_cases(folder, name, reference_path):
     ):
         inner = (slice(1, None), slice(1, -1))
         assert rms(ours[inner] - expected[key][inner]) < 5e-3 * np.abs(expected[key]).max()
+
+
+def test_estuary_with_a_moving_surface(reference_path):
+    made = build_gotm(load_gotm(find_gotm_case("estuary/estuary.gotm.yaml")))
+    made.report.check()
+    run = made.run
+    assert run is not None
+    # GOTM saves at the step nearest to every hour.
+    trajectory = simulate(run.model, run.case, dt=run.dt, output_interval=run.dt)
+    with xr.open_dataset(reference_path("estuary"), decode_times=False) as dataset:
+        steps = np.round(dataset["time"].values / run.dt).astype(int)
+        expected = {key: dataset[key].values.squeeze().astype(float) for key in ("u", "v", "salt", "num")}
+    assert rms(trajectory.state.u[steps] - expected["u"]) < 1e-3 * np.ptp(expected["u"])
+    assert rms(trajectory.state.v[steps] - expected["v"]) < 2e-3 * np.ptp(expected["v"])
+    assert rms(trajectory.state.salinity[steps] - expected["salt"]) < 2e-3 * np.ptp(expected["salt"])
+    inner = (slice(None), slice(1, -1))
+    viscosity = np.asarray(trajectory.clo_state.eddy_viscosity)[steps][inner] - expected["num"][inner]
+    assert rms(viscosity) < 5e-3 * expected["num"].max()
 
 
 MEASURED = [

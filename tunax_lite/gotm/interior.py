@@ -42,7 +42,6 @@ def read_interior(inputs: Inputs, relaxation: Relaxation | None, von_karman: flo
     Raises:
         ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
     """
-    _check_elevation(inputs)
     return Interior(
         relaxation=relaxation,
         pressure_gradient=_external_pressure(inputs),
@@ -50,6 +49,7 @@ def read_interior(inputs: Inputs, relaxation: Relaxation | None, von_karman: flo
         vertical_velocity=_vertical_velocity(inputs),
         bottom_friction=_bottom_friction(inputs, von_karman),
         stokes_drift=_stokes_drift(inputs),
+        surface_elevation=_elevation(inputs),
     )
 
 
@@ -75,11 +75,21 @@ def _tide(inputs: Inputs, path: str, periods: tuple[float, float]) -> Series:
     return Series(time, values)
 
 
-def _component(inputs: Inputs, name: str, periods: tuple[float, float]) -> Series | float:
-    path = f"mimic_3d.ext_pressure.{name}"
+def _periods(inputs: Inputs, group: str) -> tuple[float, float]:
+    """Periods of the two harmonics of a group of settings [s]."""
+    paths = [f"{group}.period_{n}" for n in (1, 2)]
+    periods = [inputs.settings[path] for path in paths]
+    for path, period in zip(paths, periods, strict=True):
+        if period <= 0.0:
+            raise inputs.settings.error(path, f"expected a positive period [s], got {period:g}")
+    return periods[0], periods[1]
+
+
+def _constant_tide_or_file(inputs: Inputs, path: str, group_of_periods: str) -> Series | float:
+    """An input that may also be a tide."""
     if inputs.settings[f"{path}.method"] == "tidal":
         inputs.settings.input(path)
-        return _tide(inputs, path, periods)
+        return _tide(inputs, path, _periods(inputs, group_of_periods))
     inputs.settings.without_effect(f"{path}.tidal", f"{path}.method is not tidal")
     return inputs.scalar(path)
 
@@ -88,13 +98,9 @@ def _external_pressure(inputs: Inputs) -> AbstractPressureGradient | None:
     settings = inputs.settings
     group = "mimic_3d.ext_pressure"
     kind = settings[f"{group}.type"]
-    periods = (settings[f"{group}.period_1"], settings[f"{group}.period_2"])
-    for n, period in enumerate(periods, 1):
-        if period <= 0.0:
-            raise settings.error(f"{group}.period_{n}", f"expected a positive period [s], got {period:g}")
     given: dict[str, Series | float] = {
-        "x": _component(inputs, "dpdx", periods),
-        "y": _component(inputs, "dpdy", periods),
+        ours: _constant_tide_or_file(inputs, f"{group}.{theirs}", group)
+        for theirs, ours in (("dpdx", "x"), ("dpdy", "y"))
     }
     if kind != "velocity":
         settings.without_effect(f"{group}.h", f"{group}.type is {kind}")
@@ -210,21 +216,23 @@ def _stokes_drift(inputs: Inputs) -> StokesDrift | None:
     return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), decay_depth=depth)
 
 
-def _check_elevation(inputs: Inputs) -> None:
-    """The surface does not move here; GOTM moves it only without its ice models."""
+def _elevation(inputs: Inputs) -> TimeSeries | None:
+    """Height of the surface above its level at rest; GOTM moves it only without its ice models."""
     settings = inputs.settings
-    method = settings["mimic_3d.zeta.method"]
+    path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
     if ice != "no_ice":
-        settings.without_effect(
-            "mimic_3d.zeta", f"GOTM follows it only with surface.ice.model no_ice, got {ice}"
+        settings.without_effect(path, f"GOTM follows it only with surface.ice.model no_ice, got {ice}")
+        return None
+    elevation = _constant_tide_or_file(inputs, path, f"{path}.tidal")
+    if isinstance(elevation, float) and elevation == 0.0:
+        return None
+    if settings["grid.method"] == "file_h":
+        settings.refuse(
+            f"{path}.method", "GOTM does not stretch layers of given thickness; use another grid.method"
         )
-        return
-    settings.input("mimic_3d.zeta")
-    moves = method == "file" or settings["mimic_3d.zeta.constant_value"] != 0.0
-    if method == "tidal":
-        moves |= any(settings[f"mimic_3d.zeta.tidal.amp_{n}"] != 0.0 for n in (1, 2))
-        settings.without_effect("mimic_3d.zeta.tidal", "its amplitudes are zero")
-    settings.without_effect("mimic_3d.zeta.tidal", f"mimic_3d.zeta.method is {method}")
-    if moves:
-        settings.refuse("mimic_3d.zeta.method", "a moving surface is not supported: the depth is constant")
+    time, values = _series({"elevation": elevation}, inputs)
+    lowest, depth = float(np.min(np.asarray(values["elevation"]))), float(-inputs.z_face[0])
+    if lowest <= -depth:
+        raise settings.error(path, f"expected elevations above the bottom, -{depth:g} m, got {lowest:g} m")
+    return TimeSeries(time, values["elevation"], "surface elevation")
