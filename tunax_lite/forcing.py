@@ -22,6 +22,9 @@ class SurfaceFluxes(eqx.Module):
 
     Args:
         stress_u, stress_v: eastward and northward stress on the water [N m-2].
+        surface_drag: what the stress loses when the water moves with it [N m-2 per m s-1], as it does under a
+            wind that counts relative to the current. Taken at the end of a step: the wind never drives the
+            water faster than it blows, however long the step.
         heat_flux: heat absorbed at the surface: sensible, latent, longwave [W m-2].
         shortwave_flux: sunlight that enters the water and is absorbed below [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
@@ -31,6 +34,7 @@ class SurfaceFluxes(eqx.Module):
 
     stress_u: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     stress_v: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    surface_drag: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     shortwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     freshwater_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)

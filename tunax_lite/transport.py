@@ -90,7 +90,7 @@ def transport(
     velocity = (state.u, state.v)
     targets = case.interior.relaxation
     sources, rate = _relax(velocity_sources, (targets.u, targets.v) if targets else (None, None), case, time)
-    rate = _add_rates(rate, _bottom_drag(state, case))
+    rate = _add_rates(_add_rates(rate, _bottom_drag(state, case)), _surface_drag(state, case, fluxes))
     groups = {"momentum": Forced(velocity, sources, rate, clo_state.eddy_viscosity, molecular.viscosity)}
     groups |= _contents(state, content_sources, clo_state, case, molecular, time)
     systems = [group.system(case, dt, theta) for group in groups.values()]
@@ -180,6 +180,14 @@ def _bottom_drag(state: State, case: Case) -> CenterArray | None:
     return jnp.concatenate([jnp.zeros_like(state.u[:1]) + rate, jnp.zeros_like(state.u[1:])])
 
 
+def _surface_drag(state: State, case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
+    """Rate at which the air slows the uppermost cell [s-1]."""
+    if fluxes.surface_drag is None:
+        return None
+    rate = fluxes.surface_drag / (case.equation_of_state.reference_density * case.grid.cell_thickness[-1])
+    return jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
+
+
 def _momentum_sources(
     state: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
 ) -> tuple[Source, Source]:
@@ -195,11 +203,11 @@ def _momentum_sources(
         if acceleration is not None:
             parts = (thickness * component for component in acceleration)
             volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
-    density = eos.reference_density
-    stress = (or_zero(fluxes.stress_u, state) / density, or_zero(fluxes.stress_v, state) / density)
+    given = zip((fluxes.stress_u, fluxes.stress_v), (state.u, state.v), strict=True)
+    stress = [or_zero(flux, state) + or_zero(fluxes.surface_drag, state) * speed[-1] for flux, speed in given]
     return (
-        Source(volumes=volumes[0], surface=stress[0]),
-        Source(volumes=volumes[1], surface=stress[1]),
+        Source(volumes=volumes[0], surface=stress[0] / eos.reference_density),
+        Source(volumes=volumes[1], surface=stress[1] / eos.reference_density),
     )
 
 

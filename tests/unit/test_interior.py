@@ -357,3 +357,22 @@ def test_a_tide_stretches_the_cells():
     # The same stress accelerates a thicker cell less.
     rise = 1.0 + 5.0 * 1e-3 / 20.0
     np.testing.assert_allclose(stressed(moving).u[-1] * rise, stressed(still).u[-1], rtol=1e-9)
+
+
+def test_members_of_an_ensemble_relax_to_the_profile_of_the_single_case():
+    grid = Grid.uniform(20.0, 8)
+    profile = jnp.linspace(5.0, 12.0, 8)
+    target = Target(steady(profile), jnp.linspace(1e-4, 1e-3, 8))
+    gradients = HorizontalGradient(profile * 1e-6, 0.0 * profile, 0.0 * profile, 0.0 * profile)
+    interior = Interior(
+        relaxation=Relaxation(temperature=target),
+        buoyancy_gradient=BuoyancyGradient(steady(gradients), advect_temperature=True),
+    )
+    case = still_case(grid, interior)
+    # As many members as levels: a profile that is taken for a row of columns would not be noticed.
+    diffusivities = jnp.linspace(0.0, 1e-2, 8)
+    together = final(case, 600.0, 5, Constant(0.0, diffusivities))
+    for column, value in enumerate(diffusivities):
+        alone = final(case, 600.0, 5, Constant(0.0, value))
+        np.testing.assert_allclose(together.temperature[:, column], alone.temperature, rtol=1e-12)
+        np.testing.assert_allclose(together.u[:, column], alone.u, rtol=1e-9, atol=1e-14)

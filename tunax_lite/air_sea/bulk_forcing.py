@@ -101,6 +101,7 @@ class BulkForcing(AbstractForcing):
         return SurfaceFluxes(
             stress_u=transfer * air.wind_u,
             stress_v=transfer * air.wind_v,
+            surface_drag=transfer if self.relative_wind else None,
             heat_flux=self.heat_factor * heat,
             shortwave_flux=self._shortwave(time, weather),
             freshwater_flux=rain,

@@ -1,0 +1,104 @@
+"""Ten times the time step of GOTM's cases, and two decades of the same weather: finite, and still an ocean."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.conftest import find_gotm_case
+from tunax_lite import Case, Trajectory, simulate
+from tunax_lite.config import Run
+from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.time_series import TimeSeries, named_leaves
+
+CASES = (
+    "couette/couette",
+    "channel/channel",
+    "entrainment/entrainment",
+    "entrainment/entrainment_keps",
+    "entrainment/entrainment_gls",
+    "entrainment/entrainment_my",
+    "wave_breaking/wave_breaking",
+    "wave_breaking/wave_breaking_gls",
+    "estuary/estuary",
+    "langmuir/langmuir_exp",
+    "medsea_east/medsea_east",
+    "nns_annual/nns_annual",
+    "ows_papa/ows_papa_meteo",
+    "ows_papa/ows_papa_meteo_dt600",
+)
+# Steps of ten hours jump over half a tide or half an inertial period, and a calm surface layer takes the
+# stress of a whole step: currents then are tens of m s-1 for a step or two.
+RANGES = {
+    "temperature": (-3.0, 45.0),
+    "salinity": (0.0, 45.0),
+    "u": (-30.0, 30.0),
+    "v": (-30.0, 30.0),
+    "eddy_viscosity": (0.0, np.inf),
+    "eddy_diffusivity": (0.0, np.inf),
+    "turbulent_kinetic_energy": (0.0, 1.0),
+}
+
+
+def run_of(name: str, *overrides: str) -> Run:
+    made = build_gotm(load_gotm(find_gotm_case(f"{name}.gotm.yaml"), overrides))
+    made.report.check()
+    assert made.run is not None
+    return made.run
+
+
+def assert_physical(trajectory: Trajectory) -> None:
+    """All saved values are finite, and those that have a range are within it."""
+    for name, leaf in named_leaves((trajectory.state, trajectory.clo_state)):
+        assert np.all(np.isfinite(leaf)), name
+        low, high = RANGES.get(name.split(".")[-1], (-np.inf, np.inf))
+        assert low <= np.min(leaf) and np.max(leaf) <= high, (name, np.min(leaf), np.max(leaf))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES, ids=[name.split("/")[1] for name in CASES])
+def test_ten_times_the_time_step(name):
+    dt = 10.0 * run_of(name).dt
+    run = run_of(name, f"time.dt={dt!r}")
+    trajectory = simulate(
+        run.model, run.case, dt=dt, output_interval=run.output_interval, duration=run.duration_from(0.0)
+    )
+    assert_physical(trajectory)
+
+
+def repeated(case: Case, n_times: int) -> Case:
+    """The case with its forcing over and over again; within a second the end becomes the beginning."""
+    period = case.duration
+
+    def repeat(series):
+        if not isinstance(series, TimeSeries):
+            return series
+        time = np.asarray(series.time)
+        once = np.concatenate([[0.0], time[(time > 0.0) & (time < period - 1.0)], [period - 1.0]])
+        values = jax.vmap(series.at)(jnp.asarray(once))
+        everything = (once + period * np.arange(n_times)[:, None]).ravel()
+        return TimeSeries(
+            jnp.asarray(np.append(everything, n_times * period)),
+            jax.tree.map(lambda x: jnp.concatenate([x] * n_times + [x[:1]]), values),
+            series.name,
+        )
+
+    case = jax.tree.map(repeat, case, is_leaf=lambda node: isinstance(node, TimeSeries))
+    return dataclasses.replace(case, duration=n_times * period)
+
+
+@pytest.mark.slow
+def test_twenty_years_of_the_weather_at_papa():
+    run = run_of("ows_papa/ows_papa_meteo")
+    day, year = 86400.0, run.case.duration
+    trajectory = simulate(run.model, repeated(run.case, 20), dt=run.dt, output_interval=day)
+    assert_physical(trajectory)
+    surface = np.asarray(trajectory.state.temperature[1:, -1]).reshape(20, round(year / day))
+    once = simulate(run.model, run.case, dt=run.dt, output_interval=day).state.temperature[1:, -1]
+    # Round-off decides when a calm layer mixes: single days differ, the year does not.
+    assert np.sqrt(np.mean((surface[0] - once) ** 2)) < 1e-2
+    # The seasons come again, and drift no further than the heat that the weather of this year leaves.
+    assert np.all(np.ptp(surface, axis=1) > 5.0)
+    assert np.ptp(surface[10:].mean(axis=1)) < 2.0
