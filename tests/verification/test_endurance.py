@@ -1,4 +1,4 @@
-"""Ten times the time step of GOTM's cases, and two decades of the same weather: finite, and still an ocean."""
+"""Ten times the time step of GOTM's cases, and decades of the same weather: finite, and still an ocean."""
 
 import dataclasses
 
@@ -97,8 +97,8 @@ def test_twenty_years_of_the_weather_at_papa():
     assert_physical(trajectory)
     surface = np.asarray(trajectory.state.temperature[1:, -1]).reshape(20, round(year / day))
     once = simulate(run.model, run.case, dt=run.dt, output_interval=day).state.temperature[1:, -1]
-    # Round-off decides when a calm layer mixes: single days differ, the year does not.
-    assert np.sqrt(np.mean((surface[0] - once) ** 2)) < 1e-2
+    # The last step of the year has the weather of the new one.
+    np.testing.assert_allclose(surface[0, :-1], once[:-1], atol=1e-3)
     # The seasons come again, and drift no further than the heat that the weather of this year leaves.
     assert np.all(np.ptp(surface, axis=1) > 5.0)
     assert np.ptp(surface[10:].mean(axis=1)) < 2.0

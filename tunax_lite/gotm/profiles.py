@@ -60,7 +60,7 @@ class ProfileReader:
         needed = np.arange(found.time.size)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
-            needed = needed[period.within(found.time, source.path, found.file.path)]
+            needed = needed[period.within(found.time, source, found.file.path)]
         z, values, indices, of_profile = self._levels(found, needed, source)
         kind = source.path.split(".")[-1]
         values = source.scale_factor * values + source.offset

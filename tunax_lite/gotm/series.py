@@ -25,7 +25,7 @@ class Period:
     start: int
     length: float
 
-    def within(self, time: np.ndarray, describe: str, path) -> slice:
+    def within(self, time: np.ndarray, source: Source, path) -> slice:
         """Records of a series of times [s] since 1970 that the period needs: one before, one after.
 
         Raises:
@@ -38,10 +38,10 @@ class Period:
         if first < 0 or not reaches.size:
             raise FileFormatError(
                 path,
-                describe,
+                source.path,
                 f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
                 f"{iso(time[0])} to {iso(time[-1])}",
-                "extend the file, or change time.start and time.stop",
+                f"extend the file ({source.where}), or change time.start and time.stop",
             )
         return slice(first, max(int(reaches[0]), first + 1) + 1)
 
@@ -97,7 +97,7 @@ class SeriesReader:
         """
         kind = kind or source.path.split(".")[-1]
         file, time = self._file(source)
-        part = self.period.within(time, source.path, file.path)
+        part = self.period.within(time, source, file.path)
         indices = np.arange(time.size)[part]
         raw = read_columns(file, indices, (source.column - 1,), skip=TIME_WIDTH, names=source.path)[:, 0]
         values = source.scale_factor * raw + source.offset
