@@ -36,7 +36,7 @@ def papa(n_members: int = 1) -> tuple[Any, Any, float]:
         raise SystemExit("benchmarks.papa: set TUNAX_LITE_DATA to the folder that holds gotm_cases/ows_papa")
     run = build_gotm(load_gotm(Path(folder) / "gotm_cases/ows_papa/ows_papa_meteo.gotm.yaml")).run
     assert run is not None
-    model = run.model
+    model: Any = run.model
     if n_members > 1:
         values = model.closure.c_eps_1 * jnp.linspace(0.95, 1.05, n_members)
         model = eqx.tree_at(lambda m: m.closure.c_eps_1, model, values)
