@@ -156,7 +156,7 @@ SETTINGS = [
         "explicit scheme that blows up",
         "model={theta: 0.0, closure: {name: constant, parameters: {viscosity: 100.0}}}",
         1,
-        ["finite", "at", "s", "time.step"],
+        ["finite", "at", "s", "time step"],
     ),
 ]
 

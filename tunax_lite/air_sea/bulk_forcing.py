@@ -35,6 +35,8 @@ class BulkForcing(AbstractForcing):
         conservative_temperature: whether the column has conservative temperature, from which that of the
             surface is computed, or the temperature that the air meets.
         relative_wind: whether the wind counts relative to the current.
+        implicit_stress: whether such a wind counts relative to the current at the end of a step, which keeps
+            long steps stable, or at its start, as in GOTM.
         rain_heat, rain_stress: whether rain brings heat and momentum.
         evaporation: whether the latent heat takes water along.
 
@@ -54,6 +56,7 @@ class BulkForcing(AbstractForcing):
     humidity_measure: HumidityMeasure = eqx.field(default="relative", static=True)
     conservative_temperature: bool = eqx.field(default=True, static=True)
     relative_wind: bool = eqx.field(default=True, static=True)
+    implicit_stress: bool = eqx.field(default=True, static=True)
     rain_heat: bool = eqx.field(default=False, static=True)
     rain_stress: bool = eqx.field(default=False, static=True)
     evaporation: bool = eqx.field(default=False, static=True)
@@ -101,7 +104,7 @@ class BulkForcing(AbstractForcing):
         return SurfaceFluxes(
             stress_u=transfer * air.wind_u,
             stress_v=transfer * air.wind_v,
-            surface_drag=transfer if self.relative_wind else None,
+            surface_drag=transfer if self.relative_wind and self.implicit_stress else None,
             heat_flux=self.heat_factor * heat,
             shortwave_flux=self._shortwave(time, weather),
             freshwater_flux=rain,
