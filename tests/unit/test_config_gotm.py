@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+import typer
 import yaml
 
 from tests.unit.gotm_folders import write_case, write_series
 from tunax_lite import simulate
+from tunax_lite.cli.check import check
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.gotm import build_gotm, load_gotm
 
@@ -112,3 +114,21 @@ def test_stored_text_has_no_defaults_that_the_run_does_not_follow(build, tmp_pat
     first = build_run(loaded)
     assert again.dt == first.dt == 600.0
     assert again.case.grid.n_cells == first.case.grid.n_cells == 8
+
+
+def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, capsys):
+    from_gotm = build()
+    assert from_gotm is not None
+    source, target = tmp_path / "small.gotm.yaml", tmp_path / "ours.yaml"
+    check(source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
+    assert "wrote" in capsys.readouterr().out
+    run = build_run(load_run(target))
+    assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 21600.0, 86400.0)
+    assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-7  # pyright: ignore
+    own = build_gotm(load_gotm(source, ["time.dt=300", "turbulence.turb_param.k_min=1e-7"])).run
+    assert own is not None
+    ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))
+    np.testing.assert_array_equal(ours.state.u, theirs.state.u)
+    with pytest.raises(typer.Exit):
+        check(target, write_config=tmp_path / "again.yaml")
+    assert not (tmp_path / "again.yaml").exists() and "copy the file" in capsys.readouterr().err

@@ -1,18 +1,29 @@
 """`tunax-lite check`: everything that can go wrong before a run, without the run."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from .._types import iterate_parameters
 from ..case import Case
-from ..config import Calibration, Loaded, Run, RunConfig, build_calibration, load_any
+from ..config import (
+    Calibration,
+    ConfigError,
+    Loaded,
+    Run,
+    RunConfig,
+    build_calibration,
+    configuration_of,
+    load_any,
+)
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import build_gotm, load_gotm
+from ..io import replacing
 from ..model import Model
 from ..observations import Observations
 from . import options
-from .session import errors_as_messages, parameters_for, precision
+from .session import errors_as_messages, parameters_for, precision, report_written
 from .source import build_source, is_gotm
 
 
@@ -20,6 +31,14 @@ def check(
     config: options.Config,
     parameters: options.Parameters = None,
     settings: options.Settings = None,
+    write_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-config",
+            metavar="FILE.yaml",
+            help="Of a case of GOTM: write the configuration of the package that runs it.",
+        ),
+    ] = None,
     debug: options.Debug = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
@@ -28,8 +47,13 @@ def check(
     """
     with errors_as_messages(debug):
         if is_gotm(config):
-            _check_gotm(config, settings or [])
+            _check_gotm(config, settings or [], write_config)
             return
+        if write_config is not None:
+            raise ConfigError(
+                f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
+                "copy the file."
+            )
         loaded = load_any(config, settings or [])
         with precision(loaded):
             if isinstance(loaded.config, RunConfig):
@@ -40,7 +64,7 @@ def check(
         typer.echo(f"{config}: fine")
 
 
-def _check_gotm(config: Path, settings: list[str]) -> None:
+def _check_gotm(config: Path, settings: list[str], write_config: Path | None) -> None:
     source = load_gotm(config, settings)
     with precision(source):
         made = build_gotm(source)
@@ -49,6 +73,10 @@ def _check_gotm(config: Path, settings: list[str]) -> None:
         if made.run is not None:
             _describe_run(made.run)
         made.report.check()
+        if write_config is not None and made.run is not None:
+            with replacing(write_config) as temporary:
+                temporary.write_text(configuration_of(made.run, config, settings))
+            report_written([write_config])
     typer.echo(f"{config}: fine")
 
 

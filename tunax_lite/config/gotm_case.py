@@ -2,7 +2,11 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from ..gotm import build_gotm, load_gotm
 from ..io.registry import resolve
@@ -43,6 +47,31 @@ def build_gotm_run(config: RunConfig, case: GotmCase, source: Path) -> Run:
     if "output_interval" in given:
         return dataclasses.replace(run, output_interval=config.time.output_interval)
     return run
+
+
+def configuration_of(run: Run, path: Path, settings: Sequence[str]) -> str:
+    """Text of a configuration of the package that runs a case of GOTM, to be changed from there.
+
+    Args:
+        run: of the case.
+        path: configuration of GOTM.
+        settings: values that replace those of the file, `key=value` with GOTM's names.
+    """
+    case: dict[str, Any] = {"format": "gotm", "path": str(path.resolve())}
+    if settings:
+        pairs = (setting.partition("=") for setting in settings)
+        case["settings"] = {key: yaml.safe_load(value) for key, _, value in pairs}
+    duration = run.duration_from(0.0)
+    content = {
+        "case": case,
+        "grid": {"kind": "native"},
+        "time": {"step": run.dt, "output_interval": run.output_interval, "duration": duration},
+    }
+    header = (
+        f"# {run.case.name}: the case of GOTM in {path.name}, with its grid, closure and times. What is\n"
+        "# given here replaces what that file says: a grid {kind: uniform, n_cells: 64}, for instance.\n"
+    )
+    return header + yaml.safe_dump(content, sort_keys=False)
 
 
 def _grid_settings(config: RunConfig, source: Path) -> dict[str, str | float]:
