@@ -113,10 +113,12 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     with naming(loaded.path, settings.line("turbulence")):
         closure = None if turbulence is None else closure_of(turbulence, settings)
     case = _case(loaded, inputs, clock, grid, closure)
+    model = None if closure is None else model_of(closure, settings)
+    # After all that reads a setting: what was not read is not supported.
     run, report = None, Report.of(settings, inputs.warnings)
-    if closure is not None:
+    if model is not None:
         run = Run(
-            model=model_of(closure, settings),
+            model=model,
             case=case,
             observations=None,
             dt=clock.dt,
