@@ -30,6 +30,9 @@ from .inputs import Inputs
 from .series import Series, on_common_times
 from .settings import Settings
 
+_DRAG_OF_A_STORM = 0.05
+"""Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
+
 _BULK = {"kondo": Kondo, "fairall": Fairall}
 _LONGWAVE: dict[str, Any] = {
     "clark": Clark,
@@ -76,10 +79,17 @@ def read_bulk_fluxes(
         shortwave_factor=settings["surface.swr.scale_factor"] if is_calculated else 1.0,
         humidity_measure=settings["surface.hum.type"],
         relative_wind=settings["surface.ssuv_method"] == "relative",
+        implicit_stress=_step_is_long(inputs, reference_density),
         rain_heat=rain_acts,
         rain_stress=rain_acts,
         evaporation=_evaporation(settings, rain_acts, has_salinity),
     )
+
+
+def _step_is_long(inputs: Inputs, reference_density: float) -> bool:
+    """Whether a storm takes a large part of its speed relative to the uppermost cell away within a step."""
+    thickness = inputs.z_face[-1] - inputs.z_face[-2]
+    return bool(inputs.dt * _DRAG_OF_A_STORM > 0.5 * reference_density * thickness)
 
 
 def _weather(
