@@ -12,17 +12,18 @@ import jax
 import jax.numpy as jnp
 
 from . import constants
-from ._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, CloState, ClosureInputs
 from .forcing import SurfaceFluxes, WaterSurface
+from .grid import Grid
 from .numerics.limiters import safe_sqrt, vector_norm
 from .numerics.stencils import gradient
 from .numerics.tridiagonal import AbstractTridiagonalMethod
 from .physics.rotation import rotate
 from .physics.stratification import buoyancy_frequency_squared, shear_squared
 from .state import State
-from .transport import MolecularMixing, kinematic_fluxes, or_zero, transport
+from .transport import MolecularMixing, kinematic_fluxes, or_zero, penetrating_sunlight, transport
 
 
 class Model(eqx.Module):
@@ -121,6 +122,9 @@ class Model(eqx.Module):
         at_bottom = (None, None)
         if case.interior.bottom_friction is not None:
             at_bottom = case.interior.bottom_friction.at(state.u[0], state.v[0], grid.cell_thickness[0])[:2]
+        stokes_drift = case.interior.stokes_drift
+        drift = None if stokes_drift is None else stokes_drift.at(grid, time)
+        sunlight = penetrating_sunlight(case, fluxes)
         return ClosureInputs(
             grid=grid,
             state=state,
@@ -129,9 +133,12 @@ class Model(eqx.Module):
             surface_friction_velocity=safe_sqrt(stress / eos.reference_density),
             surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
             coriolis_parameter=case.coriolis_parameter,
+            equation_of_state=eos,
+            radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha * sunlight,
             bottom_friction_velocity=at_bottom[0],
             bottom_roughness_length=at_bottom[1],
-            stokes_shear=_stokes_shear(state, case, time),
+            stokes_shear=None if drift is None else _stokes_shear(state, grid, drift),
+            stokes_drift=drift,
             tridiagonal_method=self.tridiagonal_method,
         )
 
@@ -148,9 +155,6 @@ def _rotated(state: State, case: Case, time: ScalarLike, dt: ScalarLike) -> Stat
     return State(u, v, state.temperature, state.salinity, state.tracers)
 
 
-def _stokes_shear(state: State, case: Case, time: ScalarLike) -> InnerFaceArray | None:
-    if case.interior.stokes_drift is None:
-        return None
-    drift_u, drift_v = case.interior.stokes_drift.at(case.grid, time)
-    along = gradient(state.u, case.grid) * gradient(drift_u, case.grid)
-    return along + gradient(state.v, case.grid) * gradient(drift_v, case.grid)
+def _stokes_shear(state: State, grid: Grid, drift: tuple[CenterArray, CenterArray]) -> InnerFaceArray:
+    along = gradient(state.u, grid) * gradient(drift[0], grid)
+    return along + gradient(state.v, grid) * gradient(drift[1], grid)

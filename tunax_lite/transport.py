@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ._types import CenterArray, Scalar, ScalarLike
+from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState
 from .forcing import SurfaceFluxes
@@ -256,11 +256,16 @@ def kinematic_fluxes(
     return heat, salt, {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
 
 
-def _shortwave_heating(case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
-    """Absorbed sunlight per cell [K m s-1]."""
+def penetrating_sunlight(case: Case, fluxes: SurfaceFluxes) -> FaceArray | None:
+    """Heating that sunlight carries down through each face [K m s-1], positive downward."""
     if fluxes.shortwave_flux is None:
         return None
     eos = case.equation_of_state
-    transmission = case.absorption.transmission(case.grid)
     entering = fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity)
-    return entering * (transmission[1:] - transmission[:-1])
+    return entering * case.absorption.transmission(case.grid)
+
+
+def _shortwave_heating(case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
+    """Absorbed sunlight per cell [K m s-1]."""
+    sunlight = penetrating_sunlight(case, fluxes)
+    return None if sunlight is None else sunlight[1:] - sunlight[:-1]

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import Grid, State
+from tunax_lite import Grid, LinearEquationOfState, State
 from tunax_lite.closures import ClosureInputs
 
 
@@ -29,6 +29,7 @@ def closure_inputs(
         surface_friction_velocity=jnp.asarray(friction_velocity),
         surface_buoyancy_flux=jnp.asarray(buoyancy_flux),
         coriolis_parameter=jnp.asarray(0.0),
+        equation_of_state=LinearEquationOfState(),
     )
 
 

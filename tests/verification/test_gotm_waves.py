@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tunax_lite import Grid, State
+from tunax_lite import Grid, LinearEquationOfState, State
 from tunax_lite.closures import (
     Boundary,
     BreakingWaves,
@@ -46,6 +46,7 @@ def inputs_of(shear_squared, bottom_friction_velocity, bottom_roughness_length) 
         surface_friction_velocity=jnp.sqrt(jnp.asarray(STRESS)),
         surface_buoyancy_flux=jnp.asarray(0.0),
         coriolis_parameter=jnp.asarray(0.0),
+        equation_of_state=LinearEquationOfState(),
         bottom_friction_velocity=bottom_friction_velocity,
         bottom_roughness_length=bottom_roughness_length,
     )

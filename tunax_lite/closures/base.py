@@ -5,9 +5,10 @@ from typing import Generic, TypeVar
 
 import equinox as eqx
 
-from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
 from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
+from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 
 
@@ -38,9 +39,13 @@ class ClosureInputs(eqx.Module):
         surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
             positive stabilises.
         coriolis_parameter: f [s-1].
+        equation_of_state: of the case, for closures that compare parcels of water.
+        radiative_buoyancy_flux: buoyancy that sunlight carries down through each face [m2 s-3], so that a
+            layer below the surface gains the difference over it; `None` in the dark.
         bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
         bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
+        stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
@@ -51,9 +56,12 @@ class ClosureInputs(eqx.Module):
     surface_friction_velocity: Scalar
     surface_buoyancy_flux: Scalar
     coriolis_parameter: Scalar
+    equation_of_state: AbstractEquationOfState
+    radiative_buoyancy_flux: FaceArray | None = None
     bottom_friction_velocity: Scalar | None = None
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
+    stokes_drift: tuple[CenterArray, CenterArray] | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 
