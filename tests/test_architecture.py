@@ -28,7 +28,7 @@ LAYERS = (
     ("simulation", "diagnostics"),
     ("sensitivity",),
     ("planning",),
-    ("io", "calibration", "plotting"),
+    ("io", "calibration", "comparison", "plotting"),
     ("run",),
     ("gotm",),
     ("config",),
@@ -36,7 +36,13 @@ LAYERS = (
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
-SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration")}
+SIBLINGS = {
+    ("calibration", "io"),
+    ("comparison", "io"),
+    ("plotting", "io"),
+    ("plotting", "calibration"),
+    ("plotting", "comparison"),
+}
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {

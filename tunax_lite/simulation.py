@@ -1,15 +1,16 @@
 """Run a model on a case: a scan over saved frames of a scan over time steps."""
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import PyTree
+from jaxtyping import Array, Int, PyTree
 
-from ._types import ScalarLike, is_traced, leading_axes, parameter_batch_shape
+from ._types import Scalar, ScalarLike, is_traced, leading_axes, parameter_batch_shape
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames
 from .interior import Interior
@@ -101,12 +102,7 @@ def run_frames(
         What was saved, with a leading axis of `n_frames`; the start is not among it.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
-
-    def step(current: Restart) -> Restart:
-        time = current.step.astype(dt.dtype) * dt
-        state, clo_state = model.step(current.state, current.clo_state, case, time, dt)
-        return Restart(state, clo_state, current.step + 1)
+    step = _stepping(model, case, dt)
 
     _, saved = scan_frames(
         step,
@@ -118,6 +114,31 @@ def run_frames(
         checkpointing=checkpointing,
     )
     return saved
+
+
+def advance(
+    model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
+) -> Restart:
+    """Make steps without saving; their number may be known only when the compiled program runs.
+
+    Args:
+        model, case, start, dt: as for `run_frames`.
+        n_steps: number of steps; 0 gives the start. There is no reverse mode through a traced number.
+    """
+    step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
+    return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current), start)
+
+
+def _stepping(model: Model, case: Case, dt: Scalar) -> Callable[[Restart], Restart]:
+    """One step of a loop, with what does not change moved out of it."""
+    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
+
+    def step(current: Restart) -> Restart:
+        time = current.step.astype(dt.dtype) * dt
+        state, clo_state = model.step(current.state, current.clo_state, case, time, dt)
+        return Restart(state, clo_state, current.step + 1)
+
+    return step
 
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from tunax_lite.cli import app
 
+from .observation_files import write_lesbrary
+
 GOOD_RUN = """
 case:
   format: idealised
@@ -216,6 +218,46 @@ CALIBRATIONS = [
     ("item that does not exist", "cases.3.weight=1", 2, ["--set cases.3.weight=1", "0 to 0"]),
 ]
 
+GOOD_COMPARISON = """
+closures: [k_epsilon, {name: constant, parameters: {viscosity: 0.1}}]
+cases: [{format: lesbrary, path: little.jld2}]
+n_cells: [4, 8]
+time_steps: [60.0, 600.0]
+figures: {n_cells: 8, time_step: 60.0}
+start: 600.0
+"""
+
+# name, what follows the configuration of a good comparison, exit code, what the message holds
+COMPARISONS = [
+    ("unknown closure", ["closures=[k_epsilom]"], 2, ["closures", "'k_epsilon'", "k_epsilom"]),
+    ("closure that is a number", ["closures=[7]"], 2, ["closures", "7"]),
+    ("no closures", ["closures=[]"], 2, ["closures", "at least 1"]),
+    ("same closure twice", ["closures=[constant, all]"], 2, ["labels", "'constant' twice", "label"]),
+    ("unknown key of a closure", ["closures.1.parametres=1"], 2, ["closures.1", "'parameters'"]),
+    ("unknown option", ["closures.1.options={stability: cheng}"], 2, ["closures.1.options", "stability"]),
+    ("unknown parameter", ["closures.1.parameters={speed: 1.0}"], 2, ["closures.1", "speed", "viscosity"]),
+    ("parameter that is text", ["closures.1.parameters={viscosity: high}"], 2, ["viscosity", "'high'"]),
+    (
+        "missing parameters",
+        ["closures.1.parameters=nowhere.yaml"],
+        2,
+        ["constant: parameters", "nowhere.yaml"],
+    ),
+    ("other parameters", ["closures.1.parameters=other.yaml"], 2, ["closure", "Constant", "KEpsilon"]),
+    ("no cells", ["n_cells=[2]"], 2, ["n_cells", "3", "2"]),
+    ("negative step", ["time_steps=[-60]"], 2, ["time_steps", "greater than 0", "-60"]),
+    ("step between the profiles", ["time_steps=[60.0, 700.0]"], 2, ["cases.0", "600 s", "700 s"]),
+    ("figures of nothing", ["figures.n_cells=16"], 2, ["figures.n_cells", "4, 8", "16"]),
+    ("start after the end", ["start=1e6"], 2, ["little_case", "1800 s", "1e+06 s"]),
+    (
+        "case without observations",
+        ["cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]"],
+        2,
+        ["cases.0.format", "observations"],
+    ),
+    ("missing file", ["cases.0.path=nowhere.jld2"], 3, ["cases.0.path", "nowhere.jld2"]),
+]
+
 
 @pytest.fixture
 def refuse(tmp_path, monkeypatch):
@@ -267,6 +309,36 @@ def test_run_refuses_parameter_file(tmp_path, refuse, text, fragments):
 def test_calibrate_refuses_setting(tmp_path, refuse, setting, code, fragments):
     config = _write(tmp_path / "calibration.yaml", GOOD_CALIBRATION)
     refuse(["calibrate", config, "--output", "out", "--set", setting], code, fragments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "fragments"), [c[1:] for c in COMPARISONS], ids=[c[0] for c in COMPARISONS]
+)
+def test_compare_refuses_setting(tmp_path, refuse, settings, code, fragments):
+    config = _comparison(tmp_path)
+    options = [word for setting in settings for word in ("--set", setting)]
+    refuse(["compare", config, "--output", "out", *options], code, fragments)
+
+
+def _comparison(folder):
+    write_lesbrary(folder / "little.jld2")
+    _write(folder / "other.yaml", "closure: KEpsilon\nparameters: {c_eps_1: 1.44}\n")
+    return _write(folder / "comparison.yaml", GOOD_COMPARISON)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["compare", "comparison.yaml", "--closures", "k_epsilom"], ["--closures", "'k_epsilon'"]),
+        (["compare", "comparison.yaml", "--cases", "large_case"], ["--cases", "little_case"]),
+        (["run", "comparison.yaml"], ["of a run", "of a comparison", "`closures`"]),
+        (["evaluate", "comparison.yaml"], ["of a comparison", "tunax-lite compare"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_arguments_with_a_comparison_are_refused(tmp_path, refuse, arguments, fragments):
+    _comparison(tmp_path)
+    refuse(arguments, 2, fragments)
 
 
 @pytest.mark.parametrize(

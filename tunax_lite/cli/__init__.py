@@ -15,6 +15,7 @@ from ..config import ConfigError
 from ..runtime import configure
 from .calibrate import calibrate
 from .check import check
+from .compare import compare
 from .doctor import doctor
 from .evaluate import evaluate
 from .plot import plot
@@ -31,7 +32,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 interrupted.",
 )
-for _command in (run, calibrate, evaluate, plot, check, doctor):
+for _command in (run, calibrate, evaluate, compare, plot, check, doctor):
     app.command()(_command)
 
 

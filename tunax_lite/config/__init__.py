@@ -6,6 +6,8 @@ from .build import build_run as build_run
 from .build_calibration import Calibration as Calibration
 from .build_calibration import build_calibration as build_calibration
 from .build_calibration import evaluation_of as evaluation_of
+from .comparison import ComparisonSetup as ComparisonSetup
+from .comparison import load_comparison as load_comparison
 from .gotm_case import configuration_of as configuration_of
 from .load import Loaded as Loaded
 from .load import load_any as load_any

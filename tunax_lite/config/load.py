@@ -18,6 +18,7 @@ from .schema import CalibrationConfig, RunConfig
 from .sections import closure_class
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
+SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +75,23 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | Loaded[CalibrationConfig]:
     """Read the configuration of a run, or of a calibration if it has `cases`."""
     document = with_overrides(read_document(Path(path)), overrides)
+    _refuse_comparison(document, "a run or a calibration")
     if "cases" in document.data:
         return Loaded(_validate(document, CalibrationConfig), Path(path))
     return Loaded(_validate(document, RunConfig), Path(path))
 
 
+def _refuse_comparison(document: Document, expected: str) -> None:
+    if "closures" in document.data:
+        raise ConfigError(
+            f"{document.source}: expected the configuration of {expected}, got that of a comparison (it has "
+            "`closures`); use another file or `tunax-lite compare`."
+        )
+
+
 def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[ConfigT]:
     document = with_overrides(read_document(Path(path)), overrides)
+    _refuse_comparison(document, "a run" if model is RunConfig else "a calibration")
     for key, other, kinds in (
         ("case", CalibrationConfig, ("a calibration", "a run")),
         ("cases", RunConfig, ("a run", "a calibration")),
@@ -93,7 +104,7 @@ def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[
     return Loaded(_validate(document, model), Path(path))
 
 
-def _validate(document: Document, model: type[ConfigT]) -> ConfigT:
+def _validate(document: Document, model: type[SectionT]) -> SectionT:
     try:
         return model.model_validate(document.data)
     except pydantic.ValidationError as error:

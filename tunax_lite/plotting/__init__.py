@@ -6,6 +6,9 @@ writes it, a notebook shows it.
 
 from .calibration import plot_loss as plot_loss
 from .calibration import plot_parameters as plot_parameters
+from .comparison import plot_closure_profiles as plot_closure_profiles
+from .comparison import plot_closure_sections as plot_closure_sections
+from .comparison import plot_cost as plot_cost
 from .fits import Fit as Fit
 from .fits import plot_fits as plot_fits
 from .runs import plot_profiles as plot_profiles

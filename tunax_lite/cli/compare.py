@@ -1,0 +1,132 @@
+"""`tunax-lite compare`: closures side by side on the same large-eddy simulations."""
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..comparison import Compared, Row, Summary, compare_closures, summaries, write_markdown, write_rows
+from ..config import ComparisonSetup, load_comparison
+from . import options
+from .session import errors_as_messages, report_written
+
+
+def compare(
+    config: options.Config,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
+    ] = None,
+    closures: Annotated[
+        str, typer.Option("--closures", metavar="NAME,NAME", help="Only these, by label.")
+    ] = "",
+    cases: Annotated[str, typer.Option("--cases", metavar="NAME,NAME", help="Only these, by name.")] = "",
+    settings: options.Settings = None,
+    debug: options.Debug = False,
+) -> None:
+    """Compare closures: errors against large-eddy simulations, and time per step.
+
+    Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
+    means; and figures of profiles and of sections for each case.
+    """
+    with errors_as_messages(debug):
+        setup = load_comparison(config, settings or [])
+        folder = output or Path("results") / setup.path.stem
+        with jax.enable_x64(setup.config.precision == "float64"):
+            compared = _compare(setup, _names(closures), _names(cases))
+            written = _write(compared, setup, folder)
+        report_written(written)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _compare(setup: ComparisonSetup, closures: list[str], cases: list[str]) -> Compared:
+    config = setup.config
+    candidates, references = setup.candidates(closures), setup.references(cases)
+    n_rows = len(candidates) * len(references) * len(config.n_cells) * len(config.time_steps)
+    typer.echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
+    progress = _Progress(n_rows, len(references) * len(config.time_steps))
+    compared = compare_closures(
+        candidates,
+        references,
+        n_cells=config.n_cells,
+        time_steps=config.time_steps,
+        start=config.start,
+        temperature_difference=config.temperature_difference,
+        shown=(config.figures.n_cells, config.figures.time_step),
+        n_timings=config.n_timings,
+        report=progress.add,
+    )
+    typer.echo(f"computed in {progress.seconds:.0f} s, compilation included")
+    return compared
+
+
+class _Progress:
+    """A line for each closure and resolution."""
+
+    def __init__(self, n_rows: int, n_together: int):
+        self._n_rows, self._n_together, self._rows = n_rows, n_together, list[Row]()
+        self._clock = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._clock
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) % self._n_together:
+            return
+        together = self._rows[-self._n_together :]
+        failed = sum(not one.finite for one in together)
+        state = "all finite" if not failed else f"{failed} of {len(together)} not finite"
+        typer.echo(
+            f"{len(self._rows):4d}/{self._n_rows}  {self.seconds:5.0f} s  {row.closure}, "
+            f"{row.n_cells} cells: {state}"
+        )
+
+
+def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
+    # What takes long to import, where it is needed.
+    from ..plotting import plot_closure_profiles, plot_closure_sections, plot_cost, save_figure
+
+    chosen = setup.config.figures
+    table = folder / "comparison.csv"
+    write_rows(table, compared.rows)
+    figures = {}
+    for shown in compared.shown:
+        figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
+        figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
+    is_chosen = lambda row: (row.n_cells, row.time_step) == (chosen.n_cells, chosen.time_step)  # noqa: E731
+    figures["cost"] = plot_cost([row for row in compared.rows if is_chosen(row)])
+    written = [table]
+    for name, figure in figures.items():
+        written.append(folder / f"{name}.png")
+        save_figure(figure, written[-1])
+    parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
+    for part in parts:
+        _print(part)
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    links = {name.replace("_", " "): f"{name}.png" for name in figures}
+    written.append(folder / "comparison.md")
+    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command)
+    return written
+
+
+def _print(part: Summary) -> None:
+    # As text: square brackets are units here, not markup.
+    title, caption = Text(part.title), Text(part.explanation)
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    for number, name in enumerate(part.header):
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number == 0)
+    for row in part.rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)

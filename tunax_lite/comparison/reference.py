@@ -1,0 +1,176 @@
+"""What closures are compared with, and how: profiles of a large-eddy simulation, as means of cells.
+
+Model and reference are compared on the coarser of their two grids, to which the other is averaged over the
+cells, conserving the column: neither is blamed for levels that it does not have. Errors are root mean squares
+over all cells, by thickness, and all observed times from `start` on; the error of velocity is the length of
+the vector (u - u_ref, v - v_ref). Depths of the mixed layer of both are found on that same grid.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..case import Case, remap
+from ..grid import Grid
+from ..observations import Observations
+from ..physics.mixed_layer import mixed_layer_depth
+
+VARIABLES = ("temperature", "u", "v")
+
+Profiles = Mapping[str, np.ndarray]
+"""Variables by name, `(n_cells, n_times)`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """A case on the grid of a large-eddy simulation, with its profiles on all cells.
+
+    Raises:
+        ValueError: profiles that are missing, at other heights, at irregular times, or not finite.
+    """
+
+    case: Case
+    observations: Observations
+
+    def __post_init__(self):
+        name, observations = self.case.name, self.observations
+        missing = [variable for variable in VARIABLES if variable not in observations.profiles]
+        if missing:
+            raise ValueError(
+                f"{name}: expected profiles of {', '.join(VARIABLES)}, got none of {', '.join(missing)}; "
+                "compare with a complete simulation."
+            )
+        z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
+        if z.shape != centers.shape or not np.allclose(z, centers, rtol=0.0, atol=1e-6 * abs(centers[0])):
+            raise ValueError(
+                f"{name}: expected profiles on the {centers.size} cells of the case, got {z.size} heights "
+                f"from {z[0]:g} to {z[-1]:g} m; compare with a simulation that covers the column."
+            )
+        times = np.asarray(observations.time)
+        if times.size < 2 or abs(times[0]) > 1e-6 or np.ptp(np.diff(times)) > 1e-6:
+            raise ValueError(
+                f"{name}: expected at least two times, equally spaced from 0 s on, got {times.size} from "
+                f"{times[0]:g} s on; compare with a simulation that was saved regularly."
+            )
+        if not all(np.isfinite(observations.profiles[variable]).all() for variable in VARIABLES):
+            raise ValueError(f"{name}: expected finite profiles, got values that are missing; fill them.")
+
+    @property
+    def interval(self) -> float:
+        """Time between profiles [s]."""
+        return float(self.observations.time[1])
+
+    @property
+    def n_intervals(self) -> int:
+        return self.observations.time.size - 1
+
+    def n_steps(self, time_step: float) -> int:
+        """Steps between two profiles.
+
+        Raises:
+            ValueError: a step [s] that does not meet the times.
+        """
+        n = round(self.interval / time_step)
+        if n < 1 or abs(n * time_step - self.interval) > 1e-6 * self.interval:
+            raise ValueError(
+                f"expected time steps that divide the time between the profiles of {self.case.name}, "
+                f"{self.interval:g} s, got {time_step:g} s; choose another step."
+            )
+        return n
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """Errors of a run, as in `Row`."""
+
+    temperature_rms: float
+    velocity_rms: float
+    mixed_layer_depth_rms: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownCase:
+    """Profiles for figures, all `(n_cells, n_times)` on one grid.
+
+    Args:
+        name: of the case.
+        time: [s].
+        grid: common to all.
+        reference: of the large-eddy simulation.
+        runs: by label of the closure.
+    """
+
+    name: str
+    time: np.ndarray
+    grid: Grid
+    reference: Profiles
+    runs: dict[str, Profiles]
+
+
+class Yardstick:
+    """A reference as seen from a grid of the model.
+
+    Args:
+        reference: what to compare with.
+        grid: of the model, of the same depth.
+        start: first time that counts [s].
+        temperature_difference: between the surface and the base of the mixed layer [K].
+
+    Raises:
+        ValueError: a start after the last profile.
+    """
+
+    def __init__(self, reference: Reference, grid: Grid, *, start: float, temperature_difference: float):
+        own = reference.case.grid
+        self.grid = grid if grid.n_cells <= own.n_cells else own
+        self.name = reference.case.name
+        self.time = np.asarray(reference.observations.time)
+        self._counts = self.time >= start * (1.0 - 1e-9)
+        if not self._counts.any():
+            raise ValueError(
+                f"{self.name}: expected a start before the last profile at {self.time[-1]:g} s, got "
+                f"{start:g} s; choose an earlier one."
+            )
+        self._difference = temperature_difference
+        self._averaging = _averaging(grid, self.grid)
+        profiles = reference.observations.profiles
+        from_own = _averaging(own, self.grid)
+        self.reference = {name: from_own @ np.asarray(profiles[name]).T for name in VARIABLES}
+        self._depth = self._mixed_layer_depth(self.reference["temperature"])
+        self._share = np.asarray(self.grid.cell_thickness) / float(self.grid.depth)
+
+    def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
+        """Profiles of the model on the common grid."""
+        return {name: self._averaging @ profiles[name] for name in VARIABLES}
+
+    def scores(self, averaged: Profiles) -> Scores:
+        """Errors of profiles from `averaged`."""
+        with np.errstate(over="ignore"):  # a run on its way to infinity has an infinite error
+            squares = {name: self._mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES}
+        depth = self._mixed_layer_depth(averaged["temperature"])
+        return Scores(
+            temperature_rms=float(np.sqrt(squares["temperature"])),
+            velocity_rms=float(np.sqrt(squares["u"] + squares["v"])),
+            mixed_layer_depth_rms=float(np.sqrt(np.mean((depth - self._depth)[self._counts] ** 2))),
+        )
+
+    def _mean(self, values: np.ndarray) -> float:
+        return float(np.mean((self._share @ values)[self._counts]))
+
+    def _mixed_layer_depth(self, temperature: np.ndarray) -> np.ndarray:
+        depths = _depths(jnp.asarray(temperature), self.grid, difference=self._difference)
+        return np.asarray(depths)
+
+
+@partial(jax.jit, static_argnames="difference")
+def _depths(temperature, grid: Grid, difference: float):
+    return mixed_layer_depth(temperature, grid.with_batch_rank(1), difference=difference)
+
+
+def _averaging(source: Grid, target: Grid) -> np.ndarray:
+    """Conservative remapping as a matrix, `(n_target, n_source)`."""
+    return np.asarray(remap(jnp.eye(source.n_cells, dtype=source.z_face.dtype), source, target))

@@ -1,0 +1,208 @@
+"""The configuration of a comparison: closures, cases, resolutions and time steps."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from ..calibration import read_parameters, with_parameters
+from ..comparison import Candidate, Reference
+from ..io.registry import resolve
+from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
+from ..model import Model
+from .build import build_case
+from .cases import CaseSection
+from .closures import CLOSURES, closest, closure_class, closure_with, invalid
+from .load import _validate
+from .sections import NativeGrid, NCells, Parameters, Precision, Section
+
+_ALL = "all"
+
+
+class ComparedClosureSection(Section):
+    """A closure with the label of its rows."""
+
+    name: str = Field(description="name of the closure, or package.module:Class")
+    label: str = Field(default="", description="what its rows are called; by default its name")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the closure that are not numbers, by name"
+    )
+    parameters: Annotated[
+        Annotated[Parameters, Tag("values")] | Annotated[str, Tag("file")],
+        Discriminator(lambda value: "file" if isinstance(value, str) else "values"),
+    ] = Field(
+        default_factory=dict,
+        description="values that differ from the default, by dotted name, or a file of parameters",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        closure_class(name)
+        return name
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
+        if "name" in info.data:  # absent if the name itself was refused
+            closure_with(info.data["name"], options)
+        return options
+
+    @field_validator("parameters")
+    @classmethod
+    def _check_parameters(cls, values: dict[str, float] | str, info: Any) -> dict[str, float] | str:
+        if not isinstance(values, str) and "name" in info.data and "options" in info.data:
+            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
+        return values
+
+    @property
+    def title(self) -> str:
+        """What the rows are called."""
+        return self.label or self.name
+
+
+def _expanded(value: Any) -> Any:
+    """Names of closures as sections, and `all` as all names of configurations."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list):
+        return items
+    sections: list[Any] = []
+    for item in items:
+        names = list(CLOSURES) if item == _ALL else [item]
+        sections += [{"name": name} if isinstance(name, str) else name for name in names]
+    return sections
+
+
+class FiguresSection(Section):
+    """The runs that are drawn, and that the first part of the summary is about."""
+
+    n_cells: NCells = 64
+    time_step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
+
+
+class ComparisonConfig(Section):
+    """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
+
+    closures: Annotated[list[ComparedClosureSection], BeforeValidator(_expanded)] = Field(
+        default_factory=lambda: [ComparedClosureSection(name=name) for name in CLOSURES],
+        min_length=1,
+        description="`all`, or a list of names and of mappings with name, label, options, parameters",
+    )
+    cases: list[CaseSection] = Field(min_length=1, description="cases with profiles over the whole column")
+    n_cells: list[NCells] = Field(default=[32, 64, 128], min_length=1, description="numbers of cells")
+    time_steps: list[Annotated[float, Field(gt=0.0, le=86400.0)]] = Field(
+        default=[60.0, 600.0], min_length=1, description="time steps [s]"
+    )
+    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
+    temperature_difference: float = Field(
+        default=0.05,
+        gt=0.0,
+        le=10.0,
+        description="between the surface and the base of the mixed layer [K]",
+    )
+    n_timings: int = Field(default=5, ge=0, le=1000, description="runs for the time per step; 0 for none")
+    figures: FiguresSection = Field(default=FiguresSection(), description="what is drawn")
+    precision: Precision = "float64"
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "ComparisonConfig":
+        titles = [closure.title for closure in self.closures]
+        repeated = sorted({title for title in titles if titles.count(title) > 1})
+        if repeated:
+            raise invalid(
+                "closures of different labels", f"'{repeated[0]}' twice", "add a `label` to one of them"
+            )
+        for name, chosen, known in (
+            ("figures.n_cells", self.figures.n_cells, self.n_cells),
+            ("figures.time_step", self.figures.time_step, self.time_steps),
+        ):
+            if chosen not in known:
+                listed = ", ".join(f"{value:g}" for value in known)
+                raise invalid(f"{name} to be one of {listed}", f"{chosen:g}", "choose one of these")
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonSetup:
+    """What `compare_closures` needs, as a file describes it.
+
+    Args:
+        config: the values of the file.
+        path: of the file.
+    """
+
+    config: ComparisonConfig
+    path: Path
+
+    def candidates(self, chosen: Sequence[str] = ()) -> list[Candidate]:
+        """Closures with default model settings; all of them, or those of the given labels.
+
+        Raises:
+            ConfigError: an unknown label, or a file of parameters that cannot be used.
+        """
+        sections = {section.title: section for section in self.config.closures}
+        _check_chosen("closures", chosen, list(sections))
+        return [
+            self._candidate(section) for title, section in sections.items() if not chosen or title in chosen
+        ]
+
+    def _candidate(self, section: ComparedClosureSection) -> Candidate:
+        values, kind = section.parameters, closure_class(section.name)
+        with naming(self.path, f"closures: {section.title}"):
+            closure = closure_with(section.name, section.options)
+            if not isinstance(values, Mapping):
+                try:
+                    values = read_parameters(resolve(values, self.path.parent), kind.__name__)
+                except FileNotFoundError as error:
+                    raise ValueError(f"parameters: {error}") from error
+            return Candidate(section.title, Model(with_parameters(closure, values)))
+
+    def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
+        """Cases on their own grids; all of them, or those of the given names.
+
+        Raises:
+            ConfigError: an unknown name, or a case that nothing can be compared with.
+            FileNotFoundError, FileFormatError: a file of a case that is missing or cannot be used.
+        """
+        found = [self._reference(index) for index in range(len(self.config.cases))]
+        _check_chosen("cases", chosen, [reference.case.name for reference in found])
+        return [reference for reference in found if not chosen or reference.case.name in chosen]
+
+    def _reference(self, index: int) -> Reference:
+        section, key = self.config.cases[index], f"cases.{index}"
+        if section.format == "idealised":
+            raise ConfigError(
+                f"{self.path}: {key}.format: expected a case with observations, got one without; choose "
+                "another format."
+            )
+        case, observations = build_case(section, NativeGrid(kind="native"), self.path, key)
+        with naming(self.path, key):
+            assert observations is not None  # only idealised cases have none
+            reference = Reference(case, observations)
+            for step in self.config.time_steps:
+                reference.n_steps(step)
+        return reference
+
+
+def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(
+                f"--{option} {name}: expected one of the {option} of the file; {closest(name, known)}."
+            )
+
+
+def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
+    """Read the configuration of a comparison.
+
+    Args:
+        path: a YAML file.
+        overrides: settings `key.path=value` that replace values of the file.
+
+    Raises:
+        ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
+    """
+    document = with_overrides(read_document(Path(path)), overrides)
+    return ComparisonSetup(_validate(document, ComparisonConfig), Path(path))
