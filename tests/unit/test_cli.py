@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from tunax_lite.cli import app
+from tunax_lite.config import load_comparison
 from tunax_lite.io import read_trajectory
 from tunax_lite.io.netcdf import read_netcdf
 
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
 RUNS = sorted(CONFIGS.glob("runs/*.yaml"))
 CALIBRATIONS = sorted(CONFIGS.glob("calibrations/*.yaml"))
+COMPARISONS = sorted(CONFIGS.glob("comparisons/*.yaml"))
 KATO = str(CONFIGS / "runs/kato_phillips.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
 SHORT = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
@@ -67,9 +69,16 @@ def test_every_run_configuration_runs(invoke, tmp_path, path):
 
 
 @pytest.mark.parametrize("path", CALIBRATIONS, ids=lambda path: path.stem)
-def test_every_calibration_configuration_runs(invoke, tmp_path, path):
+def test_every_calibration_configuration_is_fine(invoke, path):
     _needs_data(path)
     invoke("check", path)
+
+
+# Those of other closures differ in their parameters alone, and the contract tests know their gradients.
+@pytest.mark.parametrize("name", ["synthetic", "lesbrary_k_epsilon"])
+def test_calibration_configuration_runs(invoke, tmp_path, name):
+    path = CONFIGS / f"calibrations/{name}.yaml"
+    _needs_data(path)
     settings = ["n_iterations=2", "misfit.end=21600", "grid.n_cells=16"]
     options = [word for setting in settings for word in ("--set", setting)]
     result = invoke("calibrate", path, *options, "--output", "out")
@@ -77,6 +86,15 @@ def test_every_calibration_configuration_runs(invoke, tmp_path, path):
     assert _files(tmp_path / "out") == names
     for name in names - {"checkpoint.eqx"}:
         assert f"wrote out/{name}" in result.output
+
+
+@pytest.mark.parametrize("path", COMPARISONS, ids=lambda path: path.stem)
+def test_every_comparison_configuration_names_closures_and_cases(path):
+    _needs_data(path)
+    setup = load_comparison(path)
+    labels = [candidate.label for candidate in setup.candidates()]
+    assert len(labels) > 1
+    assert len(setup.references()) == 5
 
 
 def test_default_output_has_figures_and_provenance(invoke, tmp_path):
