@@ -17,6 +17,8 @@ from ..config import ComparisonSetup, load_comparison
 from . import options
 from .session import errors_as_messages, report_written
 
+_WIDTH_OF_FILES = 160
+
 
 def compare(
     config: options.Config,
@@ -125,8 +127,11 @@ def _print(part: Summary) -> None:
     # As text: square brackets are units here, not markup.
     title, caption = Text(part.title), Text(part.explanation)
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH_OF_FILES)
     for number, name in enumerate(part.header):
-        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number == 0)
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number == 0, min_width=6)
     for row in part.rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console.print(table)

@@ -16,6 +16,7 @@ from ..comparison import Row, ShownCase
 from .style import colour_map, label_profile
 
 _DASHES = ("-", "--", ":")
+_MARKERS = ("o", "s", "^")
 _ERROR_QUANTILE = 0.995
 _N_COLUMNS = 4
 
@@ -96,26 +97,27 @@ def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **co
 
 
 def plot_cost(rows: Sequence[Row]) -> Figure:
-    """Mean error of temperature over the cases against the time per step, closure by closure.
+    """Mean error of temperature over the cases against the shortest time per step, closure by closure.
 
     Args:
         rows: of one resolution and time step; closures with a case that is not finite are left out.
     """
-    figure = Figure(figsize=(7.0, 4.6), layout="constrained")
+    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
     panel = figure.subplots()
-    panel.margins(0.2)
     labels = list(dict.fromkeys(row.closure for row in rows))
     for index, label in enumerate(labels):
         own = [row for row in rows if row.closure == label]
-        cost, error = (
-            float(np.mean([getattr(row, name) for row in own]))
-            for name in ("microseconds_per_step", "temperature_rms")
-        )
+        cost = min(row.microseconds_per_step for row in own)
+        error = float(np.mean([row.temperature_rms for row in own]))
         if math.isfinite(cost) and math.isfinite(error):
-            panel.plot(cost, 1e3 * error, "o", color=_line(index)["color"])
-            panel.annotate(label, (cost, 1e3 * error), xytext=(5, 3), textcoords="offset points", fontsize=8)
+            marker = _MARKERS[(index // 10) % len(_MARKERS)]
+            colour = _line(index)["color"]
+            panel.plot(cost, 1e3 * error, marker, color=colour, markersize=8, linestyle="none", label=label)
+    panel.margins(0.1)
     panel.set_xlim(left=0.0)
     panel.set_ylim(bottom=0.0)
+    if panel.lines:
+        figure.legend(loc="outside right upper", fontsize="small")
     panel.set_xlabel("time per step [µs]")
     panel.set_ylabel("error of temperature, mean over the cases [mK]")
     panel.grid(alpha=0.25)
