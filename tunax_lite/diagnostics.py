@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._types import CenterArray, FaceArray, Scalar
+from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState
+from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
-from .numerics.limiters import reciprocal
+from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
 from .physics.equation_of_state import AbstractEquationOfState
 from .physics.mixed_layer import first_face_below, mixed_layer_depth
@@ -25,12 +26,22 @@ from .trajectory import Trajectory
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run, with what is known of the place."""
+    """One frame of a run at a time [s], with what is known of the place; heights are those at rest."""
 
     state: State
     clo_state: CloState
+    time: ScalarLike
     grid: Grid
-    equation_of_state: AbstractEquationOfState
+    case: Case
+
+    @property
+    def equation_of_state(self) -> AbstractEquationOfState:
+        return self.case.equation_of_state
+
+    @property
+    def fluxes(self) -> SurfaceFluxes:
+        """Fluxes over the water of the frame; those of a step are over the water at its start."""
+        return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
 
 def _potential_density(now: Snapshot) -> CenterArray:
@@ -121,6 +132,58 @@ def _kinetic_energy(now: Snapshot) -> Scalar:
     return 0.5 * now.equation_of_state.reference_density * column_integral(squared, now.grid)
 
 
+def _turbulent_energy(now: Snapshot) -> Scalar:
+    """rho_0 integral of k [J m-2]; zero for a closure without k."""
+    tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
+    if tke is None:
+        return jnp.zeros_like(now.state.u[-1])
+    mean = 0.5 * (tke[1:] + tke[:-1])
+    return now.equation_of_state.reference_density * column_integral(mean, now.grid)
+
+
+def _surface_flux(name: str) -> Callable[[Snapshot], Scalar]:
+    """One of the fluxes through the surface; zero where there is none."""
+
+    def flux(now: Snapshot) -> Scalar:
+        value = getattr(now.fluxes, name)
+        return (0.0 if value is None else value) + jnp.zeros_like(now.state.u[-1])
+
+    return flux
+
+
+_stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
+
+
+def _friction_velocity(now: Snapshot) -> Scalar:
+    """sqrt(|stress| / rho_0) at the surface [m s-1]."""
+    return safe_sqrt(vector_norm(_stress_u(now), _stress_v(now)) / now.equation_of_state.reference_density)
+
+
+def _bottom_friction_velocity(now: Snapshot) -> Scalar:
+    """u* of the logarithmic layer at the bottom [m s-1]; zero without friction there."""
+    friction = now.case.interior.bottom_friction
+    if friction is None:
+        return jnp.zeros_like(now.state.u[0])
+    return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
+
+
+def _surface_elevation(now: Snapshot) -> Scalar:
+    """Height of the surface above its level at rest [m]."""
+    elevation = now.case.interior.surface_elevation
+    return (0.0 if elevation is None else elevation.at(now.time)) + jnp.zeros_like(now.state.u[-1])
+
+
+def _stokes_drift(component: int) -> Callable[[Snapshot], CenterArray]:
+    """A component of the Stokes drift [m s-1]; zero without waves."""
+
+    def drift(now: Snapshot) -> CenterArray:
+        waves = now.case.interior.stokes_drift
+        profile = 0.0 if waves is None else waves.at(now.grid, now.time)[component]
+        return profile + jnp.zeros_like(now.state.u)
+
+    return drift
+
+
 DIAGNOSTICS: dict[str, Callable[[Snapshot], Float[Array, "..."]]] = {
     "potential_density": _potential_density,
     "buoyancy": _buoyancy,
@@ -138,15 +201,26 @@ DIAGNOSTICS: dict[str, Callable[[Snapshot], Float[Array, "..."]]] = {
     "salt_content": _salt_content,
     "potential_energy": _potential_energy,
     "kinetic_energy": _kinetic_energy,
+    "turbulent_energy": _turbulent_energy,
+    "surface_stress_u": _stress_u,
+    "surface_stress_v": _stress_v,
+    "friction_velocity": _friction_velocity,
+    "surface_heat_flux": _surface_flux("heat_flux"),
+    "surface_shortwave_flux": _surface_flux("shortwave_flux"),
+    "surface_freshwater_flux": _surface_flux("freshwater_flux"),
+    "bottom_friction_velocity": _bottom_friction_velocity,
+    "surface_elevation": _surface_elevation,
+    "stokes_drift_u": _stokes_drift(0),
+    "stokes_drift_v": _stokes_drift(1),
 }
 """Diagnostics by name; names, units and places are those of `VARIABLES`."""
 
 
 @eqx.filter_jit
-def _diagnose(frames, grid: Grid, equation_of_state: AbstractEquationOfState, names: tuple[str, ...]):
+def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...]):
     def of_frame(frame):
-        state, clo_state = frame
-        now = Snapshot(state, clo_state, grid, equation_of_state)
+        state, clo_state, time = frame
+        now = Snapshot(state, clo_state, time, grid, case)
         return {name: DIAGNOSTICS[name](now) for name in names}
 
     return jax.lax.map(of_frame, frames)
@@ -157,7 +231,7 @@ def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[s
 
     Args:
         trajectory: a run of the case.
-        case: gives the equation of state.
+        case: gives the equation of state and the forcing.
         names: of `DIAGNOSTICS`.
 
     Returns:
@@ -171,5 +245,5 @@ def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[s
         raise ValueError(
             f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {', '.join(unknown)}."
         )
-    frames = trajectory.state, trajectory.clo_state
-    return _diagnose(frames, trajectory.grid, case.equation_of_state, tuple(names))
+    frames = trajectory.state, trajectory.clo_state, trajectory.time
+    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names))

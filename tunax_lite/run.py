@@ -22,6 +22,7 @@ class Run:
         duration: length of the run [s]; `None` for up to the end of the case.
         source: the configuration file, for messages.
         notes: what the user should know of the case.
+        diagnostics: further variables that the case asks for.
     """
 
     model: Model
@@ -32,6 +33,7 @@ class Run:
     duration: float | None
     source: Path
     notes: tuple[str, ...] = ()
+    diagnostics: tuple[str, ...] = ()
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.

@@ -108,6 +108,7 @@ _TABLE = (
     Variable("salt_content", "salt in the column", "kg m-2", "scalar"),
     Variable("potential_energy", "potential energy of the column", "J m-2", "scalar"),
     Variable("kinetic_energy", "kinetic energy of the column", "J m-2", "scalar"),
+    Variable("turbulent_energy", "turbulent kinetic energy of the column", "J m-2", "scalar"),
     Variable(
         "surface_stress_u",
         "eastward stress on the water",
@@ -152,6 +153,10 @@ _TABLE = (
         "scalar",
         "surface_buoyancy_flux_into_sea_water",
     ),
+    Variable("bottom_friction_velocity", "friction velocity of the bottom", "m s-1", "scalar"),
+    Variable("surface_elevation", "height of the surface above its level at rest", "m", "scalar"),
+    Variable("stokes_drift_u", "eastward Stokes drift", "m s-1", "center"),
+    Variable("stokes_drift_v", "northward Stokes drift", "m s-1", "center"),
     Variable("coriolis_parameter", "Coriolis parameter", "s-1", "scalar", "coriolis_parameter"),
 )
 

@@ -1,5 +1,7 @@
 """Quantities that follow from a run."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +9,9 @@ import pytest
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite.closures import KEpsilon
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
+from tunax_lite.forcing import TimeSeriesForcing
+from tunax_lite.interior import BottomFriction, DriftVector, Interior, StokesDrift
+from tunax_lite.time_series import TimeSeries
 from tunax_lite.variables import VARIABLES
 
 GRID = Grid.uniform(40.0, 20)
@@ -70,6 +75,36 @@ def test_production_terms_are_those_of_the_coefficients():
     for name, values in found.items():
         size = {"center": (20,), "face": (21,), "scalar": ()}[VARIABLES[name].location]
         assert values.shape == (trajectory.n_frames, *size), name
+
+
+def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
+    time, rise = jnp.array([0.0, 36000.0]), jnp.array([0.0, 1.0])
+    drift = StokesDrift(TimeSeries(time, DriftVector(0.1 * rise, 0.0 * rise), "drift"), 4.0)
+    interior = Interior(
+        bottom_friction=BottomFriction(),
+        stokes_drift=drift,
+        surface_elevation=TimeSeries(time, 2.0 * rise, "elevation"),
+    )
+    stress = TimeSeriesForcing.from_values(time, stress_u=0.3 * rise, stress_v=0.4)
+    case = dataclasses.replace(case_of(0.0), forcing=stress, interior=interior)
+    trajectory = run(case)
+    names = ["surface_stress_u", "friction_velocity", "surface_heat_flux", "surface_elevation"]
+    names += ["bottom_friction_velocity", "stokes_drift_u", "stokes_drift_v", "turbulent_energy"]
+    found = diagnose(trajectory, case, names)
+    share = np.arange(11) / 10.0
+    np.testing.assert_allclose(found["surface_stress_u"], 0.3 * share, atol=1e-12)
+    np.testing.assert_allclose(found["friction_velocity"], (np.hypot(0.3 * share, 0.4) / 1027.0) ** 0.5)
+    assert not np.any(found["surface_heat_flux"]) and not np.any(found["stokes_drift_v"])
+    np.testing.assert_allclose(found["surface_elevation"], 2.0 * share, atol=1e-12)
+    faces = 4.0 * np.exp(np.asarray(GRID.z_face) / 4.0)
+    np.testing.assert_allclose(found["stokes_drift_u"][10], 0.1 * np.diff(faces) / 2.0, rtol=1e-12)
+    # The law of the wall at the middle of the lowest cell, 1 m above the bottom.
+    speed = np.hypot(trajectory.state.u[-1, 0], trajectory.state.v[-1, 0])
+    expected = 0.4 * speed / np.log1p(1.0 / 0.0015)
+    np.testing.assert_allclose(found["bottom_friction_velocity"][-1], expected, rtol=0.05)
+    tke = np.asarray(trajectory.clo_state.turbulent_kinetic_energy)
+    expected = 1027.0 * np.trapezoid(tke, np.asarray(GRID.z_face), axis=1)
+    np.testing.assert_allclose(found["turbulent_energy"], expected, rtol=1e-12)
 
 
 def test_a_batch_has_the_diagnostics_of_its_columns():

@@ -130,7 +130,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) 
             duration=duration,
             output_interval=setup.output_interval,
             start=start,
-            diagnostics=loaded.config.output.diagnostics,
+            diagnostics=tuple(dict.fromkeys((*setup.diagnostics, *loaded.config.output.diagnostics))),
             provenance=provenance(loaded, setup.case.name, setup.model.closure),
             start_time=setup.case.start_time,
             report=report,

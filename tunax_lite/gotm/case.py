@@ -125,6 +125,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
             output_interval=clock.output_interval,
             duration=None,
             source=loaded.path,
+            diagnostics=clock.diagnostics,
             notes=(*report.errors, *report.differences, *report.warnings),
         )
     return GotmRun(run, report)

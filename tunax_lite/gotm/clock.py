@@ -2,17 +2,10 @@
 
 import dataclasses
 import datetime
-from typing import Any
 
-from ..io.yaml_file import ConfigError
-from .keys import OUTPUT
+from .output import OutputFile, diagnostics_of, read_output_files, say_intervals
 from .series import Period
-from .settings import Settings, checked
-
-_SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400.0, "year": 365.0 * 86400.0}
-
-# Any of these in a file of GOTM's output makes it one of profiles.
-_PROFILES = {"temp", "salt", "u", "v", "tke", "eps", "num", "nuh", "NN", "SS", "h", "rho", "rho_p", "L"}
+from .settings import Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,12 +17,14 @@ class Clock:
         period: start and length.
         dt: time step [s].
         output_interval: time between frames [s], a multiple of `dt`.
+        diagnostics: what the output asks for beyond the state.
     """
 
     start_time: str
     period: Period
     dt: float
     output_interval: float
+    diagnostics: tuple[str, ...]
 
 
 def read_clock(settings: Settings) -> Clock:
@@ -52,7 +47,9 @@ def read_clock(settings: Settings) -> Clock:
     n_steps = int((stop - start).total_seconds() / dt + 0.5)
     if n_steps < 1:
         raise settings.error("time.dt", f"expected a time step within the run, got {dt:g} s; shorten it")
-    steps = _steps_per_frame(settings, dt, n_steps)
+    files = read_output_files(settings, dt)
+    steps = _steps_per_frame(settings, files, dt, n_steps)
+    say_intervals(files, steps * dt, settings)
     if n_steps % steps:
         settings.note(
             "time.stop",
@@ -60,7 +57,7 @@ def read_clock(settings: Settings) -> Clock:
         )
     epoch = datetime.datetime(1970, 1, 1)
     period = Period(int((start - epoch).total_seconds()), n_steps * dt)
-    return Clock(start.isoformat(), period, dt, steps * dt)
+    return Clock(start.isoformat(), period, dt, steps * dt, diagnostics_of(files, settings))
 
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:
@@ -71,46 +68,15 @@ def _instant(settings: Settings, path: str) -> datetime.datetime:
         raise settings.error(path, f"expected YYYY-MM-DD HH:MM:SS, got {text!r}; correct the date") from None
 
 
-def _steps_per_frame(settings: Settings, dt: float, n_steps: int) -> int:
+def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:
     """Time steps between frames: those of the most frequent file of profiles."""
-    files, origins = settings.free.get("output", ({}, {}))
-    intervals: dict[str, tuple[float, bool]] = {}
-    for name, section in files.items():
-        if not isinstance(section, dict):
-            continue
-        get = lambda key, name=name, section=section: _output_value(settings, origins, name, section, key)  # noqa: E731
-        if not (get("use") and get("is_active")):
-            continue
-        unit = get("time_unit")
-        seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
-        intervals[name] = (seconds, bool(_variables(section) & _PROFILES) or "*" in _variables(section))
-    if not intervals:
+    if not files:
         return min(n_steps, max(1, int(86400.0 / dt + 0.5)))
-    some = [seconds for seconds, has_profiles in intervals.values() if has_profiles]
-    wanted = min(some or [seconds for seconds, _ in intervals.values()])
+    some = [file.interval for file in files if file.has_profiles]
+    wanted = min(some or [file.interval for file in files])
     steps = min(n_steps, max(1, int(wanted / dt + 0.5)))
     if abs(steps * dt - wanted) > 1e-9 * wanted:
         settings.notes.append(
             ("output", f"frames every {steps * dt:g} s, whole time steps, instead of {wanted:g} s")
         )
     return steps
-
-
-def _output_value(settings: Settings, origins: dict, name: str, section: dict, key: str) -> Any:
-    try:
-        return checked(OUTPUT[key], section.get(key))
-    except ValueError as error:
-        line = origins.get(("output", name, key), "")
-        raise ConfigError(f"{settings.source}: {line}: output.{name}.{key}: {error}") from error
-
-
-def _variables(section: dict) -> set[str]:
-    """Names of the variables of a file, those of nested groups too."""
-    found: set[str] = set()
-    for item in section.get("variables") or []:
-        if isinstance(item, dict):
-            found.add(str(item.get("source")))
-    for group in section.get("groups") or []:
-        if isinstance(group, dict):
-            found |= _variables(group)
-    return found

@@ -88,6 +88,7 @@ class Settings:
             if given in FREE_SECTIONS:
                 below = {key: at for key, at in origins.items() if key[: len(raw)] == raw}
                 self.free[given] = (value or {}, below)
+                self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
                 continue
             if path is None:
                 problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")

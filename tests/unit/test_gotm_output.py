@@ -1,0 +1,92 @@
+"""What a configuration of GOTM wants written, and what of it the file of a run holds."""
+
+import pytest
+import xarray as xr
+
+from tests.unit.gotm_folders import write_case
+from tunax_lite.config import ConfigError
+from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.gotm.output import OURS
+from tunax_lite.io import run_to_file
+from tunax_lite.variables import VARIABLES
+
+BELOW = ("SS", "P", "NN", "G", "buoy")
+SOURCES = ("temp", "h", "NN", "nuh", "qe", "u_taus", "sst", "my_tracer")
+
+
+def build(folder, **files):
+    return build_gotm(load_gotm(write_case(folder, {"output": files})))
+
+
+def variables(*sources):
+    return [{"source": source} for source in sources]
+
+
+def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
+    prof = {"time_unit": "hour", "time_step": 6, "variables": variables(*SOURCES)}
+    surf = {"time_unit": "hour", "time_method": "mean", "groups": [{"variables": variables("heat", "tx")}]}
+    made = build(tmp_path, prof=prof, surf=surf)
+    assert made.run is not None and made.run.output_interval == 21600.0
+    assert set(made.run.diagnostics) == {
+        "buoyancy_frequency_squared",
+        "friction_velocity",
+        "surface_heat_flux",
+        "surface_stress_u",
+    }
+    said = "\n".join(made.report.differences)
+    assert "output: not written, because not computed here: qe, my_tracer." in said
+    assert "output.surf.time_method: values at the times of the frames are written, not the mean" in said
+    assert "output.surf: its variables are in the file of the run, every 21600 s instead of 3600 s" in said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("/*", set(OURS.values())),
+        ("surface/heat_fluxes/*", {"surface_heat_flux", "surface_shortwave_flux"}),
+        (
+            "/turbulence/*",
+            {OURS[name] for name in ("num", "nuh", "tke", "eps", "Rig", "SS", "P", "NN", "G", "buoy")},
+        ),
+        ("mld_*", {"mixed_layer_depth_richardson"}),
+    ],
+)
+def test_patterns_stand_for_what_is_computed(tmp_path, pattern, expected):
+    made = build(tmp_path, prof={"variables": variables(pattern)})
+    assert made.run is not None
+    state = {"temperature", "salinity", "u", "v", "cell_thickness"}
+    carried = {"eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate"}
+    assert set(made.run.diagnostics) == expected - state - carried
+    assert not any("not written" in line for line in made.report.differences)
+
+
+def test_the_file_holds_all_that_was_asked_for(tmp_path):
+    made = build(tmp_path, prof={"time_unit": "hour", "time_step": 12, "variables": variables("/*")})
+    run = made.run
+    assert run is not None
+    run_to_file(
+        run.model,
+        run.case,
+        tmp_path / "out.nc",
+        dt=run.dt,
+        duration=run.duration_from(0.0),
+        output_interval=run.output_interval,
+        diagnostics=run.diagnostics,
+    )
+    with xr.open_dataset(tmp_path / "out.nc") as dataset:
+        for name in set(OURS.values()) - {"cell_thickness"}:
+            assert name in dataset and dataset[name].attrs["units"] == VARIABLES[name].unit
+        assert dataset["surface_stress_u"].values == pytest.approx([0.1, 0.1, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"prof": 3}, "output.prof: expected keys of the file, got 3"),
+        ({"prof": {"variables": ["temp"]}}, "output.prof.variables: expected a list of items with `source`"),
+        ({"prof": {"time_unit": "week"}}, "line [0-9]+: output.prof.time_unit: expected one of"),
+    ],
+)
+def test_sections_that_are_none_name_their_line(tmp_path, files, message):
+    with pytest.raises(ConfigError, match=message):
+        build(tmp_path, **files)

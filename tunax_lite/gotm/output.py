@@ -1,0 +1,174 @@
+"""What a configuration of GOTM wants written: how often, and which of our variables hold it."""
+
+import dataclasses
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..diagnostics import DIAGNOSTICS
+from ..io.yaml_file import ConfigError
+from ..variables import VARIABLES
+from .keys import OUTPUT
+from .settings import Settings, checked
+
+_SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400.0, "year": 365.0 * 86400.0}
+
+_COORDINATE = "cell_thickness"
+"""What says where a value is; it is in every file."""
+
+_TABLE: dict[str, dict[str, str]] = {
+    "column_structure": {"z": _COORDINATE, "zi": _COORDINATE, "h": _COORDINATE},
+    "temperature_and_salinity": {"temp": "temperature", "salt": "salinity"},
+    "velocities": {"u": "u", "v": "v"},
+    "density": {"rho_p": "potential_density"},
+    "turbulence": {
+        "num": "eddy_viscosity",
+        "nuh": "eddy_diffusivity",
+        "nus": "eddy_diffusivity",
+        "tke": "turbulent_kinetic_energy",
+        "eps": "dissipation_rate",
+        "Rig": "richardson_number",
+    },
+    "turbulence/shear": {"SS": "shear_squared", "P": "shear_production"},
+    "turbulence/buoyancy": {
+        "NN": "buoyancy_frequency_squared",
+        "G": "buoyancy_production",
+        "buoy": "buoyancy",
+    },
+    "surface": {
+        "tx": "surface_stress_u",
+        "ty": "surface_stress_v",
+        "u_taus": "friction_velocity",
+        "precip": "surface_freshwater_flux",
+        "evap": "surface_freshwater_flux",
+        "sst": "temperature",
+        "zeta": "surface_elevation",
+        "mld_surf": "mixed_layer_depth_richardson",
+    },
+    "surface/heat_fluxes": {"heat": "surface_heat_flux", "I_0": "surface_shortwave_flux"},
+    "bottom": {"u_taub": "bottom_friction_velocity"},
+    "stokes_drift": {"us": "stokes_drift_u", "vs": "stokes_drift_v"},
+    "column_integrals": {
+        "Ekin": "kinetic_energy",
+        "Epot": "potential_energy",
+        "Eturb": "turbulent_energy",
+    },
+}
+"""Our names of GOTM's variables, by GOTM's categories; what is not here is not computed."""
+
+OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.items()}
+_SURFACE_ONLY = {"sst"}
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputFile:
+    """A file that GOTM would write.
+
+    Args:
+        name: without the suffix.
+        interval: between its frames [s].
+        variables: GOTM's names, patterns resolved to what is computed here.
+    """
+
+    name: str
+    interval: float
+    variables: tuple[str, ...]
+
+    @property
+    def has_profiles(self) -> bool:
+        known = [OURS[name] for name in self.variables if name in OURS and name not in _SURFACE_ONLY]
+        return any(VARIABLES[name].location != "scalar" for name in known)
+
+
+def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
+    """The files that are in use.
+
+    Raises:
+        ConfigError: a section that is none, or a value of the wrong kind.
+    """
+    files, origins = settings.free.get("output", ({}, {}))
+    if not isinstance(files, dict):
+        raise settings.error("output", f"expected names of files with their keys, got {files!r}")
+    found = []
+    for name, section in files.items():
+        section = {} if section is None else section
+        if not isinstance(section, dict):
+            raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}")
+        get = lambda key, name=name, section=section: _value(settings, origins, name, section, key)  # noqa: E731
+        if not (get("use") and get("is_active")):
+            continue
+        unit = get("time_unit")
+        seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
+        variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
+        found.append(OutputFile(str(name), seconds, variables))
+        _note(settings, str(name), section, get)
+    return found
+
+
+def diagnostics_of(files: list[OutputFile], settings: Settings) -> tuple[str, ...]:
+    """Diagnostics that hold what the files ask for; says what cannot be had."""
+    wanted = list(dict.fromkeys(name for file in files for name in file.variables))
+    absent = [name for name in wanted if name not in OURS]
+    if absent:
+        settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
+    names = (OURS[name] for name in wanted if name in OURS)
+    return tuple(dict.fromkeys(name for name in names if name in DIAGNOSTICS))
+
+
+def say_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:
+    """Note the files whose interval is not that of the frames."""
+    for file in files:
+        if abs(file.interval - output_interval) > 1e-9 * output_interval:
+            text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
+            text += f"{file.interval:g} s; profiles as often as that bring them too"
+            settings.notes.append((f"output.{file.name}", text))
+
+
+def _note(settings: Settings, name: str, section: dict, get: Any) -> None:
+    """Say what of a file is done in another way."""
+    if get("time_method") != "point":
+        text = (
+            f"values at the times of the frames are written, not the {get('time_method')} over the interval"
+        )
+        settings.notes.append((f"output.{name}.time_method", text))
+    for key in ("time_start", "time_stop"):
+        if section.get(key):
+            settings.notes.append((f"output.{name}.{key}", "the whole run is written"))
+    if get("format") == "text":
+        settings.notes.append((f"output.{name}.format", "NetCDF is written"))
+
+
+def _value(settings: Settings, origins: dict, name: Any, section: dict, key: str) -> Any:
+    try:
+        return checked(OUTPUT[key], section.get(key))
+    except ValueError as error:
+        line = origins.get(("output", name, key), "")
+        raise ConfigError(f"{settings.source}: {line}: output.{name}.{key}: {error}") from error
+
+
+def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
+    """Names and patterns of the variables of a file, those of nested groups too."""
+    for group in ("variables", "groups"):
+        items = section.get(group) or []
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise settings.error(
+                f"output.{name}.{group}", f"expected a list of items with `source`, got {items!r}"
+            )
+        for item in items:
+            if group == "groups":
+                yield from _sources(settings, name, item)
+            elif item.get("source") is not None:
+                yield str(item["source"])
+
+
+def _resolved(sources: Iterator[str]) -> Iterator[str]:
+    """Names; a pattern stands for what is computed here, by its name or with its category in front."""
+    for source in sources:
+        if "*" not in source:
+            yield source.rpartition("/")[2]
+            continue
+        pattern = source.lstrip("/")
+        for category, variables in _TABLE.items():
+            for name in variables:
+                if fnmatchcase(name, pattern) or fnmatchcase(f"{category}/{name}", pattern):
+                    yield name
