@@ -7,6 +7,8 @@ The order within a step is that of GOTM: fluxes at the end of the step; rotation
 diffusive step of salinity, tracers and temperature; shear and stratification; closure.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -61,8 +63,18 @@ class Model(eqx.Module):
         if not 0.0 <= self.theta <= 1.0:
             raise ValueError(f"Model: expected theta between 0 and 1, got {self.theta}.")
 
+    def completed(self, case: Case) -> Case:
+        """The case with what it takes from the closure: kappa of the logarithmic layer at the bottom."""
+        friction = case.interior.bottom_friction
+        if friction is None or friction.von_karman is not None:
+            return case
+        von_karman = jnp.asarray(getattr(self.closure, "von_karman", constants.VON_KARMAN), dtype=float)
+        friction = dataclasses.replace(friction, von_karman=von_karman)
+        return eqx.tree_at(lambda c: c.interior.bottom_friction, case, friction)
+
     def init(self, case: Case) -> CloState:
         """Closure state of the case at rest: the start of a run."""
+        case = self.completed(case)
         state = case.initial_state
         start = jnp.zeros((), state.temperature.dtype)
         fluxes = case.forcing.at(start, WaterSurface.of(state))
@@ -82,10 +94,12 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
-        end = time + dt
+        end, case = time + dt, self.completed(case)
         case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
         fluxes = case.forcing.at(end, WaterSurface.of(state))
         entering = _rotated(state, case, end, dt)
+        if case.interior.freezing_bound is not None:
+            entering = case.interior.freezing_bound.apply(entering)
         molecular = MolecularMixing(
             self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
         )

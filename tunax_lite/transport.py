@@ -156,7 +156,7 @@ def _relax(
     pulled, rate = [], None
     for source, target in zip(sources, targets, strict=True):
         if target is not None:
-            rate = target.rate
+            rate = target.rate_at(time)
             pull = rate * target.profiles.at(time) * case.grid.cell_thickness
             source = source._replace(volumes=_add_rates(source.volumes, pull))
         pulled.append(source)

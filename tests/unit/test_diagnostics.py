@@ -8,6 +8,7 @@ import pytest
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite.closures import KEpsilon
+from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.forcing import TimeSeriesForcing
 from tunax_lite.interior import BottomFriction, DriftVector, Interior, StokesDrift
@@ -102,6 +103,7 @@ def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     speed = np.hypot(trajectory.state.u[-1, 0], trajectory.state.v[-1, 0])
     expected = 0.4 * speed / np.log1p(1.0 / 0.0015)
     np.testing.assert_allclose(found["bottom_friction_velocity"][-1], expected, rtol=0.05)
+    assert isinstance(trajectory.clo_state, TurbulenceState)
     tke = np.asarray(trajectory.clo_state.turbulent_kinetic_energy)
     expected = 1027.0 * np.trapezoid(tke, np.asarray(GRID.z_face), axis=1)
     np.testing.assert_allclose(found["turbulent_energy"], expected, rtol=1e-12)

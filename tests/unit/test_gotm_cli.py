@@ -34,10 +34,11 @@ def test_a_case_of_gotm_runs_by_any_name_from_any_folder(invoke, tmp_path):
 
 
 def test_check_prints_the_report(invoke, tmp_path):
-    path = write_case(tmp_path, {"surface": {"ice": {"model": "simple"}}, "fabm": {"repair_state": True}})
+    ramp = {"velocities": {"relax": {"tau": 3600.0, "ramp": 86400.0}}}
+    path = write_case(tmp_path, ramp, {"fabm": {"repair_state": True}})
     output = invoke("check", path)
     assert "settings are followed" in output and "in another way than in GOTM:" in output
-    assert "surface.ice.model: GOTM keeps" in output
+    assert "velocities.relax.ramp: as GOTM computes it" in output
     assert "fabm.repair_state: fabm.use is false." in output
     assert "144 steps of 600 s, 4 frames of 21600 s" in output
     assert output.rstrip().endswith(f"{path}: fine")

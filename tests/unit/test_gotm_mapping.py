@@ -1,5 +1,6 @@
 """From a configuration of GOTM to the objects of a run, and what the report says of every key."""
 
+import dataclasses
 import math
 
 import gsw
@@ -15,16 +16,29 @@ from tunax_lite.closures import (
     KEpsilon,
     KOmega,
     MellorYamada,
+    OneEquation,
     SchumannGerz,
     SecondMomentClosure,
+    Triangular,
 )
 from tunax_lite.config import ConfigError
 from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
 from tunax_lite.gotm import build_gotm, load_gotm
-from tunax_lite.interior import BuoyancyGradient, MeanVelocity, Plume, SurfaceSlope, VelocityAtHeight
+from tunax_lite.interior import (
+    BuoyancyGradient,
+    DriftProfiles,
+    MeanVelocity,
+    Plume,
+    StokesDrift,
+    SurfaceSlope,
+    VelocityAtHeight,
+    WindSeaDrift,
+)
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.sea_water import modelled_water
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
+
+UV = {"u": 4.0, "v": -3.0}
 
 
 def build(folder, *changes, overrides=()):
@@ -78,10 +92,16 @@ def test_grids_of_files_go_from_the_surface_down(tmp_path, method, scale):
         ({"time": {"start": "2011-03-01"}}, ("time.start", "YYYY-MM-DD HH:MM:SS", "line 7")),
         ({"time": {"stop": "2011-02-01 00:00:00"}}, ("time.stop", "expected a time after", "line 8")),
         ({"time": {"dt": 0.0}}, ("time.dt", "a positive time step")),
+        ({"turbulence": {"keps": {"ce2": 1.4}}}, ("keps.ce2", "expected more than ce1 = 1.44", "line ")),
+        ({"turbulence": {"turb_param": {"Ri_st": 0.9}}}, ("turb_param.Ri_st", "expected less than 0.8")),
+        ({"turbulence": {"turb_param": {"k_min": 0.0}}}, ("turb_param.k_min", "got 0", "line ")),
+        (
+            {"turbulence": {"len_scale_method": "gls", "generic": {"gen_n": 0.5}}},
+            ("generic.gen_n", "a negative exponent", "mellor_yamada"),
+        ),
         ({"time": {"method": "MaxN"}}, ("time.method", "expected start_stop")),
-        ({"grid": {"nlev": 2}}, ("grid", "at least 3 cells")),
+        ({"grid": {"nlev": 2}}, ("grid.nlev", "from 3 to", "got 2")),
         ({"output": {"prof": {"time_unit": "fortnight"}}}, ("output.prof.time_unit", "fortnight", "line ")),
-        ({"turbulence": {"len_scale_method": "gls", "generic": {"gen_n": 0.5}}}, ("turbulence: ", "n < 0")),
         ({"temperature": {"relax": {"tau": 0.0}}}, ("temperature.relax.tau", "a positive time scale")),
         (
             {"temperature": {"method": "buoyancy"}, "salinity": {"method": "two_layer"}},
@@ -180,9 +200,6 @@ def test_relaxation_has_layers_and_converted_targets(tmp_path):
     velocity = run_of(tmp_path, {"velocities": {"u": 0.3, "relax": {"tau": 1e4}}}).case
     np.testing.assert_allclose(velocity.initial_state.u, 0.3)
     assert velocity.interior.relaxation is not None and velocity.interior.relaxation.v is not None
-    assert "velocities.relax.ramp" in errors_of(
-        tmp_path, {"velocities": {"relax": {"tau": 1e4, "ramp": 1e4}}}
-    )
 
 
 def test_constant_fluxes(tmp_path):
@@ -329,7 +346,60 @@ def test_internal_pressure_vertical_velocity_and_waves(tmp_path):
     drift |= {"vs": {"method": "exponential"}, "dusdz": {"method": "us"}, "dvsdz": {"method": "vs"}}
     drift["exponential"] = {"ds": {"method": "constant", "constant_value": 3.0}}
     made = run_of(tmp_path, {"waves": {"stokes_drift": drift}}).case.interior.stokes_drift
-    assert made is not None and float(made.decay_depth) == 3.0 and float(made.series.at(0.0).u) == 0.1
+    assert isinstance(made, StokesDrift)
+    assert float(made.decay_depth) == 3.0 and float(made.series.at(0.0).u) == 0.1
+
+
+def test_stokes_drift_of_the_wind_and_of_profiles(tmp_path):
+    def drift_of(**changes):
+        waves = {"us": {"method": "empirical"}, "dusdz": {"method": "us"}, "dvsdz": {"method": "vs"}}
+        run = run_of(tmp_path, {"waves": {"stokes_drift": waves | changes}})
+        made = run.case.interior.stokes_drift
+        assert made is not None
+        return made, made.at(run.case.grid, 0.0)
+
+    wind = {f"{name}wnd": {"method": "constant", "constant_value": value} for name, value in UV.items()}
+    made, (u, v) = drift_of(empirical=wind)
+    assert isinstance(made, WindSeaDrift)
+    np.testing.assert_allclose(np.asarray(v) * UV["u"], np.asarray(u) * UV["v"], rtol=1e-12)
+    assert 0.003 < float(u[-1]) < 0.0162 * UV["u"]
+    # Without fluxes GOTM knows no wind of its own.
+    made, (u, v) = drift_of()
+    assert not np.any(u) and not np.any(v)
+    for name, speed in UV.items():
+        text = f"2011-03-01 00:00:00 2 2\n0.0 {speed}\n-16.0 0.0\n"
+        (tmp_path / f"{name}s.dat").write_text(text + text.replace("-03-01", "-03-03"))
+    files = {f"{name}s": {"method": "file", "file": f"{name}s.dat"} for name in UV}
+    made, (u, v) = drift_of(**files)
+    assert isinstance(made, DriftProfiles)
+    np.testing.assert_allclose(u, 4.0 * np.arange(1.0, 17.0, 2.0) / 16.0, rtol=1e-12)
+    np.testing.assert_allclose(v, -3.0 * np.arange(1.0, 17.0, 2.0) / 16.0, rtol=1e-12)
+
+
+def test_freezing_fading_relaxation_and_algebraic_lengths(tmp_path):
+    freezing = {"surface": {"ice": {"model": "simple"}}}
+    assert run_of(tmp_path, freezing).case.interior.freezing_bound is not None
+    assert run_of(tmp_path).case.interior.freezing_bound is None
+    fading = {"velocities": {"relax": {"tau": 3600.0, "ramp": 7200.0}}}
+    relaxation = run_of(tmp_path, fading).case.interior.relaxation
+    assert relaxation is not None and relaxation.u is not None
+    rates = [float(relaxation.u.rate_at(time)[0]) * 3600.0 for time in (600.0, 3600.0, 7200.0, 9000.0)]
+    np.testing.assert_allclose(rates, [11.0 / 12.0, 0.5, 1.0, 1.0], rtol=1e-12)
+    turbulence = {"len_scale_method": "triangular", "tke_method": "local_eq", "keps": {"sig_k": 1.2}}
+    closure = run_of(tmp_path, {"turbulence": turbulence}).model.closure
+    assert isinstance(closure, OneEquation) and isinstance(closure.length, Triangular)
+    assert closure.local_equilibrium and float(closure.sigma_k) == 1.2 and float(closure.von_karman) == 0.4
+
+
+def test_the_schmidt_number_under_breaking_waves_needs_kappa(tmp_path):
+    waves = {"keps": {"sig_peps": True}, "turb_param": {"compute_kappa": False, "kappa": 0.4}}
+    closure = run_of(tmp_path, {"turbulence": waves}).model.closure
+    assert isinstance(closure, KEpsilon) and closure.varying_schmidt_number
+    with pytest.raises(ConfigError, match=r"line \d+: turbulence.keps.sig_peps: expected turb_param"):
+        build(tmp_path, {"turbulence": {"keps": {"sig_peps": True}}})
+    # The buoyancy variance acts on nothing.
+    report = build(tmp_path, {"turbulence": {"scnd": {"kb_method": "prognostic"}}}).report
+    assert any("kb_method: neither of GOTM's two" in line for line in report.without_effect)
 
 
 def test_bottom_friction_has_the_closures_von_karman_constant(tmp_path):
@@ -337,7 +407,13 @@ def test_bottom_friction_has_the_closures_von_karman_constant(tmp_path):
     friction = run.case.interior.bottom_friction
     assert friction is not None and float(friction.physical_roughness) == 0.1
     assert isinstance(run.model.closure, KEpsilon)
-    assert float(friction.von_karman) == float(run.model.closure.von_karman)
+    friction = run.model.completed(run.case).interior.bottom_friction
+    assert friction is not None
+    assert number(friction.von_karman) == float(run.model.closure.von_karman)
+    # Another closure has another one, as with parameters from a file.
+    changed = dataclasses.replace(run.model, closure=KEpsilon(imposed_von_karman=0.35))
+    friction = changed.completed(run.case).interior.bottom_friction
+    assert friction is not None and number(friction.von_karman) == 0.35
     assert run_of(tmp_path, {"bottom": {"calc_bottom_stress": False}}).case.interior.bottom_friction is None
 
 
@@ -425,11 +501,12 @@ def test_generic_length_scale_given_and_generated(tmp_path):
     ("change", "fragments"),
     [
         ({"turbulence": {"turb_method": "cvmix"}}, ("turbulence.turb_method", "KPP", "line ")),
-        ({"turbulence": {"len_scale_method": "blackadar"}}, ("turbulence.len_scale_method", "blackadar")),
+        (
+            {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}},
+            ("turbulence.tke_method", "blackadar"),
+        ),
         ({"turbulence": {"tke_method": "mellor_yamada"}}, ("turbulence.tke_method", "use tke")),
-        ({"turbulence": {"keps": {"sig_peps": True}}}, ("sig_peps",)),
         ({"turbulence": {"scnd": {"method": "quasi_eq_h15"}}}, ("Harcourt",)),
-        ({"turbulence": {"scnd": {"kb_method": "prognostic"}}}, ("kb_method",)),
         ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton")),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
@@ -439,7 +516,7 @@ def test_generic_length_scale_given_and_generated(tmp_path):
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
         (
             {"waves": {"stokes_drift": {"us": {"method": "empirical"}}}},
-            ("stokes_drift.us.method", "empirical"),
+            ("stokes_drift.dusdz.method", "dusdz.method: us"),
         ),
         ({"surface": {"swr": {"type": "downward"}}}, ("surface.albedo.method",)),
     ],
@@ -467,7 +544,6 @@ def test_the_report_tells_followed_from_idle_keys(tmp_path):
     assert "surface.u10.column: surface.fluxes.method is off." in text
     assert "surface.sst: method, file: GOTM copies it to its output." in text
     assert "mimic_3d.zeta.constant_value: GOTM follows it only with surface.ice.model no_ice" in text
-    assert any("surface.ice.model" in line for line in report.differences)
     assert any("fabm.use" in line for line in report.differences)
     assert report.n_followed > 15 and not report.errors
 
@@ -488,12 +564,13 @@ def test_the_surface_moves_as_a_constant_a_tide_or_a_file(tmp_path):
     np.testing.assert_allclose(read, [0.0, 0.1, 0.2], atol=1e-12)
 
 
-def test_a_surface_below_the_bottom_or_on_fixed_layers_is_an_error(tmp_path):
+def test_a_surface_below_the_bottom_is_an_error_and_given_layers_do_not_move(tmp_path):
     with pytest.raises(ConfigError, match=r"line \d+: mimic_3d.zeta.*above the bottom, -16 m, got -20 m"):
         build(tmp_path, {"mimic_3d": {"zeta": -20.0}})
     (tmp_path / "h.dat").write_text("8\n" + 8 * "2.0\n")
-    fixed = {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}}
-    assert "mimic_3d.zeta.method: GOTM does not stretch layers" in errors_of(tmp_path, fixed)
+    made = build(tmp_path, {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}})
+    assert any("layers of given thickness do not stretch" in line for line in made.report.differences)
+    assert made.run is not None and made.run.case.interior.surface_elevation is None
 
 
 def test_overrides_replace_values(tmp_path):

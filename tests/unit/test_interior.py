@@ -1,6 +1,7 @@
 """What is prescribed below the surface."""
 
 import dataclasses
+import math
 
 import equinox as eqx
 import jax
@@ -16,6 +17,7 @@ from tunax_lite.interior import (
     BottomFriction,
     BuoyancyGradient,
     DriftVector,
+    FreezingBound,
     HorizontalGradient,
     Interior,
     MeanVelocity,
@@ -29,6 +31,8 @@ from tunax_lite.interior import (
     VelocityAndLevel,
     VelocityAtHeight,
     VerticalVelocity,
+    WindSeaDrift,
+    WindVector,
     advect,
     layered_rate,
 )
@@ -376,3 +380,50 @@ def test_members_of_an_ensemble_relax_to_the_profile_of_the_single_case():
         alone = final(case, 600.0, 5, Constant(0.0, value))
         np.testing.assert_allclose(together.temperature[:, column], alone.temperature, rtol=1e-12)
         np.testing.assert_allclose(together.u[:, column], alone.u, rtol=1e-9, atol=1e-14)
+
+
+def test_drift_of_a_wind_sea_is_the_published_layer_mean():
+    """Layer means of Li et al. (2017), term by term, against the profile of cells."""
+    grid, speed, gravity = Grid.stretched(60.0, 12, surface_zoom=2.0), 8.0, 9.81
+    wind = TimeSeries.constant(WindVector(0.6 * speed, -0.8 * speed), "wind")
+    u, v = WindSeaDrift(wind).at(grid, 0.0)
+    surface, peak = 0.0162 * speed, 0.877 * gravity / (2.0 * np.pi * 1.075 * speed)
+    transport = 0.125 * np.pi * 0.667 * 1.296 * peak * (0.0246 * speed**2) ** 2
+    k = 0.176 * surface / transport
+    spread = 2.56 * k
+
+    def layer_mean(depth):
+        r1 = (0.151 / (k * depth) - 0.84) * (1.0 - np.exp(-2.0 * k * depth))
+        root, more = np.sqrt(2.0 * k * depth), np.sqrt(2.0 * spread * depth)
+        r2 = -(0.84 + 0.0591 / (k * depth)) * np.sqrt(np.pi) * root * math.erfc(root)
+        r3 = (0.0632 / (spread * depth) + 0.125) * (1.0 - np.exp(-2.0 * spread * depth))
+        r4 = (0.125 + 0.0946 / (spread * depth)) * np.sqrt(np.pi) * more * math.erfc(more)
+        return surface * (0.715 + r1 + r2 + r3 + r4)
+
+    faces = -np.asarray(grid.z_face)
+    above = np.array([layer_mean(depth) * depth for depth in faces[:-1]] + [0.0])
+    expected = (above[:-1] - above[1:]) / np.asarray(grid.cell_thickness)
+    np.testing.assert_allclose(u, 0.6 * expected, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(v, -0.8 * expected, rtol=1e-10, atol=1e-14)
+    # The whole transport; and no wind gives no drift, with a finite gradient.
+    assert np.sum(expected * np.asarray(grid.cell_thickness)) == pytest.approx(transport, rel=0.02)
+    calm = jax.grad(lambda w: WindSeaDrift(TimeSeries.constant(WindVector(w, w))).at(grid, 0.0)[0].sum())(0.0)
+    assert np.isfinite(calm)
+
+
+def test_water_enters_a_step_at_its_freezing_point_or_above():
+    grid = Grid.uniform(8.0, 4)
+    state = State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
+    bounded = FreezingBound().apply(state)
+    np.testing.assert_allclose(bounded.temperature, [-2.5, 3.0, 1.0, -0.0575 * 30.0], rtol=1e-14)
+    case = Case(
+        grid,
+        state,
+        ConstantForcing(SurfaceFluxes(heat_flux=-500.0)),
+        interior=Interior(freezing_bound=FreezingBound()),
+        duration=86400.0,
+    )
+    last = simulate(Model(Constant(diffusivity=0.0)), case, dt=600.0, output_interval=86400.0).state
+    # Below the bound by what one step takes.
+    loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
+    np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)

@@ -19,6 +19,7 @@ from tunax_lite import Grid, SecondMomentClosure
 from tunax_lite.closures import (
     Boundary,
     BreakingWaves,
+    ConstantStability,
     Exponents,
     GenericLengthScale,
     KEpsilon,
@@ -76,6 +77,15 @@ class Variable(NamedTuple):
     wave_tke: Callable  # flux of k -> K z_0^alpha
 
 
+def schmidt_numbers(closure):
+    """Those of Burchard (2001): where turbulence is produced and dissipated, and below breaking waves."""
+    functions = closure.stability.stability_functions()
+    kappa, c_2 = float(closure.imposed_von_karman), float(closure.c_eps_2)
+    m = np.sqrt(1.5 * float(functions.c_mu_shear_free) ** 2 * float(closure.sigma_k)) / kappa
+    waves = (4.0 / 3.0 * m + 1.0) * (m + 1.0) * kappa**2 / (c_2 * float(functions.c_mu_shear_free) ** 2)
+    return kappa**2 / (c_2 - float(closure.c_eps_1)) / float(functions.c_mu_0) ** 2, waves
+
+
 def published(closure, functions, alpha, slope) -> Variable:
     cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
     kappa, n = float(closure.von_karman), GRID.n_cells
@@ -115,6 +125,9 @@ def published(closure, functions, alpha, slope) -> Variable:
     name = names[type(closure)]
     p, m, n = {"eps": (3.0, 1.5, -1.0), "omega": (-1.0, 0.5, -1.0)}.get(name) or closure.exponents
     c_2, sigma = float(getattr(closure, f"c_{name}_2")), float(getattr(closure, f"sigma_{name}"))
+    sigma_waves = sigma
+    if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
+        sigma, sigma_waves = schmidt_numbers(closure)
     keys = ("1", "3_stable", "3_plus", "4")
     sigma_k = float(closure.sigma_k)
     return Variable(
@@ -147,7 +160,7 @@ def published(closure, functions, alpha, slope) -> Variable:
             "psi": cm0**p * c**m * slope**n * d ** (m * alpha + n),
         }[name],
         flux_below_waves=lambda c, d: {
-            "eps": -cmsf * cm0**3 / sigma * c**2 * (1.5 * alpha - 1.0) * d ** (2.0 * alpha - 1.0),
+            "eps": -cmsf * cm0**3 / sigma_waves * c**2 * (1.5 * alpha - 1.0) * d ** (2.0 * alpha - 1.0),
             "omega": -cmsf * c * (0.5 * alpha - 1.0) * d ** (alpha - 1.0) / (sigma * cm0),
             "psi": -(m * alpha + n)
             * (cmsf * cm0**p / sigma)
@@ -192,6 +205,9 @@ def reference_step(closure, state, inputs, dt):
     k, eps = np.asarray(state.turbulent_kinetic_energy)[1:-1], np.asarray(state.dissipation_rate)[1:-1]
     p, stokes, b = nu * s2, nu * np.asarray(inputs.stokes_shear), -kappa * n2
     of_tke, of_value = variable.diffusivities(k, eps, nu)
+    if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
+        share, (sigma, sigma_waves) = np.minimum((p + b) / eps, 1.0), schmidt_numbers(closure)
+        of_value = nu / (share * sigma + (1.0 - share) * sigma_waves)
 
     walls = (
         (closure.bottom, U_BOTTOM, 0.003, h[0]),
@@ -274,6 +290,25 @@ def test_step_equals_the_published_equations_with_dense_matrices(variant, ends):
         np.testing.assert_allclose(found.dissipation_rate[1:-1], eps, rtol=1e-9)
         np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
         np.testing.assert_allclose(found.eddy_diffusivity[1:-1], kappa, rtol=1e-8)
+
+
+@pytest.mark.parametrize("ends", ["mixed", "waves"])
+def test_schmidt_number_under_breaking_waves(ends):
+    closure = KEpsilon(varying_schmidt_number=True, imposed_von_karman=0.4, **ENDS[ends])
+    for seed in range(2):
+        state, inputs = random_state(seed), random_inputs(seed)
+        found = step(closure, state, inputs, DT)
+        k, eps, nu, _ = reference_step(closure, state, inputs, DT)
+        np.testing.assert_allclose(found.turbulent_kinetic_energy[1:-1], k, rtol=1e-9)
+        np.testing.assert_allclose(found.dissipation_rate[1:-1], eps, rtol=1e-9)
+        np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
+    # It is made so that the length grows below waves as at a wall, and does so where c_mu is one number.
+    constant = dataclasses.replace(closure, stability=ConstantStability(), **ENDS["waves"])
+    derived = constant.prepare().derived
+    assert derived is not None and derived.waves is not None
+    np.testing.assert_allclose(derived.waves.length_slope, 0.4, rtol=1e-12)
+    with pytest.raises(ValueError, match="expected an imposed_von_karman"):
+        KEpsilon(varying_schmidt_number=True)
 
 
 def test_wall_lengths_of_mellor_and_yamada():

@@ -50,6 +50,7 @@ class Turbulence(NamedTuple):
     inverse_tke: InnerFaceArray
     dissipation: InnerFaceArray
     time_scale: InnerFaceArray
+    viscosity: InnerFaceArray
     viscosity_at_centers: ColumnArray
     shear_production: InnerFaceArray
     buoyancy_production: InnerFaceArray
@@ -212,6 +213,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             inverse_tke=reciprocal(tke),
             dissipation=dissipation,
             time_scale=tke * reciprocal(dissipation),
+            viscosity=viscosity,
             viscosity_at_centers=mean_of_neighbours(viscosity),
             shear_production=viscosity * s_squared,
             buoyancy_production=-clo_state.eddy_diffusivity[1:-1] * n_squared,

@@ -7,7 +7,6 @@ from pathlib import Path
 import yaml
 
 from ..case import Case
-from ..closures import AbstractClosure
 from ..forcing import AbstractForcing
 from ..grid import Grid
 from ..io.yaml_file import Document, naming, read_document, with_overrides
@@ -112,7 +111,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     turbulence = read_turbulence(settings)
     with naming(loaded.path, settings.line("turbulence")):
         closure = None if turbulence is None else closure_of(turbulence, settings)
-    case = _case(loaded, inputs, clock, grid, closure)
+    case = _case(loaded, inputs, clock, grid)
     model = None if closure is None else model_of(closure, settings)
     # After all that reads a setting: what was not read is not supported.
     run, report = None, Report.of(settings, inputs.warnings)
@@ -131,9 +130,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     return GotmRun(run, report)
 
 
-def _case(
-    loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid, closure: AbstractClosure | None
-) -> Case:
+def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
     """The place, the water and what acts on it; the wall at the bottom is that of the closure."""
     settings = inputs.settings
     equation_of_state = read_equation_of_state(settings)
@@ -141,10 +138,8 @@ def _case(
         hydrography = read_hydrography(inputs, grid, equation_of_state)
     with naming(loaded.path, "surface"):
         forcing = _forcing(inputs, clock, hydrography)
-    von_karman = getattr(closure, "von_karman", None)
-    von_karman = settings["turbulence.turb_param.kappa"] if von_karman is None else float(von_karman)
     with naming(loaded.path, "mimic_3d, bottom, waves"):
-        interior = read_interior(inputs, hydrography.relaxation, von_karman)
+        interior = read_interior(inputs, hydrography.relaxation)
     return Case(
         grid,
         hydrography.initial_state,

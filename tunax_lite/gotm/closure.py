@@ -6,6 +6,8 @@ from typing import Any
 from ..closures import (
     AbstractClosure,
     BackgroundMixing,
+    Blackadar,
+    BougeaultAndre,
     Boundary,
     BreakingWaves,
     Brueggemann,
@@ -17,11 +19,16 @@ from ..closures import (
     KOmega,
     MellorYamada,
     MunkAnderson,
+    OneEquation,
+    Parabolic,
+    RobertOuellet,
     SchumannGerz,
     SecondMomentClosure,
+    Triangular,
     WaveShear,
+    XingDavies,
 )
-from ..closures.stability import AbstractStability
+from ..closures.stability import AbstractStability, StabilityFunctions
 from .settings import Settings
 from .turbulence import Turbulence
 
@@ -31,6 +38,14 @@ _FIRST_ORDER = {
     "constant": ConstantStability,
     "munk_anderson": MunkAnderson,
     "schumann_gerz": SchumannGerz,
+}
+_LENGTHS = {
+    "parabolic": Parabolic,
+    "triangular": Triangular,
+    "xing_davies": XingDavies,
+    "robert_ouellet": RobertOuellet,
+    "blackadar": Blackadar,
+    "bougeault_andre": BougeaultAndre,
 }
 
 
@@ -45,12 +60,7 @@ def closure_of(turbulence: Turbulence, settings: Settings) -> AbstractClosure | 
         constants = turbulence.constants
         return Constant(viscosity=constants["const_num"], diffusivity=constants["const_nuh"])
     if turbulence.length_equation is None:
-        settings.refuse(
-            "turbulence.len_scale_method",
-            f"the algebraic length scale {turbulence.length_scale} is not supported; use dissipation, omega, "
-            "gls or mellor_yamada",
-        )
-        return None
+        return _one_equation(turbulence, settings)
     expected = "mellor_yamada" if turbulence.length_scale == "mellor_yamada" else "tke"
     if turbulence.tke_equation != expected:
         settings.refuse(
@@ -58,9 +68,17 @@ def closure_of(turbulence: Turbulence, settings: Settings) -> AbstractClosure | 
             f"{turbulence.tke_equation} is not supported with len_scale_method {turbulence.length_scale}; "
             f"use {expected}",
         )
-    if turbulence.length_scale == "dissipation" and settings["turbulence.keps.sig_peps"]:
-        settings.refuse("turbulence.keps.sig_peps", "a Schmidt number that varies is not supported")
-    common = _common(turbulence) | {"stability": _stability(turbulence)}
+    if turbulence.varying_schmidt_number and turbulence.von_karman is None:
+        raise settings.error(
+            "turbulence.keps.sig_peps",
+            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
+        )
+    common = _common(turbulence) | {"imposed_von_karman": turbulence.von_karman}
+    # Without it the prescribed c3 of the equation holds.
+    if turbulence.steady_state_richardson_number is not None:
+        common["steady_state_richardson_number"] = turbulence.steady_state_richardson_number
+    _check_wall(turbulence, settings)
+    _check_steady_state(turbulence, common["stability"], settings)
     build = {
         "dissipation": _k_epsilon,
         "omega": _k_omega,
@@ -70,8 +88,47 @@ def closure_of(turbulence: Turbulence, settings: Settings) -> AbstractClosure | 
     return build(turbulence, turbulence.length_equation, common)
 
 
+_GROUPS = {"dissipation": ("keps", "ce"), "omega": ("kw", "cw"), "gls": ("generic", "cpsi")}
+
+
+def _check_wall(turbulence: Turbulence, settings: Settings) -> None:
+    """Refuse constants without a logarithmic layer, with which GOTM stops or has no Schmidt number."""
+    if turbulence.length_scale not in _GROUPS or turbulence.generated:
+        return
+    group, letters = _GROUPS[turbulence.length_scale]
+    numbers = turbulence.length_equation
+    assert numbers is not None  # there is an equation
+    first, second = (numbers[f"{letters}{number}"] for number in (1, 2))
+    if not second > first:
+        raise settings.error(
+            f"turbulence.{group}.{letters}2",
+            f"expected more than {letters}1 = {first:g}, without which there is no logarithmic layer, got "
+            f"{second:g}; correct one of them",
+        )
+    if numbers.get("gen_n", -1.0) >= 0.0:
+        raise settings.error(
+            "turbulence.generic.gen_n",
+            f"expected a negative exponent, got {numbers['gen_n']:g}: a quantity that grows with the length "
+            "needs a wall function, as len_scale_method mellor_yamada has it",
+        )
+
+
+def _check_steady_state(turbulence: Turbulence, stability: AbstractStability, settings: Settings) -> None:
+    """Refuse a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
+    functions, wanted = stability.stability_functions(), turbulence.steady_state_richardson_number
+    if wanted is None or not isinstance(functions, StabilityFunctions):
+        return
+    critical = float(functions.critical_richardson_number)
+    if not wanted < critical:
+        raise settings.error(
+            "turbulence.turb_param.Ri_st",
+            f"expected less than {critical:.3g}, the critical number of scnd_coeff {turbulence.stability}, "
+            f"got {wanted:g}; lower it",
+        )
+
+
 def _common(turbulence: Turbulence) -> dict[str, Any]:
-    """Settings that all two-equation closures share."""
+    """Settings that all closures with an equation for k share."""
     constants, boundary = turbulence.constants, turbulence.boundary
     waves = BreakingWaves(constants["cw"]) if turbulence.wave_breaking else None
     tke, length_scale = (_CONDITIONS[boundary[key]] for key in ("k_ubc", "psi_ubc"))
@@ -83,11 +140,8 @@ def _common(turbulence: Turbulence) -> dict[str, Any]:
         "dissipation_rate_floor": constants["eps_min"],
         "surface_roughness_length": turbulence.surface_roughness_length,
         "charnock_constant": turbulence.charnock,
-        "imposed_von_karman": turbulence.von_karman,
+        "stability": _stability(turbulence),
     }
-    # Without it the prescribed c3 of the equation holds.
-    if turbulence.steady_state_richardson_number is not None:
-        common["steady_state_richardson_number"] = turbulence.steady_state_richardson_number
     method, numbers = turbulence.internal_waves
     if method == "mellor":
         common["internal_waves"] = WaveShear(numbers["alpha"])
@@ -119,6 +173,23 @@ def _given(turbulence: Turbulence, value: float) -> float | None:
     return value if turbulence.steady_state_richardson_number is None else None
 
 
+def _one_equation(turbulence: Turbulence, settings: Settings) -> AbstractClosure | None:
+    """k with an algebraic length; GOTM takes kappa = 0.4 where it is to be computed."""
+    if turbulence.tke_equation == "mellor_yamada":
+        settings.refuse(
+            "turbulence.tke_method",
+            f"mellor_yamada is not supported with len_scale_method {turbulence.length_scale}; use tke",
+        )
+        return None
+    return OneEquation(
+        length=_LENGTHS[turbulence.length_scale](),
+        local_equilibrium=turbulence.tke_equation == "local_eq",
+        von_karman=0.4 if turbulence.von_karman is None else turbulence.von_karman,
+        sigma_k=settings["turbulence.keps.sig_k"],
+        **_common(turbulence),
+    )
+
+
 def _k_epsilon(turbulence: Turbulence, numbers: dict[str, float], common: dict[str, Any]) -> AbstractClosure:
     return KEpsilon(
         c_eps_1=numbers["ce1"],
@@ -128,6 +199,7 @@ def _k_epsilon(turbulence: Turbulence, numbers: dict[str, float], common: dict[s
         c_eps_4=numbers["ce4"],
         sigma_k=numbers["sig_k"],
         sigma_eps=numbers["sig_e"],
+        varying_schmidt_number=turbulence.varying_schmidt_number,
         **common,
     )
 

@@ -83,8 +83,9 @@ def _changes(settings: Settings, name: str) -> bool:
     return settings[f"{name}.method"] != "off"
 
 
-def _target(name: str, series: Series, rate: CenterArray) -> Target:
-    return Target(TimeSeries(jnp.asarray(series.time), jnp.asarray(series.values), f"observed {name}"), rate)
+def _target(name: str, series: Series, rate: CenterArray, fading_period: float | None = None) -> Target:
+    observed = TimeSeries(jnp.asarray(series.time), jnp.asarray(series.values), f"observed {name}")
+    return Target(observed, rate, fading_period)
 
 
 def _rate(settings: Settings, name: str, grid: Grid) -> CenterArray | None:
@@ -113,14 +114,15 @@ def _velocity_targets(settings: Settings, profiles: dict[str, Series], grid: Gri
         settings.without_effect("velocities.relax.ramp", "velocities.relax.tau is off")
         return {}
     if ramp < NO_RELAXATION:
-        settings.refuse(
+        settings.note(
             "velocities.relax.ramp",
-            "a relaxation that fades after the start is not supported; leave the ramp out",
+            "as GOTM computes it, the relaxation fades over the ramp and is back at full strength after it",
         )
     if tau <= 0.0:
         raise settings.error("velocities.relax.tau", f"expected a positive time scale [s], got {tau:g}")
     rate = layered_rate(grid, tau)
-    return {name: _target(name, series, rate) for name, series in profiles.items()}
+    fading = ramp if ramp < NO_RELAXATION else None
+    return {name: _target(name, series, rate, fading) for name, series in profiles.items()}
 
 
 def _measured(

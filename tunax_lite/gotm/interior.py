@@ -1,6 +1,5 @@
 """What acts within the column: pressure gradients, vertical velocity, friction, waves, light, constants."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,13 +8,12 @@ from ..interior import (
     AdvectionScheme,
     BottomFriction,
     BuoyancyGradient,
-    DriftVector,
+    FreezingBound,
     HorizontalGradient,
     Interior,
     MeanVelocity,
     Plume,
     Relaxation,
-    StokesDrift,
     SurfaceSlope,
     Vector,
     VelocityAndHeight,
@@ -25,19 +23,19 @@ from ..interior import (
 )
 from ..time_series import TimeSeries
 from .inputs import Inputs
-from .series import Series, on_common_times
+from .series import Series, as_series, on_common_times
+from .waves import read_stokes_drift
 
 _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
 
 
-def read_interior(inputs: Inputs, relaxation: Relaxation | None, von_karman: float) -> Interior:
+def read_interior(inputs: Inputs, relaxation: Relaxation | None) -> Interior:
     """What acts below the surface.
 
     Args:
         inputs: of the case.
         relaxation: towards observed profiles.
-        von_karman: of the closure, for the logarithmic layer at the bottom.
 
     Raises:
         ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
@@ -47,16 +45,11 @@ def read_interior(inputs: Inputs, relaxation: Relaxation | None, von_karman: flo
         pressure_gradient=_external_pressure(inputs),
         buoyancy_gradient=_internal_pressure(inputs),
         vertical_velocity=_vertical_velocity(inputs),
-        bottom_friction=_bottom_friction(inputs, von_karman),
-        stokes_drift=_stokes_drift(inputs),
+        bottom_friction=_bottom_friction(inputs),
+        stokes_drift=read_stokes_drift(inputs),
         surface_elevation=_elevation(inputs),
+        freezing_bound=FreezingBound() if _freezes(inputs) else None,
     )
-
-
-def _series(values: dict[str, Series | float], inputs: Inputs) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Common times, and every quantity as a series on them."""
-    time, given = on_common_times(values, inputs.period.length)
-    return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}
 
 
 def _tide(inputs: Inputs, path: str, periods: tuple[float, float]) -> Series:
@@ -108,9 +101,9 @@ def _external_pressure(inputs: Inputs) -> AbstractPressureGradient | None:
         return None
     if kind == "velocity":
         given["height"] = inputs.scalar(f"{group}.h")
-        time, values = _series(given, inputs)
+        time, values = as_series(given, inputs.period.length)
         return VelocityAtHeight(TimeSeries(time, VelocityAndHeight(**values), "current"))
-    time, values = _series(given, inputs)
+    time, values = as_series(given, inputs.period.length)
     series = TimeSeries(time, Vector(**values), "pressure gradient")
     return SurfaceSlope(series) if kind == "elevation" else MeanVelocity(series)
 
@@ -171,7 +164,7 @@ def _vertical_velocity(inputs: Inputs) -> VerticalVelocity | None:
         "velocity": inputs.scalar("mimic_3d.w.max"),
         "height": inputs.scalar("mimic_3d.w.height"),
     }
-    time, values = _series(given, inputs)
+    time, values = as_series(given, inputs.period.length)
     fastest = float(np.max(np.abs(np.asarray(values["velocity"]))))
     spacing = float(np.min(np.diff(inputs.z_center)))
     return VerticalVelocity(
@@ -181,39 +174,19 @@ def _vertical_velocity(inputs: Inputs) -> VerticalVelocity | None:
     )
 
 
-def _bottom_friction(inputs: Inputs, von_karman: float) -> BottomFriction | None:
+def _bottom_friction(inputs: Inputs) -> BottomFriction | None:
     settings = inputs.settings
     settings.without_effect("bottom.max_it_z0b", "roughness and friction velocity are always iterated")
     if not settings["bottom.calc_bottom_stress"]:
         settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
         return None
     roughness, viscosity = settings["bottom.h0b"], settings["physical_constants.avmolu"]
-    return BottomFriction(physical_roughness=roughness, von_karman=von_karman, viscosity=viscosity)
+    return BottomFriction(physical_roughness=roughness, von_karman=None, viscosity=viscosity)
 
 
-def _stokes_drift(inputs: Inputs) -> StokesDrift | None:
+def _freezes(inputs: Inputs) -> bool:
     settings = inputs.settings
-    group = "waves.stokes_drift"
-    shapes = {name: settings[f"{group}.{name}.method"] for name in ("us", "vs", "dusdz", "dvsdz")}
-    for name in shapes:
-        settings.input(f"{group}.{name}")
-    settings.without_effect(f"{group}.empirical", f"{group}.us.method is {shapes['us']}")
-    if shapes["us"] == "off" and shapes["dusdz"] in ("off", "us"):
-        settings.without_effect(group, f"{group}.us.method is off")
-        return None
-    expected = {"us": "exponential", "vs": "exponential", "dusdz": "us", "dvsdz": "vs"}
-    for name, wanted in expected.items():
-        if shapes[name] != wanted:
-            settings.refuse(f"{group}.{name}.method", f"{shapes[name]} is not supported; only {wanted} is")
-    depth = inputs.scalar(f"{group}.exponential.ds")
-    if isinstance(depth, Series):
-        settings.refuse(
-            f"{group}.exponential.ds.method", "a depth that varies is not supported; give a constant"
-        )
-        depth = float(np.mean(depth.values))
-    surface = {"u": inputs.scalar(f"{group}.us0"), "v": inputs.scalar(f"{group}.vs0")}
-    time, values = _series(surface, inputs)
-    return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), decay_depth=depth)
+    return settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
 
 
 def _elevation(inputs: Inputs) -> TimeSeries | None:
@@ -228,10 +201,9 @@ def _elevation(inputs: Inputs) -> TimeSeries | None:
     if isinstance(elevation, float) and elevation == 0.0:
         return None
     if settings["grid.method"] == "file_h":
-        settings.refuse(
-            f"{path}.method", "GOTM does not stretch layers of given thickness; use another grid.method"
-        )
-    time, values = _series({"elevation": elevation}, inputs)
+        settings.note(path + ".method", "as in GOTM, layers of given thickness do not stretch")
+        return None
+    time, values = as_series({"elevation": elevation}, inputs.period.length)
     lowest, depth = float(np.min(np.asarray(values["elevation"]))), float(-inputs.z_face[0])
     if lowest <= -depth:
         raise settings.error(path, f"expected elevations above the bottom, -{depth:g} m, got {lowest:g} m")

@@ -85,7 +85,7 @@ _SURFACE = {
     "roughness": {
         "charnock": flag(False),
         "charnock_val": number(1400.0, "1", 0.0),
-        "z0s_min": number(0.02, "m", 0.0),
+        "z0s_min": number(0.02, "m", 1e-6),
     },
 }
 
@@ -115,8 +115,8 @@ _TURBULENCE = {
         "length_lim": flag(True),
         **numbers("1", 0.0, cm0_fix=0.5477, Prandtl0_fix=0.74, cw=100.0, kappa=0.4, Ri_st=0.25, galp=0.27),
         **numbers("m2 s-1", 0.0, const_num=5e-4, const_nuh=5e-4),
-        "k_min": number(1e-10, "m2 s-2", 0.0),
-        "eps_min": number(1e-12, "m2 s-3", 0.0),
+        "k_min": number(1e-10, "m2 s-2", 1e-16),
+        "eps_min": number(1e-12, "m2 s-3", 1e-18),
         "kb_min": number(1e-10, "m2 s-4", 0.0),
         "epsb_min": number(1e-14, "m2 s-5", 0.0),
     },
@@ -254,7 +254,7 @@ _TREE = {
         "name": Key("text", "GOTM site"),
         "latitude": number(0.0, "degree north", -90.0, 90.0),
         "longitude": number(0.0, "degree east", -360.0, 360.0),
-        "depth": number(100.0, "m", 0.0),
+        "depth": number(100.0, "m", 1e-3),
     },
     "time": {
         "method": choice(start_stop=2, MaxN=1, start_MaxN=3),
@@ -264,7 +264,7 @@ _TREE = {
         "cnpar": number(1.0, "1", 0.0, 1.0),
     },
     "grid": {
-        "nlev": Key("integer", 100, low=1.0),
+        "nlev": Key("integer", 100, low=3.0),
         "method": choice(analytical=0, file_sigma=1, file_h=2),
         **numbers("1", 0.0, ddu=0.0, ddl=0.0),
         "file": Key("path", ""),

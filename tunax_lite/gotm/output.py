@@ -88,12 +88,12 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
     """
     files, origins = settings.free.get("output", ({}, {}))
     if not isinstance(files, dict):
-        raise settings.error("output", f"expected names of files with their keys, got {files!r}")
+        raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
     found = []
     for name, section in files.items():
         section = {} if section is None else section
         if not isinstance(section, dict):
-            raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}")
+            raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
         get = lambda key, name=name, section=section: _value(settings, origins, name, section, key)  # noqa: E731
         if not (get("use") and get("is_active")):
             continue

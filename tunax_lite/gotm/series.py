@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..io.errors import FileFormatError
@@ -154,3 +156,9 @@ def on_common_times(
     return time, {
         name: given.on(time) if isinstance(given, Series) else float(given) for name, given in series.items()
     }
+
+
+def as_series(values: Mapping[str, Series | float], length: float) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Common times, and every quantity as a series on them; see `on_common_times`."""
+    time, given = on_common_times(values, length)
+    return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}

@@ -99,14 +99,9 @@ def ignore_what_only_observes(settings: Settings) -> None:
 
 
 def check_ice(settings: Settings) -> None:
-    """Without ice, and with GOTM's bound of freezing as long as it does not bind."""
+    """Without ice, or with the bound of freezing."""
     model = settings["surface.ice.model"]
-    if model == "simple":
-        settings.note(
-            "surface.ice.model",
-            "GOTM keeps the uppermost cell above -0.0575 K per g/kg of salinity; here it may cool further",
-        )
-    elif model != "no_ice":
+    if model not in ("no_ice", "simple"):
         settings.refuse("surface.ice.model", f"the ice model {model} is not supported; use no_ice or simple")
     if settings["surface.ice.H"] > 0.0 and model != "no_ice":
         settings.refuse("surface.ice.H", "water that starts under ice is not supported; set it to 0")

@@ -28,6 +28,7 @@ class Turbulence:
         barotropic_length: of the Mellor-Yamada equation.
         generated: whether GOTM computes the generic equation from gen_d, gen_alpha, gen_l and gen_m;
             `ce3plus` of k-epsilon then is among the numbers.
+        varying_schmidt_number: whether that of epsilon follows Burchard (2001) under breaking waves.
         boundary: `neumann` or `dirichlet` of k_ubc, k_lbc, psi_ubc, psi_lbc.
         wave_breaking: whether waves inject energy at the surface.
         constants: numbers of `turb_param` that are in effect.
@@ -48,6 +49,7 @@ class Turbulence:
     length_equation: dict[str, float] | None
     barotropic_length: str
     generated: bool
+    varying_schmidt_number: bool
     boundary: dict[str, str]
     wave_breaking: bool
     constants: dict[str, float]
@@ -86,6 +88,7 @@ def read_turbulence(settings: Settings) -> Turbulence | None:
         length_equation=None if equation is None else _numbers(settings, equation),
         barotropic_length=get("my.length") if equation == "my" else "parabolic",
         generated=equation == "generic" and get("generic.compute_param"),
+        varying_schmidt_number=equation == "keps" and get("keps.sig_peps"),
         boundary={key: get(f"bc.{key}") for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")},
         wave_breaking=get("bc.ubc_type") == "tke_injection",
         constants=_constants(settings, method),
@@ -166,15 +169,14 @@ def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None
     for name in ("const_num", "const_nuh"):
         say(f"turb_param.{name}", f"turbulence.turb_method is {method}")
     for name in ("kb_min", "epsb_min"):
-        say(f"turb_param.{name}", "the buoyancy variance is algebraic and has no floor of its own")
+        say(f"turb_param.{name}", "nothing depends on the buoyancy variance")
     say("turb_param.cm0_fix", "a second-order closure has its own")
     say("turb_param.Prandtl0_fix", "a second-order closure has its own")
     say("bc.lbc_type", "there is only one")
     say("scnd.epsb_method", "there is only one")
     if method == "second_order":
         say("stab_method", "turbulence.turb_method is second_order")
-        if settings["turbulence.scnd.kb_method"] != "algebraic":
-            settings.refuse("turbulence.scnd.kb_method", "a prognostic buoyancy variance is not supported")
+        say("scnd.kb_method", "neither of GOTM's two equilibria depends on the buoyancy variance")
         if settings["turbulence.scnd.method"] == "quasi_eq_h15":
             settings.refuse(
                 "turbulence.scnd.method", "Harcourt's (2015) closure of Langmuir turbulence is not supported"

@@ -13,6 +13,7 @@ from .bottom_friction import BottomFriction as BottomFriction
 from .buoyancy_gradient import BuoyancyGradient as BuoyancyGradient
 from .buoyancy_gradient import HorizontalGradient as HorizontalGradient
 from .buoyancy_gradient import Plume as Plume
+from .freezing import FreezingBound as FreezingBound
 from .pressure_gradient import AbstractPressureGradient as AbstractPressureGradient
 from .pressure_gradient import MeanVelocity as MeanVelocity
 from .pressure_gradient import SurfaceSlope as SurfaceSlope
@@ -22,8 +23,13 @@ from .pressure_gradient import VelocityAtHeight as VelocityAtHeight
 from .relaxation import Relaxation as Relaxation
 from .relaxation import Target as Target
 from .relaxation import layered_rate as layered_rate
+from .stokes_drift import AbstractStokesDrift as AbstractStokesDrift
+from .stokes_drift import DriftProfiles as DriftProfiles
 from .stokes_drift import DriftVector as DriftVector
+from .stokes_drift import DriftVectors as DriftVectors
 from .stokes_drift import StokesDrift as StokesDrift
+from .stokes_drift import WindSeaDrift as WindSeaDrift
+from .stokes_drift import WindVector as WindVector
 
 
 class Interior(eqx.Module):
@@ -36,6 +42,7 @@ class Interior(eqx.Module):
         vertical_velocity: that carries all profiles up or down.
         bottom_friction: drag of the bottom.
         stokes_drift: of surface waves.
+        freezing_bound: the freezing point, below which the water at the surface does not cool.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
             keeps the heights at rest.
@@ -46,7 +53,8 @@ class Interior(eqx.Module):
     buoyancy_gradient: BuoyancyGradient | Plume | None = None
     vertical_velocity: VerticalVelocity | None = None
     bottom_friction: BottomFriction | None = None
-    stokes_drift: StokesDrift | None = None
+    stokes_drift: AbstractStokesDrift | None = None
+    freezing_bound: FreezingBound | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
 
     def check_covers(self, start: float, end: float) -> None:

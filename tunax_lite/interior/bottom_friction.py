@@ -19,13 +19,13 @@ class BottomFriction(eqx.Module):
 
     Args:
         physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
-        von_karman: kappa [1]; that of the closure, for a consistent wall.
+        von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
     """
 
     physical_roughness: Scalar = parameter(0.05, unit="m", valid_range=(0.0, 10.0))
-    von_karman: Scalar = parameter(0.4, valid_range=(0.1, 1.0))
+    von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
     viscosity: Scalar = parameter(1.3e-6, unit="m2 s-1", valid_range=(1e-12, 1.0))
     additional_roughness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 10.0))
 
@@ -35,15 +35,23 @@ class BottomFriction(eqx.Module):
         Args:
             u, v: velocity of the lowest cell [m s-1].
             thickness: of the lowest cell [m].
+
+        Raises:
+            ValueError: no kappa.
         """
-        speed = vector_norm(u, v)
+        if self.von_karman is None:
+            raise ValueError(
+                "BottomFriction.at: expected a von_karman, got none; `Model.completed(case)` puts in that of "
+                "the closure."
+            )
+        von_karman, speed = self.von_karman, vector_norm(u, v)
         rough = 0.03 * self.physical_roughness + self.additional_roughness
 
         def ratio_to_speed(friction_velocity: Scalar) -> tuple[Scalar, Scalar]:
             smooth = 0.1 * self.viscosity * reciprocal(at_least(friction_velocity, self.viscosity))
             roughness_length = smooth + rough
             logarithm = jnp.log1p(0.5 * thickness * reciprocal(roughness_length))
-            return self.von_karman * reciprocal(logarithm), roughness_length
+            return von_karman * reciprocal(logarithm), roughness_length
 
         ratio, roughness_length = ratio_to_speed(0.05 * speed)
         for _ in range(_N_ITERATIONS - 1):

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import CenterArray, ScalarLike, array_field, is_traced
+from .._types import CenterArray, Scalar, ScalarLike, array_field, is_traced, parameter
 from ..grid import Grid
 from ..time_series import TimeSeries
 
@@ -15,6 +15,8 @@ class Target(eqx.Module):
     Args:
         profiles: over time, `(n_times, n_cells, *batch)` in the unit of the variable.
         rate: inverse time scale on cells [s-1], at least zero.
+        fading_period: over so long after the start of the case the rate falls linearly to zero, and is what
+            it was from then on [s], as in GOTM; `None` for a rate that does not change.
 
     Raises:
         ValueError: a rate that is negative or not finite.
@@ -22,6 +24,7 @@ class Target(eqx.Module):
 
     profiles: TimeSeries[CenterArray] = array_field(1)
     rate: CenterArray = array_field(1)
+    fading_period: Scalar | None = parameter(None, unit="s", valid_range=(1.0, 1e15))
 
     def __check_init__(self):
         if is_traced(self.rate):
@@ -31,6 +34,13 @@ class Target(eqx.Module):
             raise ValueError(
                 f"relaxation: expected rates of at least 0 s-1, got {rate.min():g} to {rate.max():g}."
             )
+
+    def rate_at(self, time: ScalarLike) -> CenterArray:
+        """Inverse time scale [s-1] at a time [s] since the start of the case."""
+        if self.fading_period is None:
+            return self.rate
+        left = 1.0 - time / self.fading_period
+        return self.rate * jnp.where(left > 0.0, left, 1.0)
 
 
 class Relaxation(eqx.Module):

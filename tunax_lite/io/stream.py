@@ -89,7 +89,7 @@ def run_to_file(
         return trajectory
 
     def write(trajectory: Trajectory, target: Path) -> None:
-        found = diagnose(trajectory, case, diagnostics)
+        found = diagnose(trajectory, model.completed(case), diagnostics)
         write_trajectory(trajectory, target, diagnostics=found, **writing)
 
     if chunk >= n_frames:

@@ -33,10 +33,11 @@ class Exponents(NamedTuple):
 
 
 class LengthScaleConstants(eqx.Module):
-    """Constants of the equation for psi [1]: of P, eps, B < 0, B > 0 and P_St; and the Schmidt number.
+    """Constants of the equation for psi [1]: of P, eps, B < 0, B > 0 and P_St; and the Schmidt numbers.
 
     `c_2` is that in a logarithmic layer, where it may contain a wall function. `c_3_stable` is `None` if it
     is to follow from the steady-state Richardson number, for which c_2 is `c_2_interior`.
+    `sigma_shear_free` is the Schmidt number below breaking waves.
     """
 
     c_1: Scalar
@@ -46,6 +47,7 @@ class LengthScaleConstants(eqx.Module):
     c_3_unstable: Scalar | None
     c_4: Scalar
     sigma: Scalar
+    sigma_shear_free: Scalar
 
 
 class AbstractTwoEquation(AbstractEnergyClosure):
@@ -64,7 +66,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     @property
     def von_karman(self) -> Scalar:
         """kappa of the logarithmic layer that the constants imply [1]."""
-        return self._derive().von_karman
+        return (self._derive() if self.derived is None else self.derived).von_karman
 
     @property
     @abc.abstractmethod
@@ -99,7 +101,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         if self.imposed_von_karman is not None:
             growth = at_least(c_2 - c_1, 1e-4)
             sigma = (self._exponents.n * self.imposed_von_karman / c_mu_0) ** 2 / growth
-        return LengthScaleConstants(c_1, c_2, c_2, c_3_stable, c_3_unstable, c_4, sigma)
+        return LengthScaleConstants(c_1, c_2, c_2, c_3_stable, c_3_unstable, c_4, sigma, sigma)
 
     def _derive(self) -> Derived:
         functions = self.stability.stability_functions()
@@ -132,10 +134,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     ) -> tuple[Scalar, Scalar]:
         """alpha and L [1] of turbulence that is stirred at a wall without shear."""
         (_, m, n), sigma_k = self._exponents, self.sigma_k
-        spread = sigma_k + 24.0 * known.sigma * known.c_2
+        spread = sigma_k + 24.0 * known.sigma_shear_free * known.c_2
         both = 1.0 + 4.0 * m
         decay = -4.0 * n * safe_sqrt(sigma_k) / (both * safe_sqrt(sigma_k) - safe_sqrt(spread))
-        inside = (both + 8.0 * m**2) * sigma_k + 12.0 * known.sigma * known.c_2
+        inside = (both + 8.0 * m**2) * sigma_k + 12.0 * known.sigma_shear_free * known.c_2
         inside = inside - both * safe_sqrt(sigma_k * spread)
         return decay, c_mu_0 * safe_sqrt(c_mu_0 / c_mu_shear_free * inside / (12.0 * n**2))
 
@@ -184,9 +186,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 
     def _psi_diffusivity(self, derived: Derived, waves: bool) -> Scalar:
         """Diffusivity of psi at a wall over sqrt(k) l [1]."""
-        functions = derived.functions
-        c_mu = functions.c_mu_shear_free if waves else functions.c_mu_0
-        return c_mu / _length_scale(derived).sigma
+        functions, known = derived.functions, _length_scale(derived)
+        if waves:
+            return functions.c_mu_shear_free / known.sigma_shear_free
+        return functions.c_mu_0 / known.sigma
 
     def _end_condition(self, wall: Wall, neighbour_tke: Scalar, derived: Derived) -> EndCondition:
         """What holds for psi at a wall, or its flux from there, by the law of the layer.

@@ -3,10 +3,17 @@
     deps/dt = d/dz (nu / sigma_eps deps/dz) + eps/k (c_1 P + c_4 P_St + c_3 B - c_2 eps)
 
 Source: Rodi (1987), J. Geophys. Res. 92, 5305-5328; Burchard and Bolding (2001), J. Phys. Oceanogr. 31,
-1943-1968.
+1943-1968; Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for the Schmidt number under breaking waves.
 """
 
-from ..._types import Scalar, parameter
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import ColumnArray, Scalar, parameter
+from ...grid import Grid
+from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ...numerics.stencils import mean_of_neighbours
+from ..energy import Derived, Turbulence
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 
@@ -20,6 +27,11 @@ class KEpsilon(AbstractTwoEquation):
         c_eps_3_plus: the same in unstable water (B > 0).
         c_eps_4: production by the Stokes drift [1].
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
+        varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
+            layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
+
+    Raises:
+        ValueError: a Schmidt number that varies without `imposed_von_karman`.
     """
 
     c_eps_1: Scalar = parameter(1.44, valid_range=(1.0, 2.5))
@@ -28,6 +40,14 @@ class KEpsilon(AbstractTwoEquation):
     c_eps_3_plus: Scalar = parameter(1.5, valid_range=(-2.0, 5.0))
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
+    varying_schmidt_number: bool = eqx.field(default=False, static=True)
+
+    def __check_init__(self):
+        if self.varying_schmidt_number and self.imposed_von_karman is None:
+            raise ValueError(
+                "KEpsilon: expected an imposed_von_karman together with varying_schmidt_number, got none; "
+                "give kappa, for example 0.4."
+            )
 
     @property
     def c_eps_3_stable(self) -> Scalar:
@@ -39,7 +59,7 @@ class KEpsilon(AbstractTwoEquation):
         return Exponents(p=3.0, m=1.5, n=-1.0)
 
     def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
-        return self._with_one_sink(
+        constants = self._with_one_sink(
             self.c_eps_1,
             self.c_eps_2,
             self.c_eps_3_minus,
@@ -48,3 +68,27 @@ class KEpsilon(AbstractTwoEquation):
             self.sigma_eps,
             c_mu_0,
         )
+        if not self.varying_schmidt_number:
+            return constants
+        shear_free = self._shear_free_schmidt_number()
+        return eqx.tree_at(lambda c: c.sigma_shear_free, constants, shear_free)
+
+    def _shear_free_schmidt_number(self) -> Scalar:
+        """Schmidt number [1] with which l = kappa z where waves stir and no shear produces."""
+        assert self.imposed_von_karman is not None  # checked at construction
+        c_mu = self.stability.stability_functions().c_mu_shear_free
+        ratio = self.imposed_von_karman / c_mu
+        decay = safe_sqrt(1.5 * self.sigma_k) / ratio
+        return (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
+
+    def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
+        if not self.varying_schmidt_number:
+            return super()._psi_conductance(old, derived, grid)
+        known = derived.length_scale
+        assert isinstance(known, LengthScaleConstants)
+        production = old.shear_production + old.buoyancy_production
+        share = at_most(production * old.time_scale * old.inverse_tke, 1.0)
+        sigma = known.sigma_shear_free + share * (known.sigma - known.sigma_shear_free)
+        # For constants with which it would fall below both, and through zero.
+        sigma = at_least(sigma, jnp.minimum(known.sigma, known.sigma_shear_free))
+        return mean_of_neighbours(old.viscosity * reciprocal(sigma)) * reciprocal(grid.cell_thickness[1:-1])

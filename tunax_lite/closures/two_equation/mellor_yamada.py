@@ -82,6 +82,7 @@ class MellorYamada(AbstractTwoEquation):
         return self.imposed_von_karman**2 * b_1 * self.s_l + self.e_1 - 1.0
 
     def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
+        sigma = c_mu_0 / (_ROOT_2 * self.s_l)
         return LengthScaleConstants(
             c_1=0.5 * self.e_1,
             c_2=0.5 * (1.0 + self._wall_constant(c_mu_0)),
@@ -89,7 +90,8 @@ class MellorYamada(AbstractTwoEquation):
             c_3_stable=None if self.e_3_minus is None else 0.5 * self.e_3_minus,
             c_3_unstable=None if self.e_3_plus is None else 0.5 * self.e_3_plus,
             c_4=0.5 * self.e_6,
-            sigma=c_mu_0 / (_ROOT_2 * self.s_l),
+            sigma=sigma,
+            sigma_shear_free=sigma,
         )
 
     def _sink_constant(self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid) -> InnerFaceArray:
