@@ -9,10 +9,11 @@ from tests.unit.gotm_folders import START, write_series
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm.inputs import Inputs
 from tunax_lite.gotm.profiles import ProfileReader
-from tunax_lite.gotm.series import Period, Series, SeriesReader, on_common_times
+from tunax_lite.gotm.series import Period, SeriesReader
 from tunax_lite.gotm.settings import Settings
 from tunax_lite.grid import Grid
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.series import Series, on_common_times
 from tunax_lite.io.yaml_file import Document
 
 MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))

@@ -25,9 +25,9 @@ from ..air_sea import (
     SolarPosition,
     Weather,
 )
+from ..io.series import Series, on_common_times
 from ..time_series import TimeSeries
 from .inputs import Inputs
-from .series import Series, on_common_times
 from .settings import Settings
 
 _DRAG_OF_A_STORM = 0.05

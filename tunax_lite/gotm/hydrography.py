@@ -15,11 +15,11 @@ from .._types import CenterArray
 from ..grid import Grid
 from ..interior import Relaxation, Target, layered_rate
 from ..io.sea_water import modelled_water
+from ..io.series import Series, on_common_times
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..time_series import TimeSeries
 from .inputs import Inputs
-from .series import Series, on_common_times
 from .settings import Settings
 
 NO_RELAXATION = 1e15

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..grid import Grid
+from ..io.series import Series
 from .plausible import check_constant, without_kelvin
 from .profiles import ProfileReader
-from .series import Period, Series, SeriesReader
+from .series import Period, SeriesReader
 from .settings import Settings
 
 

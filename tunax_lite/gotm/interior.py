@@ -21,9 +21,9 @@ from ..interior import (
     VelocityAtHeight,
     VerticalVelocity,
 )
+from ..io.series import Series, as_series, on_common_times
 from ..time_series import TimeSeries
 from .inputs import Inputs
-from .series import Series, as_series, on_common_times
 from .waves import read_stokes_drift
 
 _MOST_KNOTS = 1_000_000

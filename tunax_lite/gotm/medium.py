@@ -3,11 +3,11 @@
 import math
 
 from ..closures import AbstractClosure
+from ..io.series import Series
 from ..model import Model
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState, Teos10
 from .inputs import Inputs
-from .series import Series
 from .settings import Settings
 
 _TEOS10_HEAT_CAPACITY = 3991.86795711963

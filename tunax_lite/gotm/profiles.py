@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from ..io.series import Series
 from .plausible import check_plausible
-from .series import Period, Series, _check_order
+from .series import Period, _check_order
 from .settings import Source
 from .text_file import TIME_WIDTH, TextFile, iso, read_columns, read_text, read_times
 

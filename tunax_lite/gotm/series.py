@@ -1,13 +1,11 @@
-"""Series of GOTM: a date and time and numbers per line; all series of a case on common times."""
+"""Series of GOTM: a date and time and numbers per line."""
 
 import dataclasses
-from collections.abc import Mapping
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..io.errors import FileFormatError
+from ..io.series import Series
 from .plausible import check_plausible, without_kelvin
 from .settings import Source
 from .text_file import TIME_WIDTH, TextFile, iso, read_columns, read_text, read_times
@@ -46,23 +44,6 @@ class Period:
                 f"extend the file ({source.where}), or change time.start and time.stop",
             )
         return slice(first, max(int(reaches[0]), first + 1) + 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Series:
-    """Values at times [s] since the start of the run, increasing."""
-
-    time: np.ndarray
-    values: np.ndarray
-
-    def on(self, time: np.ndarray) -> np.ndarray:
-        """The values at other times, interpolated linearly."""
-        if self.values.ndim == 1:
-            return np.interp(time, self.time, self.values)
-        after = np.clip(np.searchsorted(self.time, time, side="right"), 1, self.time.size - 1)
-        share = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
-        share = np.clip(share, 0.0, 1.0)[:, None]
-        return (1.0 - share) * self.values[after - 1] + share * self.values[after]
 
 
 class SeriesReader:
@@ -133,32 +114,3 @@ def _check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
             f"{iso(time[at + 1])}{' again' if same else ''}",
             "remove one of the two records" if same else "sort the records by time",
         )
-
-
-def on_common_times(
-    series: Mapping[str, Series | float], length: float
-) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
-    """Series on the union of their times, which leaves each of them, linear in between, unchanged.
-
-    Args:
-        series: by name; numbers are constant.
-        length: of the run [s], for times where all are constant.
-
-    Returns:
-        times [s] since the start, and values on them; numbers stay numbers.
-    """
-    times = [given.time for given in series.values() if isinstance(given, Series)]
-    time = np.unique(np.concatenate(times)) if times else np.array([0.0, length])
-    # Beyond the first and the last record of each series lies what the run does not need.
-    begin = max((t[0] for t in times), default=0.0)
-    end = min((t[-1] for t in times), default=length)
-    time = time[(time >= begin) & (time <= end)]
-    return time, {
-        name: given.on(time) if isinstance(given, Series) else float(given) for name, given in series.items()
-    }
-
-
-def as_series(values: Mapping[str, Series | float], length: float) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Common times, and every quantity as a series on them; see `on_common_times`."""
-    time, given = on_common_times(values, length)
-    return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..io.series import Series, on_common_times
 from .inputs import Inputs
-from .series import Series, on_common_times
 from .settings import Settings
 
 _FLUXES = "surface.fluxes.method is off"

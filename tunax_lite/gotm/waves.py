@@ -12,9 +12,9 @@ from ..interior import (
     WindSeaDrift,
     WindVector,
 )
+from ..io.series import Series, as_series, on_common_times
 from ..time_series import TimeSeries
 from .inputs import Inputs
-from .series import Series, as_series, on_common_times
 
 
 def read_stokes_drift(inputs: Inputs) -> AbstractStokesDrift | None:

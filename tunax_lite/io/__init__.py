@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .oceansites import read_oceansites as read_oceansites
     from .stream import Progress as Progress
     from .stream import run_to_file as run_to_file
+    from .table import read_series as read_series
+    from .table import read_table as read_table
+    from .weather import read_weather as read_weather
 
 _MODULES = {
     "ArgoProfiles": "argo",
@@ -46,6 +49,9 @@ _MODULES = {
     "read_lesbrary": "lesbrary",
     "write_observations": "observation_file",
     "read_oceansites": "oceansites",
+    "read_series": "table",
+    "read_table": "table",
+    "read_weather": "weather",
     "Progress": "stream",
     "run_to_file": "stream",
 }

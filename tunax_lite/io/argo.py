@@ -14,17 +14,10 @@ import xarray as xr
 
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, read_time
+from .dates import start_of_case
 from .errors import FileFormatError, check_possible
-from .measured import (
-    BAD_FLAGS,
-    GOOD_FLAGS,
-    as_paths,
-    check_salinity_unit,
-    has_flag,
-    since_start,
-    start_of_case,
-    without_fill,
-)
+from .flags import BAD_FLAGS, GOOD_FLAGS
+from .measured import as_paths, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import absolute_salinity, conservative_temperature
 

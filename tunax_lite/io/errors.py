@@ -20,7 +20,7 @@ class FileFormatError(ValueError):
         super().__init__(f"{path}: {key}: expected {expected}, got {got}; {advice}.")
 
 
-# Beyond these values a number is in another unit or a fill value, not sea water.
+# Beyond these values a number is in another unit or a fill value, not sea water or air.
 _POSSIBLE = {
     "temperature": (-5.0, 60.0),
     "salinity": (0.0, 60.0),
@@ -32,6 +32,34 @@ _POSSIBLE = {
     "shortwave_flux": (-1.0, 2e3),
     "freshwater_flux": (-1.0, 1.0),
     "salt_flux": (-1.0, 1.0),
+    "wind_u": (-120.0, 120.0),
+    "wind_v": (-120.0, 120.0),
+    "air_temperature": (-90.0, 60.0),
+    "wet_bulb": (-90.0, 60.0),
+    "dew_point": (-100.0, 60.0),
+    "relative_humidity": (0.0, 130.0),
+    "specific_humidity": (0.0, 0.1),
+    "air_pressure": (5e4, 1.1e5),
+    "cloud_cover": (0.0, 1.0),
+    "precipitation": (-1e-4, 1e-3),
+    "shortwave": (-50.0, 2000.0),
+    "longwave": (-500.0, 700.0),
+    "slope": (-1e-2, 1e-2),
+    "velocity": (-20.0, 20.0),
+    "vertical_velocity": (-1.0, 1.0),
+    "height": (-12000.0, 12000.0),
+}
+_IN_KELVIN = (183.0, 340.0, "give the unit K")
+# Values of a wrong unit that is easily taken for the right one.
+_SUSPECTS = {
+    "temperature": _IN_KELVIN,
+    "air_temperature": _IN_KELVIN,
+    "wet_bulb": _IN_KELVIN,
+    "dew_point": _IN_KELVIN,
+    "specific_humidity": (0.1, 60.0, "it looks like g kg-1: give that unit"),
+    "air_pressure": (500.0, 1100.0, "it looks like hPa: give that unit"),
+    "cloud_cover": (1.0, 100.0, "it looks like %: give that unit"),
+    "precipitation": (1e-3, 1e3, "it looks like mm h-1 or mm day-1: give that unit"),
 }
 
 
@@ -88,9 +116,18 @@ def check_possible(
     wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
     if len(wrong):
         value = values[tuple(wrong[0])]
-        looks_kelvin = quantity == "temperature" and 200.0 < value < 340.0
-        advice = "give the unit K" if looks_kelvin else "check the unit, the sign and the fill value"
+        least, most, suspicion = _SUSPECTS.get(quantity, (0.0, 0.0, ""))
+        likely = least < value < most
+        advice = suspicion if likely else "check the unit, the sign and the fill value"
         when = "" if describe is None else f" at {describe(int(wrong[0][0]))}"
         raise FileFormatError(
             path, key, f"{quantity} between {low:g} and {high:g}", f"{value:g}{when}", advice
+        )
+    if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:
+        raise FileFormatError(
+            path,
+            key,
+            "relative humidity in %, some of it above 1.5",
+            f"at most {np.max(values):g}",
+            "it looks like a fraction: give the unit 1",
         )

@@ -1,6 +1,5 @@
 """What files of instruments and of reanalyses share: fill values, quality flags, dates and gaps."""
 
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,12 +7,8 @@ import numpy as np
 import xarray as xr
 
 from .cf_axes import TimeAxis
+from .dates import start_of_case
 from .errors import FileFormatError
-
-GOOD_FLAGS = (1, 2, 5, 8)
-"""Good, probably good, changed, interpolated or estimated: the same numbers in OceanSITES and Argo."""
-BAD_FLAGS = (3, 4, 9)
-"""Probably bad, bad, missing: what a time or a position must not be."""
 
 
 def as_paths(paths) -> list[Path]:
@@ -49,21 +44,6 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
         return np.isin(flags, wanted)
     texts = [flag.decode() if isinstance(flag, bytes) else str(flag) for flag in flags.ravel()]
     return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
-
-
-def start_of_case(start_time: str) -> datetime.datetime:
-    """The moment at which the time of a case is 0, Universal Time.
-
-    Raises:
-        ValueError: not an ISO 8601 time.
-    """
-    try:
-        start = datetime.datetime.fromisoformat(start_time)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"start_time: expected an ISO 8601 time, got {start_time!r}; write it like 2011-03-21T00:00:00."
-        ) from None
-    return start if start.tzinfo is None else start.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def since_start(path, axis: TimeAxis, start_time: str) -> np.ndarray:

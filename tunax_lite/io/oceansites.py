@@ -15,16 +15,8 @@ import xarray as xr
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, find_axis, is_vertical, read_time
 from .errors import FileFormatError, check_increasing, check_possible
-from .measured import (
-    BAD_FLAGS,
-    GOOD_FLAGS,
-    as_paths,
-    check_gaps,
-    check_salinity_unit,
-    has_flag,
-    since_start,
-    without_fill,
-)
+from .flags import BAD_FLAGS, GOOD_FLAGS
+from .measured import as_paths, check_gaps, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import modelled_water
 
@@ -68,6 +60,7 @@ def read_oceansites(
     conservative: bool = True,
     salinity: float | None = None,
     longest_gap: float | None = None,
+    position: tuple[float, float] | None = None,
     name: str | None = None,
 ) -> Observations:
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
@@ -85,6 +78,7 @@ def read_oceansites(
         conservative: convert to conservative temperature and absolute salinity, those of the column.
         salinity: practical salinity to convert temperatures with where none was measured.
         longest_gap: refuse files with a longer time between two records [s].
+        position: longitude and latitude [degrees], of files that do not say theirs.
         name: of the observations; by default that of the first file.
 
     Raises:
@@ -104,7 +98,7 @@ def read_oceansites(
     z = np.unique(np.concatenate([record.z for record in records]))
     profiles = _merged(records, time, z)
     if conservative:
-        profiles = _modelled(records, profiles, z, salinity)
+        profiles = _modelled(records, profiles, z, salinity, position)
     return Observations(
         time=jnp.asarray(time, dtype=float),
         z=jnp.asarray(z, dtype=float),
@@ -294,7 +288,11 @@ def _merged(records: list[_Record], time: np.ndarray, z: np.ndarray) -> dict[str
 
 
 def _modelled(
-    records: list[_Record], profiles: dict[str, np.ndarray], z: np.ndarray, constant: float | None
+    records: list[_Record],
+    profiles: dict[str, np.ndarray],
+    z: np.ndarray,
+    constant: float | None,
+    position: tuple[float, float] | None,
 ) -> dict[str, np.ndarray]:
     """Conservative temperature and absolute salinity in place of what was measured."""
     if "temperature" not in profiles and "salinity" not in profiles:
@@ -319,13 +317,14 @@ def _modelled(
             "add the file of the salinity, give `salinity`, or conservative=False for in-situ temperature",
         )
     positions = [record.position for record in records if record.position is not None]
+    positions += [] if position is None else [position]
     if not positions and kinds["salinity"] == "practical":
         raise FileFormatError(
             path,
             "LATITUDE, LONGITUDE",
             "the position, for absolute salinity",
             "none",
-            "add them to the file, or give conservative=False",
+            "add them to the file, give `position`, or conservative=False",
         )
     longitude, latitude = positions[0] if positions else (0.0, 0.0)
     temperature, absolute = modelled_water(

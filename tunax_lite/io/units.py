@@ -38,6 +38,11 @@ _FACTORS: dict[str, tuple[float, _Dimensions]] = {
     "N": (1.0, (1, -2, 1, 0)),
     "Pa": (1.0, (-1, -2, 1, 0)),
     "pascal": (1.0, (-1, -2, 1, 0)),
+    "hPa": (1e2, (-1, -2, 1, 0)),
+    "kPa": (1e3, (-1, -2, 1, 0)),
+    "bar": (1e5, (-1, -2, 1, 0)),
+    "mbar": (1e2, (-1, -2, 1, 0)),
+    "millibar": (1e2, (-1, -2, 1, 0)),
     "dyn": (1e-5, (1, -2, 1, 0)),
     "J": (1.0, (2, -2, 1, 0)),
     "W": (1.0, (2, -3, 1, 0)),
@@ -48,17 +53,22 @@ _CELSIUS = {
     *("degc", "deg_c", "degree_c", "degrees_c", "celsius", "degree_celsius", "degrees_celsius"),
     *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
 }
+_PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"}
 _TOKEN = re.compile(r"([A-Za-z]+|1)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a variable is: its unit in the package, and scales of other kinds of the same thing."""
+    """What a variable is: its unit in the package, scales of other kinds of the same thing, and that unit.
+
+    `size` is the unit of the package in metre, second, kilogram and kelvin.
+    """
 
     unit: str
     dimensions: _Dimensions
     also: tuple[tuple[_Dimensions, float], ...] = ()
+    size: float = 1.0
 
 
 _RHO, _RHO_CP = constants.REFERENCE_DENSITY, constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
@@ -76,6 +86,22 @@ QUANTITIES: dict[str, Quantity] = {
     "shortwave_flux": Quantity("W m-2", (0, -3, 1, 0), (((1, -1, 0, 1), _RHO_CP),)),
     "freshwater_flux": Quantity("kg m-2 s-1", (-2, -1, 1, 0), (((1, -1, 0, 0), 1000.0),)),
     "salt_flux": Quantity("kg m-2 s-1", (-2, -1, 1, 0)),
+    "wind_u": Quantity("m s-1", (1, -1, 0, 0)),
+    "wind_v": Quantity("m s-1", (1, -1, 0, 0)),
+    "air_temperature": Quantity("degC", (0, 0, 0, 1)),
+    "wet_bulb": Quantity("degC", (0, 0, 0, 1)),
+    "dew_point": Quantity("degC", (0, 0, 0, 1)),
+    "relative_humidity": Quantity("%", _NONE, size=1e-2),
+    "specific_humidity": Quantity("kg kg-1", _NONE),
+    "air_pressure": Quantity("Pa", (-1, -2, 1, 0)),
+    "cloud_cover": Quantity("1", _NONE),
+    "precipitation": Quantity("m s-1", (1, -1, 0, 0), (((-2, -1, 1, 0), 1e-3),)),
+    "shortwave": Quantity("W m-2", (0, -3, 1, 0)),
+    "longwave": Quantity("W m-2", (0, -3, 1, 0)),
+    "slope": Quantity("1", _NONE),
+    "velocity": Quantity("m s-1", (1, -1, 0, 0)),
+    "vertical_velocity": Quantity("m s-1", (1, -1, 0, 0)),
+    "height": Quantity("m", (1, 0, 0, 0)),
 }
 
 
@@ -108,19 +134,20 @@ def conversion(quantity: str, unit: str) -> tuple[float, float]:
     """
     target = QUANTITIES[quantity]
     plain = unit.strip().lower()
-    if quantity == "temperature" and plain in _CELSIUS:
+    is_temperature = target.unit == "degC"
+    if is_temperature and plain in _CELSIUS:
         return 1.0, 0.0
     if quantity == "salinity" and (plain in _SALINITY or plain == "1"):
         return 1.0, 0.0
     try:
-        scale, dimensions = _parse(unit)
+        scale, dimensions = (1e-2, _NONE) if plain in _PERCENT else _parse(unit)
     except KeyError:
         raise ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.") from None
-    if quantity == "temperature" and dimensions == target.dimensions and scale == 1.0:
+    if is_temperature and dimensions == target.dimensions and scale == 1.0:
         return 1.0, -273.15
     if quantity == "salinity" and dimensions == _NONE:
         return scale * 1e3, 0.0
     for accepted, factor in ((target.dimensions, 1.0), *target.also):
-        if dimensions == accepted and quantity != "temperature":
-            return scale * factor, 0.0
+        if dimensions == accepted and not is_temperature:
+            return scale * factor / target.size, 0.0
     raise ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.")

@@ -1,0 +1,227 @@
+"""Measured weather of a station, ship or buoy from plain tables: CSV or CF NetCDF."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from ..air_sea import Weather
+from ..air_sea.humidity import HumidityMeasure
+from ..time_series import TimeSeries
+from .errors import FileFormatError, check_possible
+from .measured import as_paths
+from .series import Series, on_common_times
+from .table import read_series, read_table
+
+_HUMIDITY: dict[HumidityMeasure, str] = {
+    "relative": "relative_humidity",
+    "wet_bulb": "wet_bulb",
+    "dew_point": "dew_point",
+    "specific": "specific_humidity",
+}
+"""What each measure is called among the units, and in a file of our names."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Names of a quantity in files: plain ones, ours first, and CF standard names."""
+
+    names: tuple[str, ...]
+    standard_names: tuple[str, ...]
+
+
+_KNOWN = {
+    "wind_u": _Known(("wind_u", "UWND", "u10"), ("eastward_wind",)),
+    "wind_v": _Known(("wind_v", "VWND", "v10"), ("northward_wind",)),
+    "air_temperature": _Known(("air_temperature", "AIRT"), ("air_temperature",)),
+    "relative_humidity": _Known(("relative_humidity", "RELH"), ("relative_humidity",)),
+    "wet_bulb": _Known(("wet_bulb", "wet_bulb_temperature"), ("wet_bulb_temperature",)),
+    "dew_point": _Known(("dew_point", "DEWT"), ("dew_point_temperature",)),
+    "specific_humidity": _Known(("specific_humidity",), ("specific_humidity",)),
+    "air_pressure": _Known(
+        ("air_pressure", "ATMS"), ("air_pressure", "surface_air_pressure", "air_pressure_at_mean_sea_level")
+    ),
+    "cloud_cover": _Known(("cloud_cover",), ("cloud_area_fraction",)),
+    "precipitation": _Known(
+        ("precipitation",),
+        ("rainfall_rate", "rainfall_flux", "precipitation_flux", "lwe_precipitation_rate"),
+    ),
+    "shortwave": _Known(("shortwave",), ()),
+    "longwave": _Known(("longwave",), ()),
+}
+_RADIATION = {
+    ("shortwave", "downward"): "surface_downwelling_shortwave_flux_in_air",
+    ("shortwave", "net"): "surface_net_downward_shortwave_flux",
+    ("longwave", "downward"): "surface_downwelling_longwave_flux_in_air",
+    ("longwave", "net"): "surface_net_downward_longwave_flux",
+}
+_NEEDED = ("wind_u", "wind_v", "air_temperature", "humidity", "air_pressure")
+_OPTIONAL = ("cloud_cover", "precipitation")
+
+
+def read_weather(
+    paths,
+    *,
+    start_time: str | None,
+    variables: Mapping[str, str | float] | None = None,
+    units: Mapping[str, str] | None = None,
+    humidity_measure: HumidityMeasure | None = None,
+    shortwave: str | None = "downward",
+    longwave: str | None = "downward",
+    time: str | None = None,
+    longest_gap: float | None = None,
+    length: float = 1e12,
+    name: str | None = None,
+) -> tuple[TimeSeries[Weather], HumidityMeasure]:
+    """The weather, and what its humidity measures.
+
+    Args:
+        paths: one table, or several: quantities apart, or one year after the other.
+        start_time: ISO 8601 time at which the time of the case is 0, Universal Time; `None` for files whose
+            times count from the start of the case.
+        variables: name in the file, or a number, by the name of a field of `Weather`; what is left out is
+            found by our names or CF standard names.
+        units: unit by our name, also for `time`; goes before the one in the file.
+        humidity_measure: what the humidity is; by default what the file has.
+        shortwave, longwave: "downward" or "net" for a series that is needed; `None` where a formula gives it.
+        time: name of the times, where a file has several.
+        longest_gap: refuse a longer time between two records [s].
+        length: of the run [s], for weather that is all numbers.
+        name: for messages; by default that of the first file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a quantity that is missing or twice there, another unit, a gap, times that are not in
+            order, a value that cannot be, or net radiation under the name of downward radiation.
+        ValueError: unknown names, or series that do not overlap.
+    """
+    given, units = dict(variables or {}), dict(units or {})
+    _check_names(given, units)
+    paths = as_paths(paths)
+    tables = [(path, read_table(path)) for path in paths]
+    measure = _measure(paths[0], tables, given, humidity_measure)
+    kinds = {"shortwave": shortwave, "longwave": longwave}
+    options = {
+        "start_time": start_time,
+        "time": time,
+        "time_unit": units.get("time"),
+        "longest_gap": longest_gap,
+    }
+    found: dict[str, Series | float] = {}
+    for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
+        quantity = _HUMIDITY[measure] if field == "humidity" else field
+        value, kind = given.get(field), kinds.get(field)
+        if isinstance(value, (int, float)):
+            check_possible(paths[0], field, quantity, np.asarray([float(value)]))
+            found[field] = float(value)
+            continue
+        parts = []
+        for path, dataset in tables:
+            column = value or _find(path, dataset, quantity, kind)
+            if column is not None and column in dataset.variables:
+                part = read_series(path, dataset, column, quantity, unit=units.get(field), **options)
+                _check_radiation(path, dataset[column], field, kind, part)
+                parts.append((path, column, part))
+        if parts:
+            found[field] = _joined(parts)
+        elif field not in _OPTIONAL or value is not None:
+            raise _missing(paths[0], tables, field, quantity, value, kind)
+    instants, values = on_common_times(found, length)
+    arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
+    return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
+
+
+def _check_names(variables: Mapping, units: Mapping) -> None:
+    fields = tuple(Weather.__dataclass_fields__)
+    for key, names, known in (("variables", variables, fields), ("units", units, (*fields, "time"))):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
+
+
+def _find(path: Path, dataset: xr.Dataset, quantity: str, kind: str | None) -> str | None:
+    """The variable that is a quantity: by our names, else by its CF standard name."""
+    known = _KNOWN[quantity]
+    standard = known.standard_names if kind is None else (_RADIATION[quantity, kind],)
+    by_name = [name for name in known.names if name in dataset.variables]
+    if by_name:
+        return by_name[0]
+    found = [str(n) for n in dataset.variables if dataset[n].attrs.get("standard_name") in standard]
+    if len(found) > 1:
+        raise FileFormatError(
+            path, quantity, "one variable", " and ".join(found), f"choose one (variables.{quantity})"
+        )
+    return found[0] if found else None
+
+
+def _measure(path: Path, tables, given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
+    """What the humidity is."""
+    if wanted is not None:
+        return wanted
+    if "humidity" in given:
+        raise FileFormatError(
+            path, "humidity", "humidity_measure with variables.humidity", "none", "say what it measures"
+        )
+    found: list[HumidityMeasure] = [
+        measure
+        for measure, quantity in _HUMIDITY.items()
+        if any(_find(file, dataset, quantity, None) for file, dataset in tables)
+    ]
+    if len(found) != 1:
+        raise FileFormatError(
+            path,
+            "humidity",
+            f"one of {', '.join(_HUMIDITY.values())}",
+            " and ".join(_HUMIDITY[measure] for measure in found) or "none",
+            "name it (variables.humidity) and say what it measures (humidity_measure)",
+        )
+    return found[0]
+
+
+def _check_radiation(path: Path, variable: xr.DataArray, field: str, kind: str | None, part: Series) -> None:
+    """Net radiation is not taken for that of the sky, or the other way round."""
+    if kind is None:
+        return
+    other = "net" if kind == "downward" else "downward"
+    is_other = variable.attrs.get("standard_name") == _RADIATION[field, other]
+    # The sky sends more than 50 W m-2 in the coldest air; the water loses more than it gets on the mean.
+    if field == "longwave":
+        lowest, mean = float(part.values.min()), float(part.values.mean())
+        is_other = is_other or (lowest < 50.0 if kind == "downward" else mean > 100.0)
+    if is_other:
+        raise FileFormatError(
+            path,
+            str(variable.name),
+            f"{kind} {field} radiation",
+            f"{part.values.min():g} to {part.values.max():g} W m-2, which is {other}",
+            f"set {field}: {other}",
+        )
+
+
+def _joined(parts: list[tuple[Path, str, Series]]) -> Series:
+    """One series of those of several files."""
+    parts = sorted(parts, key=lambda part: part[2].time[0])
+    for (earlier, _, before), (path, column, after) in zip(parts[:-1], parts[1:], strict=True):
+        if after.time[0] <= before.time[-1]:
+            raise FileFormatError(
+                path,
+                column,
+                f"records after those of {earlier}, which end at {before.time[-1]:g} s",
+                f"one at {after.time[0]:g} s",
+                "give each time once",
+            )
+    return Series(*(np.concatenate([getattr(part, key) for *_, part in parts]) for key in ("time", "values")))
+
+
+def _missing(path: Path, tables, field: str, quantity: str, name, kind: str | None) -> FileFormatError:
+    there = ", ".join(str(key) for _, dataset in tables for key in dataset.variables)
+    known = _KNOWN[quantity]
+    standard = known.standard_names if kind is None else (_RADIATION[quantity, kind],)
+    wanted = f"'{name}'" if name else " or ".join((*known.names, *standard))
+    advice = f"name it, or give a number (variables.{field})"
+    if kind is not None:
+        advice += ", or choose a formula of the radiation"
+    return FileFormatError(path, field, f"a variable {wanted}", f"only {there}", advice)
