@@ -105,7 +105,7 @@ SETTINGS = [
         ["case.temperature", "increase"],
     ),
     ("latitude beyond the pole", "case.latitude=95", 2, ["case.latitude", "90", "95"]),
-    ("unknown water", "case.water_type=IV", 2, ["case.water_type", "IB", "IV"]),
+    ("unknown water", "case.absorption=IV", 2, ["case.absorption", "IB", "IV"]),
     ("stress in another unit", "case.forcing.stress_u=1000", 2, ["case.forcing", "stress_u", "50", "1000"]),
     ("flux that is text", "case.forcing.heat_flux=warm", 2, ["case.forcing.heat_flux", "number", "warm"]),
     ("series without time", "case.forcing.heat_flux=[1, 2]", 2, ["case.forcing", "time", "heat_flux"]),

@@ -28,8 +28,8 @@ KATO = str(CONFIGS / "runs/kato_phillips.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
 SHORT = ["--set", "time.duration=1200", "--set", "time.output_interval=600", "--set", "grid.n_cells=16"]
 
-# A case of GOTM has a grid and a step of its own.
-GOTM_SHORT = [*SHORT[:4], "--set", "grid={kind: uniform, n_cells: 16}", "--set", "time.step=600"]
+# A case of GOTM has a grid and a step of its own; a year has long steps.
+LONG_STEPS = [*SHORT[:4], "--set", "grid={kind: uniform, n_cells: 16}", "--set", "time.step=600"]
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def _files(folder: Path) -> set[str]:
 def test_every_run_configuration_runs(invoke, tmp_path, path):
     _needs_data(path)
     invoke("check", path)
-    short = GOTM_SHORT if "format: gotm" in path.read_text() else SHORT
+    short = LONG_STEPS if re.search("format: (gotm|site)", path.read_text()) else SHORT
     invoke("run", path, *short, "--output", "out.nc")
     assert _files(tmp_path) == {"out.nc"}
     trajectory = read_trajectory(tmp_path / "out.nc")

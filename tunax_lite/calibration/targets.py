@@ -136,6 +136,7 @@ def prepare(target: Target) -> Comparison:
         factors[variable] = jnp.asarray(weight / (total * scale**2))
     length = n_frames * steps_per_frame * target.dt
     target.case.forcing.check_covers(0.0, length)
+    target.case.interior.check_covers(0.0, length)
     comparison = Comparison(
         # A common name, date and duration: they are part of what is compiled.
         case=dataclasses.replace(target.case, name="case", start_time=None, duration=length),

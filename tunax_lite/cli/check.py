@@ -57,10 +57,12 @@ def check(
         loaded = load_any(config, settings or [])
         with precision(loaded):
             if isinstance(loaded.config, RunConfig):
-                _describe_run(build_source(Loaded(loaded.config, loaded.path), parameters))
+                _describe_run(build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters))
             else:
                 values = parameters_for(parameters, loaded)
-                _describe_calibration(build_calibration(Loaded(loaded.config, loaded.path), values))
+                _describe_calibration(
+                    build_calibration(Loaded(loaded.config, loaded.path, loaded.origins), values)
+                )
         typer.echo(f"{config}: fine")
 
 
@@ -85,6 +87,7 @@ def _describe_run(run: Run) -> None:
     _describe_model(run.model)
     duration = run.duration_from(0.0)
     run.case.forcing.check_covers(0.0, duration)
+    run.case.interior.check_covers(0.0, duration)
     typer.echo(
         f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"

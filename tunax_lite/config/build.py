@@ -15,12 +15,15 @@ from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
 from ..run import Run
+from .build_site import site_case
 from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase
 from .gotm_case import build_gotm_run
 from .idealised import idealised_case
 from .load import Loaded
 from .schema import RunConfig
 from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid
+from .series import Setting
+from .site import SiteCase
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
@@ -42,7 +45,8 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         with naming(source, "parameters"):
             closure = with_parameters(model.closure, parameters or {})
         return dataclasses.replace(run, model=dataclasses.replace(model, closure=closure))
-    case, observations = build_case(config.case, config.grid, source, "case")
+    with loaded.naming_lines():
+        case, observations = build_case(config.case, config.grid, source, "case")
     return Run(
         model=build_model(config.model, source, parameters),
         case=case,
@@ -108,16 +112,25 @@ def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, O
             f"{source}: {key}.format: expected a case with observations, got one of GOTM; run it, or choose "
             "another format."
         )
-    if isinstance(section, IdealisedCase):
+    if isinstance(section, IdealisedCase | SiteCase):
         with naming(source, "grid"):
             own_grid = build_grid(grid, section.depth)
             if own_grid is None:
                 raise ValueError(
-                    "expected kind uniform, stretched or faces, got native, which an idealised case does "
+                    f"expected kind uniform, stretched or faces, got native, which {section.format} cases do "
                     "not have; choose one of these."
                 )
+            if abs(float(own_grid.depth) - section.depth) > 1e-6 * section.depth:
+                raise ValueError(
+                    f"expected faces down to the depth of the case, {section.depth:g} m, got "
+                    f"{float(own_grid.depth):g} m; correct one of the two."
+                )
         with naming(source, key):
-            return idealised_case(section, own_grid), None
+            if isinstance(section, SiteCase):
+                return site_case(
+                    section, own_grid, Setting(source, key, section.start_time, section.duration)
+                )
+            return idealised_case(section, own_grid, Setting(source, key, None, section.duration)), None
     try:
         path = resolve(section.path, source.parent)
     except FileNotFoundError as error:

@@ -72,7 +72,8 @@ def build_calibration(
         FileFormatError: a file of a case that cannot be used.
     """
     config, source = loaded.config, loaded.path
-    targets = tuple(_target(config, index, source) for index in range(len(config.cases)))
+    with loaded.naming_lines():
+        targets = tuple(_target(config, index, source) for index in range(len(config.cases)))
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -139,13 +140,13 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
         FileFormatError: a file of a case that cannot be used.
     """
     if isinstance(loaded.config, CalibrationConfig):
-        setup = build_calibration(Loaded(loaded.config, loaded.path))
+        setup = build_calibration(Loaded(loaded.config, loaded.path, loaded.origins))
         start_and_end = setup.targets[0].time_window
         compared = [(target.case, target.observations, target.dt) for target in setup.targets]
         variables = EvaluationSection().variables
         model = setup.model
     else:
-        run = build_run(Loaded(loaded.config, loaded.path))
+        run = build_run(Loaded(loaded.config, loaded.path, loaded.origins))
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
         compared = [(run.case, _required(run.observations, loaded.path, "case"), run.dt)]

@@ -2,12 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ..io.mapping import Mapping
-from ..physics import JERLOV_WATER_TYPES
-from .sea_water import EquationOfStateSection, LinearSection
+from .interior import InteriorSection
+from .profiles import Profile, ProfileSection, check_initial
+from .sea_water import AbsorptionSection, EquationOfStateSection, JerlovSection, LinearSection
 from .sections import Section, flatten, invalid
+from .site import SiteCase
 
 DataPath = Annotated[
     str,
@@ -15,52 +17,6 @@ DataPath = Annotated[
         min_length=1, description="path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind"
     ),
 ]
-
-
-class Profile(Section):
-    """Values over depth: from the surface down with a gradient, or linear between given heights."""
-
-    surface: float | None = Field(default=None, description="value at the surface")
-    gradient: float | None = Field(default=None, description="change per metre upwards")
-    buoyancy_frequency_squared: float | None = Field(
-        default=None, description="N² that sets the gradient of temperature [s-2]"
-    )
-    z: list[float] | None = Field(default=None, min_length=2, description="heights, increasing [m]")
-    values: list[float] | None = Field(default=None, min_length=2, description="values at z")
-
-    @model_validator(mode="after")
-    def _check_combination(self) -> "Profile":
-        slopes = [self.gradient, self.buoyancy_frequency_squared]
-        linear = (
-            self.surface is not None and slopes.count(None) >= 1 and self.z is None and self.values is None
-        )
-        table = self.z is not None and self.values is not None and self.surface is None
-        if not linear and not (table and slopes == [None, None]):
-            raise invalid(
-                "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, "
-                "or `z` with `values`",
-                f"the keys {sorted(self.model_fields_set)}",
-                "give one of these combinations",
-            )
-        if self.z is not None and self.values is not None:
-            if len(self.z) != len(self.values):
-                raise invalid(
-                    f"as many values as heights ({len(self.z)})",
-                    f"{len(self.values)}",
-                    "complete the shorter list",
-                )
-            if any(b <= a for a, b in zip(self.z, self.z[1:], strict=False)) or self.z[-1] > 0.0:
-                raise invalid(
-                    "heights z that increase and end at or below 0", f"{self.z}", "sort them, deepest first"
-                )
-        return self
-
-
-def _number_is_surface(value: Any) -> Any:
-    return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-ProfileSection = Annotated[Profile, BeforeValidator(_number_is_surface)]
 
 
 def _check_flux(value: Any) -> Any:
@@ -152,32 +108,19 @@ class IdealisedCase(Section):
     equation_of_state: EquationOfStateSection = Field(
         default=LinearSection(name="linear"), description="how temperature and salinity set the density"
     )
-    water_type: str = Field(default="I", description="Jerlov water type for sunlight")
+    absorption: AbsorptionSection = Field(
+        default=JerlovSection(name="I"), description="how deep sunlight goes"
+    )
+    interior: InteriorSection = Field(
+        default=InteriorSection(), description="what is prescribed below the surface"
+    )
     forcing: ForcingSection = Field(default=ForcingSection(), description="surface fluxes")
-
-    @field_validator("water_type")
-    @classmethod
-    def _check_water_type(cls, value: str) -> str:
-        if value not in JERLOV_WATER_TYPES:
-            raise invalid(f"one of {', '.join(JERLOV_WATER_TYPES)}", f"'{value}'", "choose one of these")
-        return value
 
     @model_validator(mode="after")
     def _check_combination(self) -> "IdealisedCase":
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
-        for value in [self.temperature.surface, *(self.temperature.values or [])]:
-            if value is not None and not -5.0 <= value <= 60.0:
-                raise invalid(
-                    "temperature from -5 to 60 [degC]", f"{value:g}", "convert it to degrees Celsius"
-                )
-        for name in ("salinity", "u", "v"):
-            if getattr(self, name).buoyancy_frequency_squared is not None:
-                raise invalid(
-                    "`buoyancy_frequency_squared` for temperature only",
-                    f"it for {name}",
-                    "give a `gradient` instead",
-                )
+        check_initial(self)
         return self
 
 
@@ -281,6 +224,7 @@ class GotmCase(Section):
 
 
 CaseSection = Annotated[
-    LesbraryCase | LegayCase | CfNetcdfCase | GotmCase | IdealisedCase, Field(discriminator="format")
+    LesbraryCase | LegayCase | CfNetcdfCase | GotmCase | IdealisedCase | SiteCase,
+    Field(discriminator="format"),
 ]
 """Where a case comes from."""

@@ -1,9 +1,10 @@
 """From a YAML file to a checked configuration; every problem of the file in one message."""
 
+import contextlib
 import dataclasses
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -28,10 +29,29 @@ class Loaded(Generic[ConfigT]):
     Args:
         config: the values.
         path: of the file; relative paths in it are also looked for in its folder.
+        origins: where each key was set, by key path.
     """
 
     config: ConfigT
     path: Path
+    origins: Mapping[tuple[str, ...], str] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @contextlib.contextmanager
+    def naming_lines(self) -> Iterator[None]:
+        """Put the line of a key into messages that start with the file and the key."""
+        try:
+            yield
+        except (ConfigError, FileNotFoundError) as error:
+            start, message = f"{self.path}: ", str(error)
+            key, separator, rest = message.removeprefix(start).partition(": ")
+            path = tuple(key.split("."))
+            known = [n for n in range(len(path), 0, -1) if path[:n] in self.origins]
+            if not (message.startswith(start) and separator and known):
+                raise
+            line = self.origins[path[: known[0]]]
+            raise type(error)(f"{start}{line}: {key}: {rest}") from error
 
     @property
     def name(self) -> str:
@@ -77,8 +97,8 @@ def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | L
     document = with_overrides(read_document(Path(path)), overrides)
     _refuse_comparison(document, "a run or a calibration")
     if "cases" in document.data:
-        return Loaded(_validate(document, CalibrationConfig), Path(path))
-    return Loaded(_validate(document, RunConfig), Path(path))
+        return Loaded(_validate(document, CalibrationConfig), Path(path), document.origins)
+    return Loaded(_validate(document, RunConfig), Path(path), document.origins)
 
 
 def _refuse_comparison(document: Document, expected: str) -> None:
@@ -101,7 +121,7 @@ def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[
                 f"{path}: expected the configuration of {kinds[0]}, got that of {kinds[1]} (it has "
                 f"`{key}`); use another file or another command."
             )
-    return Loaded(_validate(document, model), Path(path))
+    return Loaded(_validate(document, model), Path(path), document.origins)
 
 
 def _validate(document: Document, model: type[SectionT]) -> SectionT:

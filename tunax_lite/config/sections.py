@@ -4,7 +4,7 @@ Nothing here but the closure is built; see `build`. Names of classes are in `clo
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -38,6 +38,11 @@ class Section(BaseModel):
                     context = {"key": key, "hint": closest(str(key), valid)}
                     raise PydanticCustomError("unknown_key", "{key}: {hint}", context)
         return data
+
+
+def named(tag: str) -> Callable[[Any], Any]:
+    """A validator that lets a name stand for a section that has nothing else to say."""
+    return lambda value: {tag: value} if isinstance(value, str) else value
 
 
 def flatten(value: Any, prefix: str = "") -> Any:

@@ -1,0 +1,251 @@
+"""From a checked configuration of a place in the ocean to its case and its observations."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import io
+from ..air_sea import (
+    BulkForcing,
+    ClearSky,
+    ConstantAlbedo,
+    Payne,
+    SolarPosition,
+    Weather,
+    WeatherOffsets,
+)
+from ..case import Case
+from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..grid import Grid
+from ..io.dates import start_of_case
+from ..io.gaps import profiles_on_grid
+from ..io.series import Series, on_common_times
+from ..io.yaml_file import ConfigError, naming
+from ..observations import Observations
+from ..physics import coriolis_parameter
+from ..time_series import TimeSeries
+from .air_sea import (
+    ALBEDOS,
+    BULK_FORMULAE,
+    LONGWAVE,
+    AirSeaSection,
+    ClearSkySection,
+    ConstantWeather,
+    Era5Weather,
+    TableWeather,
+)
+from .build_interior import build_interior
+from .profiles import initial_state
+from .sea_water import absorption, equation_of_state
+from .series import Setting, read_timed
+from .site import ArgoProfilesSection, FluxesSection, MooringProfiles, SiteCase
+
+
+def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Observations | None]:
+    """The case on a grid, and what was measured there during it.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+        FileNotFoundError: a file that is missing.
+        FileFormatError: a file that cannot be used.
+    """
+    observations = _observations(section, "observations", grid, setting)
+    initial = observations if section.initial is None else _observations(section, "initial", grid, setting)
+    water = equation_of_state(section.equation_of_state)
+    with naming(setting.source, f"{setting.key}.{'observations' if section.initial is None else 'initial'}"):
+        measured = _start(section, initial, grid)
+    with naming(setting.source, setting.key):
+        state = initial_state(section, grid, water, measured)
+    forcing = _bulk_forcing(section, setting) if section.fluxes is None else _fluxes(section.fluxes, setting)
+    z = np.asarray(grid.z_center)
+
+    def observed(variable: str) -> Series:
+        assert observations is not None and section.observations is not None
+        gap = section.observations.longest_gap
+        return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=section.duration)
+
+    case = Case(
+        grid=grid,
+        initial_state=state,
+        forcing=forcing,
+        coriolis_parameter=coriolis_parameter(section.latitude),
+        equation_of_state=water,
+        absorption=absorption(section.absorption),
+        interior=build_interior(section.interior, grid, setting, None if observations is None else observed),
+        duration=section.duration,
+        name=section.name,
+        start_time=start_of_case(section.start_time).isoformat(),
+    )
+    with naming(setting.source, f"{setting.key}.duration"):
+        forcing.check_covers(0.0, section.duration)
+        case.interior.check_covers(0.0, section.duration)
+    return case, None if observations is None else _within(observations, section, setting)
+
+
+def _observations(section: SiteCase, key: str, grid: Grid, setting: Setting) -> Observations | None:
+    """The profiles of one of the two keys that name them."""
+    given = getattr(section, key)
+    if given is None:
+        return None
+    paths = [setting.file(path, key, "paths") for path in given.paths]
+    with naming(setting.source, f"{setting.key}.{key}"):
+        if isinstance(given, MooringProfiles):
+            return io.read_oceansites(
+                paths,
+                start_time=section.start_time,
+                variables={str(name): value for name, value in given.variables.items()},
+                units={str(name): value for name, value in given.units.items()},
+                good_flags=given.good_flags,
+                salinity=given.practical_salinity,
+                position=(section.longitude, section.latitude),
+                name=section.name,
+            )
+        assert isinstance(given, ArgoProfilesSection)
+        return io.read_argo(
+            paths,
+            z=np.asarray(grid.z_center if given.z is None else given.z),
+            start_time=section.start_time,
+            good_flags=given.good_flags,
+            largest_spacing=given.largest_spacing,
+            name=section.name,
+        )
+
+
+def _start(section: SiteCase, initial: Observations | None, grid: Grid) -> dict[str, np.ndarray]:
+    """Measured profiles of the start, of what the configuration does not give."""
+    source = section.initial or section.observations
+    measured = {}
+    for name in ("temperature", "salinity"):
+        if getattr(section, name) is None:
+            assert initial is not None and source is not None
+            series = profiles_on_grid(
+                initial, name, np.asarray(grid.z_center), longest_gap=source.longest_gap, duration=0.0
+            )
+            measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
+    return measured
+
+
+def _within(observations: Observations, section: SiteCase, setting: Setting) -> Observations:
+    """What was measured during the case and within the column."""
+    time, z = np.asarray(observations.time), np.asarray(observations.z)
+    during = np.flatnonzero((time >= 0.0) & (time <= section.duration * (1.0 + 1e-9)))
+    inside = np.flatnonzero(z >= -section.depth)
+    if not (during.size and inside.size):
+        raise ConfigError(
+            f"{setting.at('observations')}: expected profiles from 0 to {section.duration:g} s and from "
+            f"{-section.depth:g} m to the surface, got times from {time[0]:g} to {time[-1]:g} s and heights "
+            f"from {z[0]:g} to {z[-1]:g} m; change start_time, duration or depth."
+        )
+    return Observations(
+        time=observations.time[during],
+        z=observations.z[inside],
+        profiles={name: values[during][:, inside] for name, values in observations.profiles.items()},
+        name=observations.name,
+    )
+
+
+def _fluxes(section: FluxesSection, setting: Setting) -> AbstractForcing:
+    given = {
+        name: read_timed(getattr(section, name), name, setting, "fluxes", name)
+        for name in type(section).model_fields
+        if getattr(section, name) is not None
+    }
+    if not any(isinstance(flux, Series) for flux in given.values()):
+        return ConstantForcing(SurfaceFluxes(**given))
+    with naming(setting.source, f"{setting.key}.fluxes"):
+        time, values = on_common_times(given, setting.duration)
+        return TimeSeriesForcing.from_values(time, **values)
+
+
+def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
+    weather, air_sea = section.weather, section.air_sea
+    sun = SolarPosition(section.start_time, section.latitude, section.longitude)
+    key = f"{setting.key}.weather"
+    if isinstance(weather, Era5Weather):
+        paths = [setting.file(path, "weather", "paths") for path in weather.paths]
+        with naming(setting.source, key):
+            read = io.read_era5(
+                paths,
+                latitude=section.latitude,
+                longitude=section.longitude,
+                start_time=section.start_time,
+                radiation=_radiation_of_era5(air_sea),
+                interpolation=weather.interpolation,
+            )
+        series, measure = read.weather, read.humidity_measure
+    elif isinstance(weather, TableWeather):
+        paths = [setting.file(path, "weather", "paths") for path in weather.paths]
+        with naming(setting.source, key):
+            series, measure = io.read_weather(
+                paths,
+                shortwave=None if isinstance(air_sea.shortwave, ClearSkySection) else air_sea.shortwave.name,
+                longwave=air_sea.longwave if air_sea.longwave in ("downward", "net") else None,
+                start_time=section.start_time,
+                length=section.duration,
+                **weather.model_dump(exclude={"format", "paths"}),
+            )
+    else:
+        assert isinstance(weather, ConstantWeather)
+        numbers = weather.model_dump(exclude={"format", "humidity_measure"})
+        numbers = {name: None if value is None else jnp.asarray(value) for name, value in numbers.items()}
+        measure = weather.humidity_measure
+        series = TimeSeries.constant(Weather(**numbers), "weather")
+    with naming(setting.source, key):
+        return _with_air_sea(series, measure, air_sea, sun)
+
+
+def _radiation_of_era5(air_sea: AirSeaSection) -> str:
+    """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
+    kinds = {air_sea.longwave, air_sea.shortwave.name}
+    if kinds == {"net"}:
+        return "net"
+    if "net" in kinds:
+        raise ValueError(
+            "expected shortwave and longwave of ERA5 both net or neither, got "
+            f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
+        )
+    return "downward"
+
+
+def _with_air_sea(
+    series: TimeSeries[Weather], measure: Any, air_sea: AirSeaSection, sun: SolarPosition
+) -> BulkForcing:
+    """The forcing of a weather."""
+    sky = air_sea.shortwave if isinstance(air_sea.shortwave, ClearSkySection) else None
+    values = series.values
+    needs_cloud = sky is not None or air_sea.longwave not in ("downward", "net")
+    if needs_cloud and values.cloud_cover is None:
+        raise ValueError(
+            "expected cloud_cover, from which the radiation of air_sea follows, got none; add it, or choose "
+            "shortwave and longwave that are in the weather."
+        )
+    if sky is not None:
+        values = dataclasses.replace(values, shortwave=None)
+    evaporation = values.precipitation is not None if air_sea.evaporation is None else air_sea.evaporation
+    bulk = {"iterations": None} | air_sea.bulk.model_dump(exclude={"name"})
+    longwave = LONGWAVE[air_sea.longwave]
+    names = ("relative_wind", "implicit_stress", "conservative_temperature", "rain_heat", "rain_stress")
+    return BulkForcing(
+        weather=TimeSeries(series.time, values, series.name),
+        bulk=BULK_FORMULAE[air_sea.bulk.name](**{k: v for k, v in bulk.items() if v is not None}),
+        offsets=WeatherOffsets(**air_sea.offsets),
+        longwave=None if longwave is None else longwave(),
+        shortwave=None if sky is None else ClearSky(**sky.model_dump(exclude={"name"})),
+        albedo=_albedo(air_sea),
+        sun=sun,
+        heat_factor=air_sea.heat_factor,
+        shortwave_factor=air_sea.shortwave_factor,
+        humidity_measure=measure,
+        evaporation=evaporation,
+        **{name: getattr(air_sea, name) for name in names},
+    )
+
+
+def _albedo(air_sea: AirSeaSection) -> Any:
+    if air_sea.shortwave.name == "net":
+        return ConstantAlbedo()
+    if air_sea.albedo is None:
+        return Payne()
+    return ALBEDOS[air_sea.albedo.name](**air_sea.albedo.model_dump(exclude={"name"}))

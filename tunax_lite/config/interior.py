@@ -1,0 +1,161 @@
+"""Sections of a configuration file on what acts below the surface."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from .profiles import Profile, ProfileSection
+from .sections import Section, invalid
+from .series import TimedSection, TimedValue
+
+TimeScale = Annotated[float, Field(gt=0.0, description="time scale [s]")]
+Thickness = Annotated[float, Field(ge=0.0, le=12000.0, description="thickness of the layer [m]")]
+
+
+class RelaxationRates(Section):
+    """How fast the column follows what was observed, with layers of their own at both ends."""
+
+    time_scale: TimeScale | None = Field(
+        default=None, description="time scale within the column [s]; null for none"
+    )
+    surface_height: Thickness = Field(default=0.0, description="thickness of the layer at the surface [m]")
+    surface_time_scale: TimeScale | None = Field(default=None, description="time scale there [s]")
+    bottom_height: Thickness = Field(default=0.0, description="thickness of the layer at the bottom [m]")
+    bottom_time_scale: TimeScale | None = Field(default=None, description="time scale there [s]")
+
+    @model_validator(mode="after")
+    def _check_layers(self) -> "RelaxationRates":
+        for layer in ("surface", "bottom"):
+            height, scale = getattr(self, f"{layer}_height"), getattr(self, f"{layer}_time_scale")
+            if (height > 0.0) != (scale is not None):
+                raise invalid(
+                    f"{layer}_height above 0 together with {layer}_time_scale", "one of them", "give both"
+                )
+        if self.time_scale is self.surface_time_scale is self.bottom_time_scale is None:
+            raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
+        return self
+
+
+class TracerRelaxation(RelaxationRates):
+    profile: ProfileSection | None = Field(
+        default=None, description="what to relax to; null for the observations"
+    )
+
+
+class VelocityRelaxation(RelaxationRates):
+    u: ProfileSection | None = Field(default=None, description="what u relaxes to; null for the observations")
+    v: ProfileSection | None = Field(default=None, description="what v relaxes to; null for the observations")
+
+
+class RelaxationSection(Section):
+    """Relaxation towards observed or given profiles."""
+
+    temperature: TracerRelaxation | None = Field(default=None, description="of temperature")
+    salinity: TracerRelaxation | None = Field(default=None, description="of salinity")
+    velocity: VelocityRelaxation | None = Field(default=None, description="of u and v")
+
+
+class PlaneGradient(Section):
+    """A slope of the surface, or the depth-mean current that it keeps up."""
+
+    kind: Literal["surface_slope", "mean_velocity"]
+    x: TimedSection = Field(
+        default=TimedValue(constant=0.0), description="eastward slope [1] or current [m s-1]"
+    )
+    y: TimedSection = Field(
+        default=TimedValue(constant=0.0), description="northward slope [1] or current [m s-1]"
+    )
+
+
+class MeteredGradient(Section):
+    """The slope that keeps up the current of a meter."""
+
+    kind: Literal["velocity_at_height"]
+    x: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward current [m s-1]")
+    y: TimedSection = Field(default=TimedValue(constant=0.0), description="northward current [m s-1]")
+    height: TimedSection = Field(description="height of the meter above the bottom [m]")
+
+
+_NO_GRADIENT = Profile(surface=0.0)
+
+
+class GradientSection(Section):
+    """Horizontal gradients of temperature and salinity that do not change in time."""
+
+    kind: Literal["gradients"]
+    temperature_x: ProfileSection = Field(default=_NO_GRADIENT, description="to the east [K m-1]")
+    temperature_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [K m-1]")
+    salinity_x: ProfileSection = Field(default=_NO_GRADIENT, description="to the east [g kg-1 m-1]")
+    salinity_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [g kg-1 m-1]")
+    advect_temperature: bool = Field(default=False, description="whether the current carries temperature")
+    advect_salinity: bool = Field(default=False, description="whether the current carries salinity")
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> "GradientSection":
+        for name in ("temperature_x", "temperature_y", "salinity_x", "salinity_y"):
+            profile = getattr(self, name)
+            for value in (profile.surface or 0.0, *(profile.values or ())):
+                if abs(value) > 0.1:
+                    raise invalid(
+                        f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"
+                    )
+        return self
+
+
+Slope = Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
+class PlumeSection(Section):
+    """Dense water on a sloping bottom, or light water below a sloping lid."""
+
+    kind: Literal["plume"]
+    slope_x: Slope = Field(default=0.0, description="eastward slope [1]")
+    slope_y: Slope = Field(default=0.0, description="northward slope [1]")
+    at_surface: bool = Field(default=False, description="below a lid instead of on the bottom")
+
+
+class VerticalVelocitySection(Section):
+    velocity: TimedSection = Field(description="extreme of the vertical velocity, positive upward [m s-1]")
+    height: TimedSection = Field(description="height at which it is reached, negative [m]")
+    scheme: Literal["upstream", "superbee", "muscl", "p2_pdm"] = Field(
+        default="p2_pdm", description="scheme of advection"
+    )
+    n_substeps: int = Field(default=1, ge=1, le=10000, description="steps of advection per time step")
+
+
+Roughness = Annotated[float, Field(ge=0.0, le=10.0)]
+
+
+class BottomFrictionSection(Section):
+    physical_roughness: Roughness = Field(default=0.05, description="height of the roughness elements [m]")
+    additional_roughness: Roughness = Field(default=0.0, description="roughness length of ripples [m]")
+    von_karman: float = Field(default=0.4, ge=0.1, le=1.0, description="von Karman's constant [1]")
+    viscosity: float = Field(default=1.3e-6, gt=0.0, le=1.0, description="molecular viscosity [m2 s-1]")
+
+
+class StokesDriftSection(Section):
+    u: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward, at the surface [m s-1]")
+    v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward, at the surface [m s-1]")
+    decay_depth: float = Field(default=5.0, ge=1e-3, le=1e4, description="depth of its decay [m]")
+
+
+class InteriorSection(Section):
+    """What acts on the water besides the fluxes through the surface; each part is absent by default."""
+
+    relaxation: RelaxationSection = Field(
+        default=RelaxationSection(), description="towards profiles, by variable"
+    )
+    pressure_gradient: Annotated[PlaneGradient | MeteredGradient, Field(discriminator="kind")] | None = Field(
+        default=None, description="of the surface: tides, the slope of a river"
+    )
+    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = Field(
+        default=None, description="horizontal gradients of temperature and salinity, or a plume"
+    )
+    vertical_velocity: VerticalVelocitySection | None = Field(
+        default=None, description="that carries all profiles up or down"
+    )
+    bottom_friction: BottomFrictionSection | None = Field(default=None, description="drag of the bottom")
+    stokes_drift: StokesDriftSection | None = Field(default=None, description="drift of surface waves")
+    surface_elevation: TimedSection | None = Field(
+        default=None, description="height of the surface above its level at rest [m]"
+    )

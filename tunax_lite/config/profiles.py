@@ -1,0 +1,138 @@
+"""Profiles over depth in a configuration: numbers with a gradient, or values at heights."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from pydantic import BeforeValidator, Field, model_validator
+
+from ..grid import Grid
+from ..physics import AbstractEquationOfState
+from ..state import State
+from .sections import Section, invalid
+
+
+class Profile(Section):
+    """Values over depth: from the surface down with a gradient, or linear between given heights."""
+
+    surface: float | None = Field(default=None, description="value at the surface")
+    gradient: float | None = Field(default=None, description="change per metre upwards")
+    buoyancy_frequency_squared: float | None = Field(
+        default=None, description="N² that sets the gradient of temperature [s-2]"
+    )
+    z: list[float] | None = Field(default=None, min_length=2, description="heights, increasing [m]")
+    values: list[float] | None = Field(default=None, min_length=2, description="values at z")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "Profile":
+        slopes = [self.gradient, self.buoyancy_frequency_squared]
+        linear = (
+            self.surface is not None and slopes.count(None) >= 1 and self.z is None and self.values is None
+        )
+        table = self.z is not None and self.values is not None and self.surface is None
+        if not linear and not (table and slopes == [None, None]):
+            raise invalid(
+                "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, "
+                "or `z` with `values`",
+                f"the keys {sorted(self.model_fields_set)}",
+                "give one of these combinations",
+            )
+        if self.z is not None and self.values is not None:
+            if len(self.z) != len(self.values):
+                raise invalid(
+                    f"as many values as heights ({len(self.z)})",
+                    f"{len(self.values)}",
+                    "complete the shorter list",
+                )
+            if any(b <= a for a, b in zip(self.z, self.z[1:], strict=False)) or self.z[-1] > 0.0:
+                raise invalid(
+                    "heights z that increase and end at or below 0", f"{self.z}", "sort them, deepest first"
+                )
+        return self
+
+
+def _number_is_surface(value: Any) -> Any:
+    return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+ProfileSection = Annotated[Profile, BeforeValidator(_number_is_surface)]
+
+
+def values_of(
+    profile: Profile, gradient: float | None = None
+) -> Callable[[Float[Array, " center"]], Float[Array, " center"]]:
+    """A profile as a function of the height; `gradient` [m-1] where it does not stand in the profile."""
+    if profile.z is not None and profile.values is not None:
+        heights, values = np.asarray(profile.z), np.asarray(profile.values)
+        return lambda z: jnp.interp(z, heights, values)
+    slope = gradient if gradient is not None else (profile.gradient or 0.0)
+    surface = profile.surface or 0.0
+    return lambda z: surface + slope * z
+
+
+def initial_state(
+    case: Any,
+    grid: Grid,
+    water: AbstractEquationOfState,
+    measured: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> State:
+    """The state that the profiles of a case give.
+
+    Args:
+        case: a section with profiles of temperature, salinity, u, v and tracers.
+        grid: of the case.
+        water: with it N² sets a gradient of temperature.
+        measured: values on the cells, by name, of what the section leaves out.
+
+    Raises:
+        ValueError: N² for the temperature of water that does not expand.
+    """
+    given: dict[str, Any] = {
+        name: (lambda z, values=measured[name]: jnp.asarray(values) + 0.0 * z)
+        if name in measured
+        else values_of(getattr(case, name))
+        for name in ("temperature", "salinity", "u", "v")
+    }
+    temperature, salinity = case.temperature, case.salinity
+    slope = None if temperature is None else temperature.buoyancy_frequency_squared
+    if temperature is not None and slope is not None:
+        # At the surface: the gradient is that of one straight profile.
+        top = jnp.zeros(())
+        salty = measured["salinity"][-1] if salinity is None else values_of(salinity)(top)
+        expansion, _ = water.expansion(values_of(temperature)(top), jnp.asarray(salty, dtype=float), top)
+        if expansion == 0.0:
+            raise ValueError(
+                "temperature.buoyancy_frequency_squared: expected water that expands with temperature, got "
+                "a thermal expansion of 0; give a gradient instead."
+            )
+        given["temperature"] = values_of(temperature, slope / float(water.gravity * expansion))
+    tracers = {name: values_of(profile) for name, profile in case.tracers.items()}
+    return State.from_profiles(grid, tracers=tracers, **given)
+
+
+def check_initial(case: Any) -> None:
+    """Refuse initial profiles in another unit, and N² for what is not temperature."""
+    for name, lowest, highest, unit in (
+        ("temperature", -5.0, 60.0, "degC"),
+        ("salinity", 0.0, 60.0, "g kg-1"),
+        ("u", -20.0, 20.0, "m s-1"),
+        ("v", -20.0, 20.0, "m s-1"),
+    ):
+        profile = getattr(case, name)
+        values = [] if profile is None else [profile.surface, *(profile.values or [])]
+        for value in values:
+            if value is not None and not lowest <= value <= highest:
+                raise invalid(
+                    f"{name} from {lowest:g} to {highest:g} [{unit}]", f"{value:g}", "check its unit"
+                )
+    for name in ("salinity", "u", "v"):
+        profile = getattr(case, name)
+        if profile is not None and profile.buoyancy_frequency_squared is not None:
+            raise invalid(
+                "`buoyancy_frequency_squared` for temperature only",
+                f"it for {name}",
+                "give a `gradient` instead",
+            )

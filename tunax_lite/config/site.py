@@ -1,0 +1,144 @@
+"""Sections of a configuration file on a place in the ocean: weather, profiles that were measured there."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ..io.dates import start_of_case
+from ..io.flags import GOOD_FLAGS
+from .air_sea import AirSeaSection, Paths, WeatherSection
+from .interior import InteriorSection
+from .profiles import Profile, ProfileSection, check_initial
+from .sea_water import AbsorptionSection, EquationOfStateSection, JerlovSection, Teos10Section
+from .sections import Section, invalid
+from .series import TimedSection
+
+GoodFlags = Annotated[
+    list[Annotated[int, Field(ge=0, le=9)]],
+    Field(min_length=1, description="quality flags of values that are used"),
+]
+_LONGEST_GAP = 15.0 * 86400.0
+
+
+class MooringProfiles(Section):
+    """A mooring in the format of OceanSITES, or another CF NetCDF file of fixed depths."""
+
+    format: Literal["oceansites"]
+    paths: Paths
+    variables: dict[Literal["temperature", "salinity", "u", "v"], str] = Field(
+        default_factory=dict, description="names in the file of temperature, salinity, u, v"
+    )
+    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], str] = Field(
+        default_factory=dict, description="units, instead of those in the file"
+    )
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    practical_salinity: float | None = Field(
+        default=None, ge=0.0, le=50.0, description="to convert temperatures with, where none was measured"
+    )
+    longest_gap: float = Field(
+        default=_LONGEST_GAP, gt=0.0, description="longest time that is bridged to start or to relax [s]"
+    )
+
+
+class ArgoProfilesSection(Section):
+    """Core profiles of Argo floats."""
+
+    format: Literal["argo"]
+    paths: Paths
+    z: list[float] | None = Field(
+        default=None, min_length=1, description="heights to interpolate to [m]; null for those of the cells"
+    )
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    largest_spacing: float = Field(
+        default=200.0, gt=0.0, description="of two good values [m] to interpolate between"
+    )
+    longest_gap: float = Field(
+        default=_LONGEST_GAP, gt=0.0, description="longest time that is bridged to start or to relax [s]"
+    )
+
+    @field_validator("z")
+    @classmethod
+    def _check_heights(cls, z: list[float] | None) -> list[float] | None:
+        if z is not None and (any(b <= a for a, b in zip(z, z[1:], strict=False)) or z[-1] > 0.0):
+            raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
+        return z
+
+
+ObservationsSection = Annotated[MooringProfiles | ArgoProfilesSection, Field(discriminator="format")]
+"""Measured profiles."""
+
+
+class FluxesSection(Section):
+    """Surface fluxes, each a number or a series; positive into the column."""
+
+    stress_u: TimedSection | None = Field(default=None, description="eastward stress [N m-2]")
+    stress_v: TimedSection | None = Field(default=None, description="northward stress [N m-2]")
+    heat_flux: TimedSection | None = Field(default=None, description="heat without sunlight [W m-2]")
+    shortwave_flux: TimedSection | None = Field(default=None, description="sunlight into the water [W m-2]")
+    freshwater_flux: TimedSection | None = Field(
+        default=None, description="precipitation minus evaporation [kg m-2 s-1]"
+    )
+    salt_flux: TimedSection | None = Field(default=None, description="salt [kg m-2 s-1]")
+
+
+class SiteCase(Section):
+    """A place with a date: fluxes from the weather, and profiles that were measured there."""
+
+    format: Literal["site"]
+    name: str = Field(default="site", min_length=1, description="name for files and figures")
+    latitude: float = Field(ge=-90.0, le=90.0, description="latitude [degrees north]")
+    longitude: float = Field(ge=-180.0, le=360.0, description="longitude [degrees east]")
+    start_time: str = Field(description="date and time of the start, ISO 8601, Universal Time")
+    duration: float = Field(gt=0.0, description="length of the case [s]")
+    depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
+    temperature: ProfileSection | None = Field(
+        default=None, description="initial conservative temperature [degC]; null for the measured one"
+    )
+    salinity: ProfileSection | None = Field(
+        default=None, description="initial absolute salinity [g kg-1]; null for the measured one"
+    )
+    u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
+    v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")
+    tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
+    observations: ObservationsSection | None = Field(
+        default=None, description="measured profiles, to start from, to relax to and to compare with"
+    )
+    initial: ObservationsSection | None = Field(
+        default=None, description="measured profiles to start from, where they are others"
+    )
+    weather: WeatherSection | None = Field(default=None, description="the air, from which fluxes follow")
+    air_sea: AirSeaSection = Field(default=AirSeaSection(), description="how they follow from it")
+    fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
+    equation_of_state: EquationOfStateSection = Field(
+        default=Teos10Section(name="teos10"), description="how temperature and salinity set the density"
+    )
+    absorption: AbsorptionSection = Field(
+        default=JerlovSection(name="I"), description="how deep sunlight goes"
+    )
+    interior: InteriorSection = Field(
+        default=InteriorSection(), description="what is prescribed below the surface"
+    )
+
+    @field_validator("start_time")
+    @classmethod
+    def _check_start(cls, value: str) -> str:
+        try:
+            start_of_case(value)
+        except ValueError:
+            raise invalid("an ISO 8601 time", f"'{value}'", "write it like 2012-06-10T00:00:00") from None
+        return value
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "SiteCase":
+        if (self.weather is None) == (self.fluxes is None):
+            got = "neither" if self.weather is None else "both"
+            raise invalid("`weather` or `fluxes`", got, "give one of them")
+        if self.weather is None and "air_sea" in self.model_fields_set:
+            raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
+        for name in ("temperature", "salinity"):
+            if getattr(self, name) is None and self.initial is None and self.observations is None:
+                raise invalid(
+                    f"`{name}`, or measured profiles to start from (`observations`)", "neither", "add one"
+                )
+        check_initial(self)
+        return self
