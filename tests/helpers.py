@@ -20,7 +20,9 @@ from tunax_lite import (
     TimeSeriesForcing,
 )
 from tunax_lite.closures import (
+    KPP,
     BougeaultAndre,
+    DoubleDiffusion,
     GenericLengthScale,
     KOmega,
     MellorYamada,
@@ -37,6 +39,7 @@ ALL_CLOSURES = [
     GenericLengthScale.generated(),
     MellorYamada(),
     OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
+    KPP(double_diffusion=DoubleDiffusion()),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

@@ -53,7 +53,8 @@ def test_shapes_and_finite(closure, name):
     run = trajectory(closure, name)
     n_frames = round(RUN / DT) + 1
     assert {leaf.shape for leaf in jax.tree.leaves(run.state)} == {(n_frames, N_CELLS)}
-    assert {leaf.shape for leaf in jax.tree.leaves(run.clo_state)} == {(n_frames, N_CELLS + 1)}
+    shapes = {leaf.shape for leaf in jax.tree.leaves(run.clo_state)}
+    assert (n_frames, N_CELLS + 1) in shapes <= {(n_frames, N_CELLS + 1), (n_frames,)}
     assert first_non_finite(run) is None
     dtypes = {leaf.dtype for leaf in jax.tree.leaves((run.state, run.clo_state))}
     assert dtypes == {np.dtype(np.float64)}

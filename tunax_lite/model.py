@@ -132,7 +132,8 @@ class Model(eqx.Module):
         eos, grid = case.equation_of_state, case.grid
         heat, salt, _ = kinematic_fluxes(state, case, fluxes)
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], grid.z_center[-1])
-        stress = vector_norm(or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state))
+        stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
+        density = eos.reference_density
         at_bottom = (None, None)
         if case.interior.bottom_friction is not None:
             at_bottom = case.interior.bottom_friction.at(state.u[0], state.v[0], grid.cell_thickness[0])[:2]
@@ -144,7 +145,7 @@ class Model(eqx.Module):
             state=state,
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
             shear_squared=shear_squared(state, entering, grid),
-            surface_friction_velocity=safe_sqrt(stress / eos.reference_density),
+            surface_friction_velocity=safe_sqrt(vector_norm(*stress) / density),
             surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
             coriolis_parameter=case.coriolis_parameter,
             equation_of_state=eos,
@@ -153,6 +154,7 @@ class Model(eqx.Module):
             bottom_roughness_length=at_bottom[1],
             stokes_shear=None if drift is None else _stokes_shear(state, grid, drift),
             stokes_drift=drift,
+            surface_stress=(stress[0] / density, stress[1] / density),
             tridiagonal_method=self.tridiagonal_method,
         )
 

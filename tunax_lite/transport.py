@@ -127,7 +127,14 @@ def _contents(
     }
     groups: dict[str, Forced] = {}
     for name, target in given.items():
-        own_diffusivity = name == "salinity" and molecular.salt_diffusivity is not None
+        eddy, molecular_part = clo_state.eddy_diffusivity, molecular.diffusivity
+        own_diffusivity = False
+        if name == "salinity":
+            of_salt = clo_state.salt_diffusivity()
+            own_diffusivity = of_salt is not None or molecular.salt_diffusivity is not None
+            eddy = eddy if of_salt is None else of_salt
+            if molecular.salt_diffusivity is not None:
+                molecular_part = molecular.salt_diffusivity
         key = name if target is not None or own_diffusivity else "contents"
         source, rate = sources[name], None
         if target is not None:
@@ -137,8 +144,8 @@ def _contents(
             before.quantities | {name: getattr(state, name)},
             before.sources | {name: source},
             rate,
-            clo_state.eddy_diffusivity,
-            molecular.salt_diffusivity if own_diffusivity else molecular.diffusivity,
+            eddy,
+            molecular_part,
         )
     return {name: group for name, group in groups.items() if jax.tree.leaves(group.quantities)}
 
@@ -219,22 +226,26 @@ def _content_sources(
     carried = (None, None)
     if case.interior.buoyancy_gradient is not None:
         carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
-    thickness = case.grid.cell_thickness
+    thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes)
     in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
     return {
-        "temperature": _content_source(
-            heat, clo_state, _add_rates(_shortwave_heating(case, fluxes), in_heat)
-        ),
+        "temperature": _content_source(heat, clo_state, _add_rates(_absorbed(sunlight), in_heat), sunlight),
         "salinity": _content_source(salt, clo_state, in_salt),
         "tracers": {name: _content_source(passive[name], clo_state) for name in state.tracers},
     }
 
 
-def _content_source(surface_flux: Scalar, clo_state: CloState, volumes: CenterArray | None = None) -> Source:
+def _content_source(
+    surface_flux: Scalar,
+    clo_state: CloState,
+    volumes: CenterArray | None = None,
+    sunlight: FaceArray | None = None,
+) -> Source:
     """Boundary flux, convergence of the non-local flux, and what is added in the volumes [unit m s-1]."""
     if clo_state.nonlocal_transport is not None:
+        entered = surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight)
         # The share that a cell receives through its upper face, less what leaves through its lower face.
-        downward = surface_flux * clo_state.nonlocal_transport
+        downward = entered * clo_state.nonlocal_transport
         volumes = _add_rates(volumes, downward[1:] - downward[:-1])
     return Source(volumes=volumes, surface=surface_flux)
 
@@ -265,7 +276,6 @@ def penetrating_sunlight(case: Case, fluxes: SurfaceFluxes) -> FaceArray | None:
     return entering * case.absorption.transmission(case.grid)
 
 
-def _shortwave_heating(case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
+def _absorbed(sunlight: FaceArray | None) -> CenterArray | None:
     """Absorbed sunlight per cell [K m s-1]."""
-    sunlight = penetrating_sunlight(case, fluxes)
     return None if sunlight is None else sunlight[1:] - sunlight[:-1]

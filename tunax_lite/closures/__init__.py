@@ -10,6 +10,14 @@ from .convective_adjustment import ConvectiveAdjustmentState as ConvectiveAdjust
 from .energy import TurbulenceState as TurbulenceState
 from .internal_waves import BackgroundMixing as BackgroundMixing
 from .internal_waves import WaveShear as WaveShear
+from .kpp import KPP as KPP
+from .kpp import DoubleDiffusion as DoubleDiffusion
+from .kpp import InteriorConvection as InteriorConvection
+from .kpp import KPPState as KPPState
+from .kpp import Langmuir as Langmuir
+from .kpp import LargeShear as LargeShear
+from .kpp import PacanowskiPhilanderShear as PacanowskiPhilanderShear
+from .kpp import VelocityScales as VelocityScales
 from .one_equation import Blackadar as Blackadar
 from .one_equation import BougeaultAndre as BougeaultAndre
 from .one_equation import OneEquation as OneEquation

@@ -19,12 +19,17 @@ class CloState(eqx.Module):
         eddy_viscosity: of momentum [m2 s-1].
         eddy_diffusivity: of temperature, salinity and tracers [m2 s-1].
         nonlocal_transport: share of the surface flux that is carried to a face without a gradient [1],
-            0 at the surface and the bottom; `None` for a local closure, which costs nothing.
+            0 at the surface and the bottom; of heat with the sunlight that the water above has absorbed;
+            `None` for a local closure, which costs nothing.
     """
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]
     nonlocal_transport: eqx.AbstractVar[FaceArray | None]
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
+        return None
 
 
 class ClosureInputs(eqx.Module):
@@ -46,6 +51,7 @@ class ClosureInputs(eqx.Module):
         bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
         stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
+        surface_stress: eastward and northward, over the density [m2 s-2]; `None` where only its size counts.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
@@ -62,6 +68,7 @@ class ClosureInputs(eqx.Module):
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
     stokes_drift: tuple[CenterArray, CenterArray] | None = None
+    surface_stress: tuple[Scalar, Scalar] | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 

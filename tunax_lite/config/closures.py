@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from ..closures import (
+    KPP,
     PUBLISHED_SETS,
     AbstractClosure,
     BackgroundMixing,
@@ -20,14 +21,19 @@ from ..closures import (
     Constant,
     ConstantStability,
     ConvectiveAdjustment,
+    DoubleDiffusion,
     Exponents,
     GenericLengthScale,
+    InteriorConvection,
     KEpsilon,
     KOmega,
+    Langmuir,
+    LargeShear,
     MellorYamada,
     MunkAnderson,
     OneEquation,
     PacanowskiPhilander,
+    PacanowskiPhilanderShear,
     Parabolic,
     RobertOuellet,
     SchumannGerz,
@@ -43,6 +49,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "generic_length_scale": GenericLengthScale,
     "k_epsilon": KEpsilon,
     "k_omega": KOmega,
+    "kpp": KPP,
     "mellor_yamada": MellorYamada,
     "one_equation": OneEquation,
     "pacanowski_philander": PacanowskiPhilander,
@@ -52,6 +59,10 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
 
 def _published_set(name: str) -> Callable[..., SecondMomentClosure]:
     return lambda **options: SecondMomentClosure.of(name, **options)
+
+
+def _langmuir(method: str) -> Callable[..., Langmuir]:
+    return lambda **options: Langmuir(method=method, **options)
 
 
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
@@ -71,6 +82,14 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "bougeault_andre": BougeaultAndre,
     },
     "internal_waves": {"background_mixing": BackgroundMixing, "wave_shear": WaveShear},
+    "shear": {"large": LargeShear, "pacanowski_philander": PacanowskiPhilanderShear},
+    "double_diffusion": {"fingers_and_layers": DoubleDiffusion},
+    "convection": {"adjustment": InteriorConvection},
+    "langmuir": {
+        "li_2016": _langmuir("LWF16"),
+        "li_2017": _langmuir("LF17"),
+        "reichl_2016": _langmuir("RWHGK16"),
+    },
 }
 """Parts of closures by the name of their field and their own."""
 

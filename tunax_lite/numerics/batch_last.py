@@ -17,9 +17,9 @@ from jaxtyping import PyTree
 from .mapped_flow import CALLS, closed_jaxpr, cond_flags, scan_flags, solve_inputs, split, while_flags
 
 _ELEMENTWISE = frozenset(
-    "abs add add_any and ceil clamp convert_element_type copy cos div eq exp exp2 expm1 floor ge gt "
-    "integer_pow is_finite le log log1p logistic lt max min mul name ne neg not or pow rsqrt select_n sign "
-    "sin sqrt square sub tan tanh".split()
+    "abs add add_any and bitcast_convert_type ceil clamp convert_element_type copy cos div eq exp exp2 expm1 "
+    "floor ge gt integer_pow is_finite le log log1p logistic lt max min mul name ne neg not or pow "
+    "rsqrt select_n sign sin sqrt square sub tan tanh".split()
 )
 # Their parameters count axes from the front, where nothing changes.
 _SAME_PARAMETERS = frozenset(

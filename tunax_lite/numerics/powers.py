@@ -1,5 +1,6 @@
-"""Powers whose exponent is known when the program is built: halves of integers cost no logarithm."""
+"""Powers whose exponent is known when the program is built: halves and thirds cost no logarithm."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -29,3 +30,28 @@ def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Arra
     for other in others:
         first = first * other
     return first
+
+
+@jax.custom_jvp
+def inverse_cube_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """x^(-1/3) of positive numbers, to round-off, without a logarithm or a division.
+
+    The third of the exponent is taken from the bits of the number, which gives 3 %; each step of Newton's
+    method for r^-3 = x doubles the digits. Compilers have vector instructions for all of it, and none for
+    the power.
+    """
+    if x.dtype == jnp.float32:
+        bits, start, n_steps = jnp.int32, 0x548C39CB, 3
+    else:
+        x, bits, start, n_steps = x.astype(float), jnp.int64, 0x553EF0FF289DD796, 4
+    third = (jax.lax.bitcast_convert_type(x, bits).astype(x.dtype) * (1.0 / 3.0)).astype(bits)
+    root = jax.lax.bitcast_convert_type(start - third, x.dtype)
+    for _ in range(n_steps):
+        root = root * (4.0 / 3.0 - (x * (1.0 / 3.0)) * root * root * root)
+    return root
+
+
+@inverse_cube_root.defjvp
+def _(primals, tangents):
+    root = inverse_cube_root(*primals)
+    return root, (-1.0 / 3.0) * (root * root) * (root * root) * tangents[0]

@@ -43,3 +43,16 @@ class AbstractEquationOfState(eqx.Module):
         Both count relative to the reference density, as Boussinesq buoyancy does: they are
         -1/rho_0 drho/dT and 1/rho_0 drho/dS, not derivatives divided by the density in place.
         """
+
+    def buoyancy(
+        self,
+        temperature: Float[Array, "..."],
+        salinity: Float[Array, "..."],
+        z: Float[Array, "..."],
+    ) -> Float[Array, "..."]:
+        """Buoyancy [m s-2] at height `z` [m], against water of the reference density.
+
+        At the same `z` for all, z = 0 for one, it compares parcels of water.
+        """
+        lighter = self.reference_density - self.density(temperature, salinity, z)
+        return self.gravity / self.reference_density * lighter

@@ -59,10 +59,23 @@ class LinearEquationOfState(AbstractEquationOfState):
         z: Float[Array, "..."],
     ) -> Float[Array, "..."]:
         del z
+        return self.reference_density * (1.0 - self._lighter(temperature, salinity))
+
+    def buoyancy(
+        self,
+        temperature: Float[Array, "..."],
+        salinity: Float[Array, "..."],
+        z: Float[Array, "..."],
+    ) -> Float[Array, "..."]:
+        del z  # and without the density itself, in which small differences would drown
+        return self.gravity * self._lighter(temperature, salinity)
+
+    def _lighter(
+        self, temperature: Float[Array, "..."], salinity: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
         warmer = temperature - self.reference_temperature
         saltier = salinity - self.reference_salinity
-        relative = self.haline_contraction * saltier - self.thermal_expansion * warmer
-        return self.reference_density * (1.0 + relative)
+        return self.thermal_expansion * warmer - self.haline_contraction * saltier
 
     def expansion(
         self,

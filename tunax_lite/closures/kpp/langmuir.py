@@ -1,0 +1,167 @@
+"""Langmuir turbulence in KPP: stronger mixing and entrainment where waves turn the shear.
+
+    La_SL² = u* / |<u_s>_SL - u_s(h)|
+
+<u_s>_SL is the mean Stokes drift of the upper fifth of the boundary layer. The angle between the wind and the
+Langmuir cells follows from the law of the wall.
+
+Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kemper (2017), J. Phys. Oceanogr.
+47, 2863-2886 (LF17); Reichl et al. (2016), J. Phys. Oceanogr. 46, 863-890 (RWHGK16); Van Roekel et al.
+(2012), J. Geophys. Res. 117, C05028, for the angle.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..._types import CenterArray, Scalar, parameter
+from ...grid import Grid
+from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt, vector_norm
+from ..base import ClosureInputs
+
+METHODS = ("LWF16", "LF17", "RWHGK16")
+_WEAKEST = 1e-4
+"""Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]."""
+
+
+class LangmuirEffect(NamedTuple):
+    """What the waves do to one column.
+
+    Args:
+        enhancement: of the mixing coefficients [1].
+        inverse_la_squared: La^-2 of the entrainment [1].
+    """
+
+    enhancement: Scalar
+    inverse_la_squared: Scalar
+
+
+class Langmuir(eqx.Module):
+    """Enhancement by Langmuir turbulence.
+
+    Args:
+        method: `LWF16` mixing and entrainment times one factor; `LF17` its mixing, and entrainment of Li and
+            Fox-Kemper (2017); `RWHGK16` for hurricanes.
+        surface_layer_fraction: of the boundary layer, over which the drift is averaged [1].
+        wave_roughness: four times the height of the waves, at least 0.08 m [m].
+        largest_enhancement: bound of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
+        first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
+        convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
+        entrainment_factor: that of La^(-1/2) in the entrainment of RWHGK16 [1].
+
+    Raises:
+        ValueError: another method.
+    """
+
+    method: str = eqx.field(default="LF17", static=True)
+    surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
+    wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
+    largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))
+    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0))
+    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0))
+    convection: Scalar = parameter(0.15, valid_range=(0.0, 10.0))
+    shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0))
+    langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0))
+    entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0))
+
+    def __check_init__(self):
+        if self.method not in METHODS:
+            raise ValueError(f"Langmuir: expected method out of {', '.join(METHODS)}, got {self.method!r}.")
+
+    def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
+        """Enhancement under the waves of the inputs; `None` without waves.
+
+        Args:
+            depth: of the boundary layer one step before [m].
+            von_karman: kappa [1].
+            inputs: Stokes drift, wind and friction velocity.
+        """
+        if inputs.stokes_drift is None:
+            return None
+        speed = inputs.surface_friction_velocity
+        drift = inputs.stokes_drift
+        means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
+        at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
+        at_surface = vector_norm(*(_extrapolated(u, inputs.grid) for u in drift))
+        active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
+        difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
+        inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
+        turned, aligned = self._angles(means, at_surface, depth, von_karman, inputs)
+        turned, aligned = jnp.where(active, turned, 1.0), jnp.where(active, aligned, 1.0)
+        if self.method == "RWHGK16":
+            inverse = inverse * aligned
+            factor = 1.0 + safe_sqrt(inverse)
+        else:
+            cells = inverse * aligned * reciprocal(at_least(turned, 1e-6))
+            first = cells * reciprocal(self.first_order * self.first_order)
+            second = cells * reciprocal(self.second_order * self.second_order)
+            factor = turned * safe_sqrt(1.0 + first + second * second)
+        bound = self.largest_enhancement
+        if bound is None:
+            bound = 2.25 if self.method == "RWHGK16" else 2.0
+        return LangmuirEffect(at_most(factor, bound), inverse)
+
+    def _angles(
+        self,
+        drift: tuple[Scalar, Scalar],
+        at_surface: Scalar,
+        depth: Scalar,
+        kappa: Scalar,
+        inputs: ClosureInputs,
+    ) -> tuple[Scalar, Scalar]:
+        """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
+        along, across = jnp.ones_like(at_surface), jnp.zeros_like(at_surface)
+        if inputs.surface_stress is not None:
+            u, v = inputs.surface_stress
+            product = at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12)
+            inverse = reciprocal(product)
+            along = (u * drift[0] + v * drift[1]) * inverse
+            across = (u * drift[1] - v * drift[0]) * inverse
+        layers = jnp.log(at_least(depth * reciprocal(self.wave_roughness), 1.0))
+        shear = inputs.surface_friction_velocity * layers * reciprocal(at_least(kappa * at_surface, 1e-12))
+        cells = shear + along
+        inverse = reciprocal(at_least(vector_norm(cells, across), 1e-12))
+        return jnp.abs(cells) * inverse, jnp.abs(along * cells + across * across) * inverse
+
+    def entrainment(
+        self, effect: LangmuirEffect, depth: CenterArray, buoyancy_flux: CenterArray, inputs: ClosureInputs
+    ) -> tuple[Scalar, CenterArray | None]:
+        """Factor on V_t² [1], and w³ in place of it where buoyancy is lost [m3 s-3].
+
+        Args:
+            effect: of the waves.
+            depth: of the centers [m].
+            buoyancy_flux: into the water above them [m2 s-3].
+            inputs: friction velocity.
+        """
+        if self.method == "LWF16":
+            return effect.enhancement, None
+        if self.method == "RWHGK16":
+            fourth_root = safe_sqrt(safe_sqrt(effect.inverse_la_squared))
+            return 1.0 + self.entrainment_factor * fourth_root, None
+        cube = inputs.surface_friction_velocity**3
+        mechanical = cube * (self.shear + self.langmuir * effect.inverse_la_squared)
+        return jnp.ones_like(mechanical), mechanical - self.convection * buoyancy_flux * depth
+
+
+def _upper_mean(values: CenterArray, thickness: Scalar, grid: Grid) -> Scalar:
+    """Mean from the surface down to a depth [m], at least over the uppermost cell."""
+    cell = grid.cell_thickness
+    thickness = at_least(thickness, cell[-1])
+    within = at_least(at_most(thickness + grid.z_face[1:], cell), 0.0)
+    return jnp.sum(values * within, axis=0) * reciprocal(thickness)
+
+
+def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
+    """Value of the cell that contains a depth [m]."""
+    upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
+    within = (upper < depth) & (depth <= lower)
+    found = jnp.sum(jnp.where(within, values, 0.0), axis=0)
+    return jnp.where(depth <= 0.0, values[-1], found)
+
+
+def _extrapolated(values: CenterArray, grid: Grid) -> Scalar:
+    """Value at the surface, linear through the two uppermost cells."""
+    slope = (values[-1] - values[-2]) * reciprocal(grid.center_spacing[-1])
+    return values[-1] + 0.5 * slope * grid.cell_thickness[-1]
