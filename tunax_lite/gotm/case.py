@@ -18,6 +18,7 @@ from .grid import read_grid
 from .hydrography import Hydrography, read_hydrography
 from .inputs import Inputs
 from .interior import read_interior
+from .kpp import kpp_of
 from .medium import model_of, read_absorption, read_coriolis_parameter, read_equation_of_state
 from .report import Report
 from .settings import Settings
@@ -110,7 +111,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     _check_extensions(settings)
     turbulence = read_turbulence(settings)
     with naming(loaded.path, settings.line("turbulence")):
-        closure = None if turbulence is None else closure_of(turbulence, settings)
+        closure = kpp_of(settings) if turbulence is None else closure_of(turbulence, settings)
     case = _case(loaded, inputs, clock, grid)
     model = None if closure is None else model_of(closure, settings)
     # After all that reads a setting: what was not read is not supported.

@@ -73,7 +73,7 @@ def closure_of(turbulence: Turbulence, settings: Settings) -> AbstractClosure | 
             "turbulence.keps.sig_peps",
             "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
         )
-    common = _common(turbulence) | {"imposed_von_karman": turbulence.von_karman}
+    common: dict[str, Any] = _common(turbulence) | {"imposed_von_karman": turbulence.von_karman}
     # Without it the prescribed c3 of the equation holds.
     if turbulence.steady_state_richardson_number is not None:
         common["steady_state_richardson_number"] = turbulence.steady_state_richardson_number

@@ -181,7 +181,10 @@ def _bottom_friction(inputs: Inputs) -> BottomFriction | None:
         settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
         return None
     roughness, viscosity = settings["bottom.h0b"], settings["physical_constants.avmolu"]
-    return BottomFriction(physical_roughness=roughness, von_karman=None, viscosity=viscosity)
+    # KPP has no wall at the bottom; GOTM takes the kappa of the other closures there.
+    has_wall = settings["turbulence.turb_method"] != "cvmix"
+    von_karman = None if has_wall else settings["turbulence.turb_param.kappa"]
+    return BottomFriction(physical_roughness=roughness, von_karman=von_karman, viscosity=viscosity)
 
 
 def _freezes(inputs: Inputs) -> bool:

@@ -62,15 +62,11 @@ class Turbulence:
 
 
 def read_turbulence(settings: Settings) -> Turbulence | None:
-    """Turbulence of a configuration; `None` where it is KPP, which is refused."""
+    """Turbulence of a configuration; `None` where it is KPP, which has a section of its own."""
     method = settings["turbulence.turb_method"]
-    if method != "cvmix":
-        settings.without_effect("cvmix", f"turbulence.turb_method is {method}")
-    else:
-        settings.refuse("turbulence.turb_method", "the KPP of CVMix is not supported; choose another closure")
-        settings.without_effect("turbulence", "turbulence.turb_method is cvmix, which is not supported")
-        settings.without_effect("cvmix", "turbulence.turb_method is cvmix, which is not supported")
+    if method == "cvmix":
         return None
+    settings.without_effect("cvmix", f"turbulence.turb_method is {method}")
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     length_scale, is_second_order = get("len_scale_method"), method == "second_order"
     equation = _EQUATIONS.get(length_scale)

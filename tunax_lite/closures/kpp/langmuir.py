@@ -49,6 +49,8 @@ class Langmuir(eqx.Module):
         first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
         entrainment_factor: that of La^(-1/2) in the entrainment of RWHGK16 [1].
+        wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of
+            the surface stress.
 
     Raises:
         ValueError: another method.
@@ -64,6 +66,7 @@ class Langmuir(eqx.Module):
     shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0))
     langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0))
     entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0))
+    wind_direction: Scalar | None = parameter(None, unit="rad", valid_range=(-7.0, 7.0))
 
     def __check_init__(self):
         if self.method not in METHODS:
@@ -112,8 +115,11 @@ class Langmuir(eqx.Module):
     ) -> tuple[Scalar, Scalar]:
         """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
         along, across = jnp.ones_like(at_surface), jnp.zeros_like(at_surface)
-        if inputs.surface_stress is not None:
-            u, v = inputs.surface_stress
+        wind = inputs.surface_stress
+        if self.wind_direction is not None:
+            wind = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
+        if wind is not None:
+            u, v = wind
             product = at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12)
             inverse = reciprocal(product)
             along = (u * drift[0] + v * drift[1]) * inverse
