@@ -68,7 +68,8 @@ class Model(eqx.Module):
         friction = case.interior.bottom_friction
         if friction is None or friction.von_karman is not None:
             return case
-        von_karman = jnp.asarray(getattr(self.closure, "von_karman", constants.VON_KARMAN), dtype=float)
+        von_karman = getattr(self.closure, "von_karman", constants.VON_KARMAN)
+        von_karman = jnp.asarray(von_karman, dtype=case.grid.z_face.dtype)
         friction = dataclasses.replace(friction, von_karman=von_karman)
         return eqx.tree_at(lambda c: c.interior.bottom_friction, case, friction)
 

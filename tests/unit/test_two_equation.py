@@ -311,6 +311,20 @@ def test_schmidt_number_under_breaking_waves(ends):
         KEpsilon(varying_schmidt_number=True)
 
 
+def test_turbulence_that_nothing_feeds_decays_as_in_time():
+    closure = KEpsilon(exact_decay=True, dissipation_rate_floor=1e-18)
+    quiet = closure_inputs(GRID, 0.0 * np.ones(GRID.n_cells - 1), 0.0 * np.ones(GRID.n_cells - 1))
+    k, eps = random_state(5).turbulent_kinetic_energy, random_state(5).dissipation_rate
+    state = TurbulenceState(1e-14 + 0.0 * k, 1e-14 + 0.0 * k, k, eps)
+    scale = np.asarray(k / eps)[2:-2]
+    for dt in (1.0, 1e3, 1e6):
+        found = step(closure, state, quiet, dt)
+        grown = np.asarray(found.turbulent_kinetic_energy / found.dissipation_rate)[2:-2]
+        held = np.asarray(found.turbulent_kinetic_energy)[2:-2] <= 1e-10
+        np.testing.assert_allclose(grown[~held], (scale + 0.92 * dt)[~held], rtol=1e-8)
+        assert np.sum(~held) > 2 or dt > 1e5
+
+
 def test_wall_lengths_of_mellor_and_yamada():
     state, inputs = random_state(3), random_inputs(3)
     found = {

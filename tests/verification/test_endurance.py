@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Trajectory, simulate
+from tunax_lite.closures import KEpsilon
 from tunax_lite.config import Run
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.time_series import TimeSeries, named_leaves
@@ -29,8 +30,8 @@ CASES = (
     "ows_papa/ows_papa_meteo",
     "ows_papa/ows_papa_meteo_dt600",
 )
-# Steps of ten hours jump over half a tide or half an inertial period, and a calm surface layer takes the
-# stress of a whole step: currents then are tens of m s-1 for a step or two.
+# In the scheme of GOTM turbulence that has collapsed takes tens of such steps to recover, and a calm surface
+# layer takes the stress of each of them: see docs/numerics.
 RANGES = {
     "temperature": (-3.0, 45.0),
     "salinity": (0.0, 45.0),
@@ -66,6 +67,23 @@ def test_ten_times_the_time_step(name):
         run.model, run.case, dt=dt, output_interval=run.output_interval, duration=run.duration_from(0.0)
     )
     assert_physical(trajectory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["medsea_east/medsea_east", "nns_annual/nns_annual"])
+def test_ten_times_the_time_step_with_turbulence_that_recovers(name):
+    dt = 10.0 * run_of(name).dt
+    run = run_of(name, f"time.dt={dt!r}")
+    closure = run.model.closure
+    assert isinstance(closure, KEpsilon)
+    closure = dataclasses.replace(closure, exact_decay=True)
+    model = dataclasses.replace(run.model, closure=closure, coefficient_memory=jnp.asarray(0.5, dtype=float))
+    duration = int(run.duration_from(0.0) / dt) * dt
+    trajectory = simulate(model, run.case, dt=dt, output_interval=dt, duration=duration)
+    assert_physical(trajectory)
+    # The first steps find no turbulence to carry the stress and the tide.
+    speed = np.hypot(trajectory.state.u, trajectory.state.v)[10:]
+    assert np.max(speed) < 3.0
 
 
 def repeated(case: Case, n_times: int) -> Case:

@@ -77,10 +77,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         """The constants as given; one follows from `imposed_von_karman` if that is given."""
 
     def _sink_constant(
-        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid
+        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid, dt: ScalarLike
     ) -> Scalar | InnerFaceArray:
         """c_2 [1]."""
-        del old, walls, grid
+        del old, walls, grid, dt
         return _length_scale(derived).c_2
 
     def _stable_constant(self) -> Any:
@@ -163,7 +163,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         grows = produced > 0.0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (old.dissipation, -n), (old.tke, m + 1.5 * n))
         source = psi * old.inverse_tke * jnp.where(grows, produced, shear_part)
-        consumed = self._sink_constant(old, derived, walls, inputs.grid) * old.dissipation
+        consumed = self._sink_constant(old, derived, walls, inputs.grid, dt) * old.dissipation
         # The sink is psi/k times this and is divided by psi: 1/k remains.
         sink = jnp.where(grows, consumed, consumed - buoyancy_part)
         at_bottom = self._end_condition(walls.bottom, new_tke[0], derived)

@@ -14,7 +14,7 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
@@ -94,7 +94,10 @@ class MellorYamada(AbstractTwoEquation):
             sigma_shear_free=sigma,
         )
 
-    def _sink_constant(self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid) -> InnerFaceArray:
+    def _sink_constant(
+        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid, dt: ScalarLike
+    ) -> InnerFaceArray:
+        del dt
         z = grid.z_face
         from_surface = -z[1:-1] + walls.surface.roughness_length
         from_bottom = z[1:-1] - z[0] + walls.bottom.roughness_length
