@@ -314,9 +314,9 @@ def test_schmidt_number_under_breaking_waves(ends):
 def test_turbulence_that_nothing_feeds_decays_as_in_time():
     closure = KEpsilon(exact_decay=True, dissipation_rate_floor=1e-18)
     quiet = closure_inputs(GRID, 0.0 * np.ones(GRID.n_cells - 1), 0.0 * np.ones(GRID.n_cells - 1))
-    k, eps = random_state(5).turbulent_kinetic_energy, random_state(5).dissipation_rate
-    state = TurbulenceState(1e-14 + 0.0 * k, 1e-14 + 0.0 * k, k, eps)
-    scale = np.asarray(k / eps)[2:-2]
+    state, still = random_state(5), jnp.full(GRID.n_cells + 1, 1e-14)
+    state = dataclasses.replace(state, eddy_viscosity=still, eddy_diffusivity=still)
+    scale = np.asarray(state.turbulent_kinetic_energy / state.dissipation_rate)[2:-2]
     for dt in (1.0, 1e3, 1e6):
         found = step(closure, state, quiet, dt)
         grown = np.asarray(found.turbulent_kinetic_energy / found.dissipation_rate)[2:-2]
