@@ -22,28 +22,42 @@ from tunax_lite import (
 from tunax_lite.closures import (
     KPP,
     BougeaultAndre,
+    Catke,
     DoubleDiffusion,
     GenericLengthScale,
     KOmega,
     MellorYamada,
     MunkAnderson,
+    MunkAndersonMixing,
     OneEquation,
+    RiBased,
 )
 
 ALL_CLOSURES = [
     Constant(),
     ConvectiveAdjustment(convective_viscosity=0.02),  # inside of its range: differences go both ways
     PacanowskiPhilander(),
+    MunkAndersonMixing(),
+    RiBased(shear_viscosity=0.07, shear_diffusivity=0.05, convective_diffusivity=0.2),  # less stiff
     KEpsilon(),
     KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     GenericLengthScale.generated(),
     MellorYamada(),
     OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
     KPP(double_diffusion=DoubleDiffusion()),
+    Catke(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 
 CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
+
+KINKS = {
+    # Water of one temperature sits on the switch N² = 0.
+    None: {"1.forcing.fluxes.heat_flux": "unstratified", "1.initial_state.temperature": "unstratified"},
+    # The first cooling, however weak, brings turbulent energy in.
+    Catke: {"1.forcing.fluxes.heat_flux": "wind"},
+}
+"""Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""

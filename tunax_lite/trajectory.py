@@ -26,7 +26,7 @@ class Trajectory(eqx.Module):
         time: of the frames [s] since the start of the case, `(n_frames,)`.
         step: steps made since the start of the case, `(n_frames,)`.
         state: leaves `(n_frames, n_cells, *batch)`.
-        clo_state: leaves `(n_frames, n_faces, *batch)`.
+        clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have some on cells, or one per column.
     """
 
     grid: Grid

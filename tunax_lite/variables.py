@@ -83,6 +83,12 @@ _TABLE = (
         "ocean_mixed_layer_thickness_defined_by_mixing_scheme",
     ),
     Variable(
+        "mean_destabilising_flux",
+        "mean surface buoyancy flux of CATKE, positive where it destabilises",
+        "m2 s-3",
+        "scalar",
+    ),
+    Variable(
         "mixed_layer_depth",
         "depth where the temperature is 0.2 K below that of the surface",
         "m",

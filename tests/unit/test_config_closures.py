@@ -9,12 +9,14 @@ from tunax_lite.closures import (
     BougeaultAndre,
     Boundary,
     BreakingWaves,
+    Catke,
     Exponents,
     GenericLengthScale,
     KEpsilon,
     MellorYamada,
     MunkAnderson,
     OneEquation,
+    RiBased,
     SecondMomentClosure,
     WaveShear,
 )
@@ -46,6 +48,8 @@ def build(name, options, **parameters):
             {"stability": "munk_anderson", "length": "bougeault_andre", "local_equilibrium": True},
             OneEquation(stability=MunkAnderson(), length=BougeaultAndre(), local_equilibrium=True),
         ),
+        ("catke", {"n_substeps": 2}, Catke(n_substeps=2)),
+        ("ri_based", {"taper": "linear"}, RiBased(taper="linear")),
         (
             "generic_length_scale",
             {"exponents": [3.0, 1.0, -1.06]},

@@ -25,6 +25,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     simulate,
 )
+from tunax_lite.closures import Catke
 from tunax_lite.numerics import column_integral
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -142,6 +143,7 @@ KATO_PHILLIPS = {
     "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),
     "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
     "Mellor-Yamada": (MellorYamada(), []),
+    "CATKE": (Catke(), []),
 }
 
 
@@ -183,6 +185,24 @@ def test_convective_adjustment_encroaches():
     stratified = np.diff(np.asarray(run.state.temperature[1:]), axis=1) > 0.5 * gradient
     highest = np.asarray(grid.z_face)[1:-1][stratified.shape[1] - 1 - np.argmax(stratified[:, ::-1], axis=1)]
     np.testing.assert_allclose(-highest, law, atol=1.0)  # one cell
+
+
+def test_catke_convects_and_entrains():
+    """Between encroachment, h = sqrt(2 B0 t) / N0, and an entrainment flux of a quarter of B0."""
+    buoyancy_flux, stratification_squared = 1e-7, 1e-5
+    grid = Grid.uniform(100.0, 50)
+    gradient = stratification_squared / (9.81 * 2e-4)
+    heat_flux = -buoyancy_flux / (9.81 * 2e-4) * 1027.0 * 3991.86796
+    case = Case(
+        grid,
+        State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z),
+        ConstantForcing(SurfaceFluxes(heat_flux=heat_flux)),
+        duration=172800.0,
+    )
+    run = simulate(Model(Catke()), case, dt=600.0, output_interval=86400.0)
+    depth = depth_of_largest_stratification(grid, run.state.temperature[1:])
+    encroached = np.sqrt(2.0 * buoyancy_flux * np.asarray(run.time[1:]) / stratification_squared)
+    assert np.all(encroached < depth) and np.all(depth < np.sqrt(1.5) * encroached)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from .base import AbstractClosure as AbstractClosure
 from .base import CloState as CloState
 from .base import ClosureInputs as ClosureInputs
+from .catke import Catke as Catke
+from .catke import CatkeState as CatkeState
 from .constant import Constant as Constant
 from .constant import ConstantState as ConstantState
 from .convective_adjustment import ConvectiveAdjustment as ConvectiveAdjustment
@@ -25,8 +27,10 @@ from .one_equation import Parabolic as Parabolic
 from .one_equation import RobertOuellet as RobertOuellet
 from .one_equation import Triangular as Triangular
 from .one_equation import XingDavies as XingDavies
-from .pacanowski_philander import PacanowskiPhilander as PacanowskiPhilander
-from .pacanowski_philander import PacanowskiPhilanderState as PacanowskiPhilanderState
+from .richardson import MunkAndersonMixing as MunkAndersonMixing
+from .richardson import PacanowskiPhilander as PacanowskiPhilander
+from .richardson import RiBased as RiBased
+from .richardson import RichardsonState as RichardsonState
 from .stability import PUBLISHED_SETS as PUBLISHED_SETS
 from .stability import Brueggemann as Brueggemann
 from .stability import ConstantStability as ConstantStability

@@ -18,6 +18,7 @@ from ..closures import (
     Boundary,
     BreakingWaves,
     Brueggemann,
+    Catke,
     Constant,
     ConstantStability,
     ConvectiveAdjustment,
@@ -31,10 +32,12 @@ from ..closures import (
     LargeShear,
     MellorYamada,
     MunkAnderson,
+    MunkAndersonMixing,
     OneEquation,
     PacanowskiPhilander,
     PacanowskiPhilanderShear,
     Parabolic,
+    RiBased,
     RobertOuellet,
     SchumannGerz,
     SecondMomentClosure,
@@ -44,6 +47,7 @@ from ..closures import (
 )
 
 CLOSURES: dict[str, type[AbstractClosure]] = {
+    "catke": Catke,
     "constant": Constant,
     "convective_adjustment": ConvectiveAdjustment,
     "generic_length_scale": GenericLengthScale,
@@ -51,8 +55,10 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "k_omega": KOmega,
     "kpp": KPP,
     "mellor_yamada": MellorYamada,
+    "munk_anderson": MunkAndersonMixing,
     "one_equation": OneEquation,
     "pacanowski_philander": PacanowskiPhilander,
+    "ri_based": RiBased,
 }
 """Names of closures in configuration files."""
 

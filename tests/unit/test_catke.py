@@ -1,0 +1,78 @@
+"""CATKE against NumPy written from its equations; what it does to a column is in `tests/verification`."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.unit import catke_numpy
+from tests.unit.columns import closure_inputs, random_grid
+from tunax_lite import Grid
+from tunax_lite.closures import Catke, CatkeState
+
+N = 12
+U_STAR, COOLING = 8e-3, 6e-8
+
+
+def faces(inner):
+    return jnp.concatenate([jnp.zeros(1), jnp.asarray(inner), jnp.zeros(1)])
+
+
+def flow_with_everything():
+    """Convection over an entraining base over sheared water of small, middle and large Ri, and more."""
+    grid = random_grid(5, N)
+    n_squared = np.array([1e-5, 4e-5, -2e-7, 0.0, 3e-6, 2e-5, 6e-5, 1e-5, 2e-7, -1e-7, -3e-7])
+    shear = np.array([1e-3, 3e-3, 2e-3, 1e-3, 8e-3, 5e-3, 6e-3, 2e-2, 1e-3, 2e-4, 1e-5])
+    spacing = np.asarray(grid.center_spacing)
+    u = np.concatenate([[0.0], np.cumsum(0.6 * shear * spacing)])
+    v = np.concatenate([[0.1], 0.1 - np.cumsum(0.8 * shear * spacing)])
+    tke = np.geomspace(1e-5, 3e-4, N)
+    tke[1] = 2e-10  # below the least that mixes
+    return grid, n_squared, u, v, tke
+
+
+@pytest.mark.parametrize(("flux", "n_substeps"), [(5e-8, 1), (-3e-8, 1), (2e-8, 3)])
+def test_step_term_by_term(flux, n_substeps):
+    grid, n_squared, u, v, tke = flow_with_everything()
+    nu, kappa = np.linspace(1e-3, 3e-2, N - 1), np.linspace(2e-3, 5e-2, N - 1)
+    shear_of_step = np.linspace(1e-6, 5e-5, N - 1)
+    buoyancy_flux, dt = (-COOLING if flux > 0.0 else 4e-8), 300.0
+    inputs = closure_inputs(
+        grid, n_squared, shear_of_step, friction_velocity=U_STAR, buoyancy_flux=buoyancy_flux
+    )
+    inputs = eqx.tree_at(lambda i: (i.state.u, i.state.v), inputs, (jnp.asarray(u), jnp.asarray(v)))
+    old = CatkeState(
+        eddy_viscosity=faces(nu),
+        eddy_diffusivity=faces(kappa),
+        turbulent_kinetic_energy=jnp.asarray(tke),
+        mean_destabilising_flux=jnp.asarray(flux),
+    )
+    new = eqx.filter_jit(Catke(n_substeps=n_substeps).step)(old, inputs, dt)
+
+    column = catke_numpy.Column(np.asarray(grid.z_face), n_squared, u, v)
+    expected = catke_numpy.step(
+        column, shear_of_step, nu, kappa, tke, flux, U_STAR, buoyancy_flux, dt, n_substeps
+    )
+    np.testing.assert_allclose(new.turbulent_kinetic_energy, expected[0], rtol=1e-11)
+    np.testing.assert_allclose(new.mean_destabilising_flux, expected[1], rtol=1e-11)
+    np.testing.assert_allclose(new.eddy_viscosity, faces(expected[2]), rtol=1e-11)
+    np.testing.assert_allclose(new.eddy_diffusivity, faces(expected[3]), rtol=1e-11)
+    if flux > 0.0:  # both convective lengths were at work
+        shear_only = column.coefficient("c", expected[0], 0.0)
+        longer = np.flatnonzero(expected[3] > shear_only)
+        assert {1, 8} & set(longer) and {2, 9, 10} & set(longer), longer
+
+
+def test_quiet_water_mixes_as_its_least_energy():
+    """About C^hi e_min / N: the background mixing of the documentation of Oceananigans."""
+    grid = Grid.uniform(100.0, 20)
+    inputs = closure_inputs(grid, 1e-4, 0.0)
+    closure = Catke()
+    new = eqx.filter_jit(lambda inputs: closure.step(closure.init(inputs), inputs, 60.0))(inputs)
+    np.testing.assert_allclose(new.eddy_diffusivity[1:-1], 0.098 * 1e-9 / 1e-2, rtol=1e-12)
+    np.testing.assert_allclose(new.eddy_viscosity[1:-1], 0.242 * 1e-9 / 1e-2, rtol=1e-12)
+
+
+def test_substeps():
+    with pytest.raises(ValueError, match="expected n_substeps of at least 1, got 0"):
+        Catke(n_substeps=0)
