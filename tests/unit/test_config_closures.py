@@ -48,6 +48,11 @@ def build(name, options, **parameters):
             {"stability": "munk_anderson", "length": "bougeault_andre", "local_equilibrium": True},
             OneEquation(stability=MunkAnderson(), length=BougeaultAndre(), local_equilibrium=True),
         ),
+        (
+            "k_epsilon_oceananigans",
+            {"surface": {"tke": "value"}},
+            KEpsilon.as_in_oceananigans(surface=Boundary(tke="value")),
+        ),
         ("catke", {"n_substeps": 2}, Catke(n_substeps=2)),
         ("ri_based", {"taper": "linear"}, RiBased(taper="linear")),
         (

@@ -322,3 +322,26 @@ def test_the_method_of_the_model_solves_the_systems_of_the_closure_too():
     tl.simulate(tl.Model(KEpsilon(), tridiagonal_method=Counted()), case)
     # Momentum with tracers, k, epsilon.
     assert systems == [2, 1, 1]
+
+
+def test_constants_of_oceananigans():
+    """Its table of stability functions, and its limit of the length, l <= 0.75 sqrt(k) / N."""
+    closure = KEpsilon.as_in_oceananigans()
+    functions = closure.stability.stability_functions()
+    printed = {
+        "n": (0.1067, 0.0173, -0.0001205),
+        "b": (0.1120, 0.003766, 0.0008871),
+        "d": (1.0, 0.2398, 0.02872, 0.005154, 0.006930, -0.00003372),  # d5 is ten times that in the table
+    }
+    for letter, values in printed.items():
+        for i, value in enumerate(values):
+            if (letter, i) != ("d", 0):
+                # The least exact of the printed numbers has three digits.
+                np.testing.assert_allclose(getattr(functions, f"{letter}{i}"), value, rtol=3e-3)
+    n_squared, tke = 1e-4, 1e-5
+    inputs = closure_inputs(BOX_GRID, n_squared, 0.0)
+    state = step(closure, uniform_state(tke, 1e-11), inputs, 1.0)
+    expected = float(functions.c_mu_0) ** 3 * np.asarray(state.turbulent_kinetic_energy)[1:-1] * 1e-2 / 0.75
+    np.testing.assert_allclose(state.dissipation_rate[1:-1], expected, rtol=1e-12)
+    assert closure.c_eps_3_stable == closure.c_eps_3_plus == -0.65
+    assert KEpsilon.as_in_oceananigans(c_eps_1=1.5).c_eps_1 == 1.5

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from tests.helpers import LES_CASES
-from tunax_lite import Grid, Model, simulate
+from tunax_lite import Grid, KEpsilon, Model, simulate
 from tunax_lite.closures import Catke, RiBased
 from tunax_lite.io import read_lesbrary
 
 # Root mean square over two days and all depths of the error of temperature [K], by case as in `LES_CASES`.
 ERRORS = {
     "catke": (Catke(), (0.00529, 0.0321, 0.00576, 0.0189)),
+    "k_epsilon_oceananigans": (KEpsilon.as_in_oceananigans(), (0.00537, 0.00738, 0.00438, 0.00381)),
     "ri_based": (RiBased(), (0.00652, 0.0238, 0.0172, 0.0167)),
 }
 

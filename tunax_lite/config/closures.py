@@ -62,6 +62,11 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
 }
 """Names of closures in configuration files."""
 
+VARIANTS: dict[str, Callable[..., AbstractClosure]] = {
+    "k_epsilon_oceananigans": KEpsilon.as_in_oceananigans,
+}
+"""Names of closures with the constants of another model: class methods of those in `CLOSURES`."""
+
 
 def _published_set(name: str) -> Callable[..., SecondMomentClosure]:
     return lambda **options: SecondMomentClosure.of(name, **options)
@@ -101,15 +106,17 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
-    """The class of a name of `CLOSURES`, or of an import path `package.module:Class`.
+    """The class of a name of `CLOSURES` or `VARIANTS`, or of an import path `package.module:Class`.
 
     Raises:
         PydanticCustomError: a name that is neither.
     """
     if name in CLOSURES:
         return CLOSURES[name]
+    if name in VARIANTS:
+        return getattr(VARIANTS[name], "__self__")  # noqa: B009
     if ":" not in name:
-        hint = closest(name, list(CLOSURES))
+        hint = closest(name, [*CLOSURES, *VARIANTS])
         raise invalid("the name of a closure, or package.module:Class", f"'{name}'", hint)
     module, _, attribute = name.partition(":")
     try:
@@ -144,7 +151,7 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
         if key not in known and not (key in fields and value is None):
             raise invalid(f"an option of {closure.__name__}", f"'{key}'", closest(key, known))
     try:
-        return closure(**{key: _setting(key, value) for key, value in options.items()})
+        return VARIANTS.get(name, closure)(**{key: _setting(key, value) for key, value in options.items()})
     except PydanticCustomError:
         raise
     except (TypeError, ValueError) as error:

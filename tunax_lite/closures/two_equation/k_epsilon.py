@@ -3,8 +3,12 @@
     deps/dt = d/dz (nu / sigma_eps deps/dz) + eps/k (c_1 P + c_4 P_St + c_3 B - c_2 eps)
 
 Source: Rodi (1987), J. Geophys. Res. 92, 5305-5328; Burchard and Bolding (2001), J. Phys. Oceanogr. 31,
-1943-1968; Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for the Schmidt number under breaking waves.
+1943-1968; Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for the Schmidt number under breaking waves;
+Oceananigans.jl for another set of constants.
 """
+
+import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +18,7 @@ from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
 from ..energy import Derived, Turbulence, Walls
+from ..stability import SecondMomentClosure
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 
@@ -53,6 +58,29 @@ class KEpsilon(AbstractTwoEquation):
                 "KEpsilon: expected an imposed_von_karman together with varying_schmidt_number, got none; "
                 "give kappa, for example 0.4."
             )
+
+    @classmethod
+    def as_in_oceananigans(cls, **others: Any) -> "KEpsilon":
+        """The constants of Oceananigans' `TKEDissipationVerticalDiffusivity`.
+
+        Functions of Canuto's model A in weak equilibrium with another `cc6`, one negative constant for
+        buoyancy in stable and unstable water, more energy in quiet water, a Charnock roughness length. Its
+        quantities live at cell centers, here on faces.
+
+        Args:
+            others: arguments that replace or complete them.
+        """
+        constants: dict[str, Any] = {
+            "c_eps_3_minus": -0.65,
+            "c_eps_3_plus": -0.65,
+            "sigma_eps": 1.2,
+            "turbulent_kinetic_energy_floor": 1e-6,
+            "surface_roughness_length": 1e-4,
+            "charnock_constant": 0.11,
+            "length_limit": 0.75 / math.sqrt(2.0),  # there l <= 0.75 sqrt(k) / N
+            "stability": SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73),
+        }
+        return cls(**(constants | others))
 
     @property
     def c_eps_3_stable(self) -> Scalar:
