@@ -20,9 +20,9 @@ from tunax_lite import (
     TimeSeriesForcing,
 )
 from tunax_lite.closures import (
+    CATKE,
     KPP,
     BougeaultAndre,
-    Catke,
     DoubleDiffusion,
     GenericLengthScale,
     KOmega,
@@ -45,7 +45,7 @@ ALL_CLOSURES = [
     MellorYamada(),
     OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
     KPP(double_diffusion=DoubleDiffusion()),
-    Catke(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
+    CATKE(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 
@@ -55,7 +55,7 @@ KINKS = {
     # Water of one temperature sits on the switch N² = 0.
     None: {"1.forcing.fluxes.heat_flux": "unstratified", "1.initial_state.temperature": "unstratified"},
     # The first cooling, however weak, brings turbulent energy in.
-    Catke: {"1.forcing.fluxes.heat_flux": "wind"},
+    CATKE: {"1.forcing.fluxes.heat_flux": "wind"},
 }
 """Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 

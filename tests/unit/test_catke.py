@@ -8,7 +8,7 @@ import pytest
 from tests.unit import catke_numpy
 from tests.unit.columns import closure_inputs, random_grid
 from tunax_lite import Grid
-from tunax_lite.closures import Catke, CatkeState
+from tunax_lite.closures import CATKE, CATKEState
 
 N = 12
 U_STAR, COOLING = 8e-3, 6e-8
@@ -41,13 +41,13 @@ def test_step_term_by_term(flux, n_substeps):
         grid, n_squared, shear_of_step, friction_velocity=U_STAR, buoyancy_flux=buoyancy_flux
     )
     inputs = eqx.tree_at(lambda i: (i.state.u, i.state.v), inputs, (jnp.asarray(u), jnp.asarray(v)))
-    old = CatkeState(
+    old = CATKEState(
         eddy_viscosity=faces(nu),
         eddy_diffusivity=faces(kappa),
         turbulent_kinetic_energy=jnp.asarray(tke),
         mean_destabilising_flux=jnp.asarray(flux),
     )
-    new = eqx.filter_jit(Catke(n_substeps=n_substeps).step)(old, inputs, dt)
+    new = eqx.filter_jit(CATKE(n_substeps=n_substeps).step)(old, inputs, dt)
 
     column = catke_numpy.Column(np.asarray(grid.z_face), n_squared, u, v)
     expected = catke_numpy.step(
@@ -67,7 +67,7 @@ def test_quiet_water_mixes_as_its_least_energy():
     """About C^hi e_min / N: the background mixing of the documentation of Oceananigans."""
     grid = Grid.uniform(100.0, 20)
     inputs = closure_inputs(grid, 1e-4, 0.0)
-    closure = Catke()
+    closure = CATKE()
     new = eqx.filter_jit(lambda inputs: closure.step(closure.init(inputs), inputs, 60.0))(inputs)
     np.testing.assert_allclose(new.eddy_diffusivity[1:-1], 0.098 * 1e-9 / 1e-2, rtol=1e-12)
     np.testing.assert_allclose(new.eddy_viscosity[1:-1], 0.242 * 1e-9 / 1e-2, rtol=1e-12)
@@ -75,4 +75,4 @@ def test_quiet_water_mixes_as_its_least_energy():
 
 def test_substeps():
     with pytest.raises(ValueError, match="expected n_substeps of at least 1, got 0"):
-        Catke(n_substeps=0)
+        CATKE(n_substeps=0)

@@ -6,10 +6,10 @@ from pydantic import ValidationError
 
 from tests.helpers import get_leaf
 from tunax_lite.closures import (
+    CATKE,
     BougeaultAndre,
     Boundary,
     BreakingWaves,
-    Catke,
     Exponents,
     GenericLengthScale,
     KEpsilon,
@@ -53,7 +53,7 @@ def build(name, options, **parameters):
             {"surface": {"tke": "value"}},
             KEpsilon.as_in_oceananigans(surface=Boundary(tke="value")),
         ),
-        ("catke", {"n_substeps": 2}, Catke(n_substeps=2)),
+        ("catke", {"n_substeps": 2}, CATKE(n_substeps=2)),
         ("ri_based", {"taper": "linear"}, RiBased(taper="linear")),
         (
             "generic_length_scale",

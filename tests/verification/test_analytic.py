@@ -25,7 +25,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     simulate,
 )
-from tunax_lite.closures import Catke
+from tunax_lite.closures import CATKE
 from tunax_lite.numerics import column_integral
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -143,7 +143,7 @@ KATO_PHILLIPS = {
     "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),
     "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
     "Mellor-Yamada": (MellorYamada(), []),
-    "CATKE": (Catke(), []),
+    "CATKE": (CATKE(), []),
 }
 
 
@@ -199,7 +199,7 @@ def test_catke_convects_and_entrains():
         ConstantForcing(SurfaceFluxes(heat_flux=heat_flux)),
         duration=172800.0,
     )
-    run = simulate(Model(Catke()), case, dt=600.0, output_interval=86400.0)
+    run = simulate(Model(CATKE()), case, dt=600.0, output_interval=86400.0)
     depth = depth_of_largest_stratification(grid, run.state.temperature[1:])
     encroached = np.sqrt(2.0 * buoyancy_flux * np.asarray(run.time[1:]) / stratification_squared)
     assert np.all(encroached < depth) and np.all(depth < np.sqrt(1.5) * encroached)

@@ -5,12 +5,12 @@ import pytest
 
 from tests.helpers import LES_CASES
 from tunax_lite import Grid, KEpsilon, Model, simulate
-from tunax_lite.closures import Catke, RiBased
+from tunax_lite.closures import CATKE, RiBased
 from tunax_lite.io import read_lesbrary
 
 # Root mean square over two days and all depths of the error of temperature [K], by case as in `LES_CASES`.
 ERRORS = {
-    "catke": (Catke(), (0.00529, 0.0321, 0.00576, 0.0189)),
+    "catke": (CATKE(), (0.00529, 0.0321, 0.00576, 0.0189)),
     "k_epsilon_oceananigans": (KEpsilon.as_in_oceananigans(), (0.00537, 0.00738, 0.00438, 0.00381)),
     "ri_based": (RiBased(), (0.00652, 0.0238, 0.0172, 0.0167)),
 }
@@ -39,7 +39,7 @@ def test_catke_takes_steps_of_ten_minutes(n_cells, lesbrary_path):
     """Cells of 8 m and of 1 m, under wind and cooling: no worse than with short steps."""
     case, observations = read_lesbrary(lesbrary_path("strong_wind_weak_cooling"))
     grid = Grid.uniform(float(case.grid.depth), n_cells)
-    run = simulate(Model(Catke()), case.on(grid), dt=600.0, output_interval=3600.0)
+    run = simulate(Model(CATKE()), case.on(grid), dt=600.0, output_interval=3600.0)
     heights, own = np.asarray(case.grid.z_center), np.asarray(grid.z_center)
     on_case = [np.interp(heights, own, np.asarray(values)) for values in run.state.temperature]
     frames = np.searchsorted(observations.time, np.asarray(run.time) - 1.0)

@@ -3,8 +3,8 @@
 from .base import AbstractClosure as AbstractClosure
 from .base import CloState as CloState
 from .base import ClosureInputs as ClosureInputs
-from .catke import Catke as Catke
-from .catke import CatkeState as CatkeState
+from .catke import CATKE as CATKE
+from .catke import CATKEState as CATKEState
 from .constant import Constant as Constant
 from .constant import ConstantState as ConstantState
 from .convective_adjustment import ConvectiveAdjustment as ConvectiveAdjustment

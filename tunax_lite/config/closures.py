@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from ..closures import (
+    CATKE,
     KPP,
     PUBLISHED_SETS,
     AbstractClosure,
@@ -18,7 +19,6 @@ from ..closures import (
     Boundary,
     BreakingWaves,
     Brueggemann,
-    Catke,
     Constant,
     ConstantStability,
     ConvectiveAdjustment,
@@ -47,7 +47,7 @@ from ..closures import (
 )
 
 CLOSURES: dict[str, type[AbstractClosure]] = {
-    "catke": Catke,
+    "catke": CATKE,
     "constant": Constant,
     "convective_adjustment": ConvectiveAdjustment,
     "generic_length_scale": GenericLengthScale,

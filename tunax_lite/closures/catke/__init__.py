@@ -1,4 +1,4 @@
 """CATKE: turbulent energy with a length that follows from the flow and from convection."""
 
-from .catke import Catke as Catke
-from .catke import CatkeState as CatkeState
+from .catke import CATKE as CATKE
+from .catke import CATKEState as CATKEState

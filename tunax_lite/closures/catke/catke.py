@@ -28,7 +28,7 @@ from ..base import AbstractClosure, CloState, ClosureInputs
 from .lengths import Factors, Flow, Lengths, Widths, flow_on_faces_and_centers, to_centers
 
 
-class CatkeState(CloState):
+class CATKEState(CloState):
     """Eddy coefficients [m2 s-1] on faces, e [m2 s-2] at cell centers, and J.
 
     Args:
@@ -43,7 +43,7 @@ class CatkeState(CloState):
     nonlocal_transport: None = None
 
 
-class Catke(AbstractClosure[CatkeState]):
+class CATKE(AbstractClosure[CATKEState]):
     """CATKE with the constants of Wagner et al. (2025).
 
     Args:
@@ -98,21 +98,21 @@ class Catke(AbstractClosure[CatkeState]):
 
     def __check_init__(self):
         if not self.n_substeps >= 1:
-            raise ValueError(f"Catke: expected n_substeps of at least 1, got {self.n_substeps}.")
+            raise ValueError(f"CATKE: expected n_substeps of at least 1, got {self.n_substeps}.")
 
-    def prepare(self) -> "Catke":
+    def prepare(self) -> "CATKE":
         return self
 
-    def init(self, inputs: ClosureInputs) -> CatkeState:
+    def init(self, inputs: ClosureInputs) -> CATKEState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
-        return CatkeState(
+        return CATKEState(
             eddy_viscosity=faces,
             eddy_diffusivity=faces,
             turbulent_kinetic_energy=faces[1:] + self.minimum_tke,
             mean_destabilising_flux=faces[0],
         )
 
-    def step(self, clo_state: CatkeState, inputs: ClosureInputs, dt: ScalarLike) -> CatkeState:
+    def step(self, clo_state: CATKEState, inputs: ClosureInputs, dt: ScalarLike) -> CATKEState:
         grid, n_squared = inputs.grid, inputs.buoyancy_frequency_squared
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
         faces, centers = flow_on_faces_and_centers(n_squared, s_squared, grid, self._widths)
@@ -125,7 +125,7 @@ class Catke(AbstractClosure[CatkeState]):
         speed, lengths = self._on_faces(tke, flux, faces)
         viscosity = speed * lengths.mixing(faces, self._of_momentum, grid.depth)
         diffusivity = speed * lengths.mixing(faces, self._of_contents, grid.depth)
-        return CatkeState(
+        return CATKEState(
             eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
             eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
             turbulent_kinetic_energy=tke,
@@ -221,7 +221,7 @@ class Catke(AbstractClosure[CatkeState]):
         return (time_scale * flux + dt * now) / (time_scale + dt)
 
 
-def _sources(clo_state: CatkeState, inputs: ClosureInputs) -> tuple[CenterArray, CenterArray]:
+def _sources(clo_state: CATKEState, inputs: ClosureInputs) -> tuple[CenterArray, CenterArray]:
     """Production by shear and by buoyancy [m2 s-3] at centers, with the coefficients of the step before."""
     grid = inputs.grid
     of_shear = clo_state.eddy_viscosity[1:-1] * inputs.shear_squared * grid.center_spacing
