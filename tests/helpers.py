@@ -22,6 +22,7 @@ from tunax_lite import (
 from tunax_lite.closures import (
     CATKE,
     KPP,
+    TKE,
     BougeaultAndre,
     DoubleDiffusion,
     GenericLengthScale,
@@ -46,6 +47,7 @@ ALL_CLOSURES = [
     OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
     KPP(double_diffusion=DoubleDiffusion()),
     CATKE(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
+    TKE(),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

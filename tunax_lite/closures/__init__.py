@@ -37,6 +37,15 @@ from .stability import ConstantStability as ConstantStability
 from .stability import MunkAnderson as MunkAnderson
 from .stability import SchumannGerz as SchumannGerz
 from .stability import SecondMomentClosure as SecondMomentClosure
+from .tke import TKE as TKE
+from .tke import BoundedSlope as BoundedSlope
+from .tke import LangmuirCells as LangmuirCells
+from .tke import Penetration as Penetration
+from .tke import SurfaceFlux as SurfaceFlux
+from .tke import SurfaceValue as SurfaceValue
+from .tke import UpAndDown as UpAndDown
+from .tke import WithinColumn as WithinColumn
+from .tke import WithinSpacing as WithinSpacing
 from .two_equation import Exponents as Exponents
 from .two_equation import GenericLengthScale as GenericLengthScale
 from .two_equation import KEpsilon as KEpsilon
