@@ -25,7 +25,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     simulate,
 )
-from tunax_lite.closures import CATKE
+from tunax_lite.closures import CATKE, TKE
 from tunax_lite.numerics import column_integral
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -144,6 +144,7 @@ KATO_PHILLIPS = {
     "generic": (GenericLengthScale(length_limit=None, stability=WEAK), [15.5, 21.5, 26.5, 30.5]),
     "Mellor-Yamada": (MellorYamada(), []),
     "CATKE": (CATKE(), []),
+    "NEMO": (TKE(), []),
 }
 
 
@@ -168,7 +169,12 @@ def test_kato_phillips_mixed_layer_deepens_as_in_the_laboratory(name):
     np.testing.assert_allclose(depth[: len(others)], others, atol=1.0)
 
 
-def test_convective_adjustment_encroaches():
+@pytest.mark.parametrize(
+    "closure",
+    [ConvectiveAdjustment(background_diffusivity=0.0), TKE(convective_diffusivity=100.0)],
+    ids=["convective adjustment", "NEMO"],
+)
+def test_mixing_of_unstable_water_encroaches(closure):
     """Cooling mixes as deep as its buoyancy reaches, h = sqrt(2 B0 t) / N0, without entrainment."""
     buoyancy_flux, stratification_squared = 1e-7, 1e-5
     grid = Grid.uniform(100.0, 100)
@@ -179,7 +185,6 @@ def test_convective_adjustment_encroaches():
         State.from_profiles(grid, temperature=lambda z: 20.0 + gradient * z),
         ConstantForcing(SurfaceFluxes(heat_flux=heat_flux)),
     )
-    closure = ConvectiveAdjustment(background_diffusivity=0.0)
     run = simulate(Model(closure, molecular_diffusivity=0.0), case, dt=60.0, output_interval=86400.0)
     law = np.sqrt(2.0 * buoyancy_flux * np.asarray(run.time[1:]) / stratification_squared)
     stratified = np.diff(np.asarray(run.state.temperature[1:]), axis=1) > 0.5 * gradient
