@@ -27,10 +27,12 @@ from tunax_lite.closures import (
     DoubleDiffusion,
     GenericLengthScale,
     KOmega,
+    KrausTurner,
     MellorYamada,
     MunkAnderson,
     MunkAndersonMixing,
     OneEquation,
+    PriceWellerPinkel,
     RiBased,
 )
 
@@ -48,6 +50,8 @@ ALL_CLOSURES = [
     KPP(double_diffusion=DoubleDiffusion()),
     CATKE(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
     TKE(),
+    KrausTurner(),
+    PriceWellerPinkel(),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

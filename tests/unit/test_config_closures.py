@@ -7,18 +7,24 @@ from pydantic import ValidationError
 from tests.helpers import get_leaf
 from tunax_lite.closures import (
     CATKE,
+    TKE,
     BougeaultAndre,
     Boundary,
     BreakingWaves,
     Exponents,
     GenericLengthScale,
     KEpsilon,
+    KrausTurner,
     MellorYamada,
     MunkAnderson,
     OneEquation,
+    Penetration,
+    PriceWellerPinkel,
     RiBased,
     SecondMomentClosure,
+    SurfaceFlux,
     WaveShear,
+    WithinColumn,
 )
 from tunax_lite.config.sections import ClosureSection
 
@@ -65,6 +71,27 @@ def build(name, options, **parameters):
             {"wall_length": "linear", "internal_waves": {"name": "wave_shear"}},
             MellorYamada(wall_length="linear", internal_waves=WaveShear()),
         ),
+        (
+            "tke",
+            {
+                "length_bounds": {"name": "within_column", "half_spacing": True},
+                "surface_energy": {"name": "flux", "factor": 2.0},
+                "langmuir_cells": None,
+                "penetration": {"name": "exponential", "time_step": 3600.0},
+                "charnock_constant": None,
+                "implicit_share": 1.0,
+            },
+            TKE(
+                length_bounds=WithinColumn(half_spacing=True),
+                surface_energy=SurfaceFlux(factor=2.0),
+                langmuir_cells=None,
+                penetration=Penetration(time_step=3600.0),
+                charnock_constant=None,
+                implicit_share=1.0,
+            ),
+        ),
+        ("kraus_turner", {}, KrausTurner()),
+        ("price_weller_pinkel", {}, PriceWellerPinkel()),
     ],
 )
 def test_options_choose_the_parts(name, options, expected):

@@ -3,6 +3,9 @@
 from .base import AbstractClosure as AbstractClosure
 from .base import CloState as CloState
 from .base import ClosureInputs as ClosureInputs
+from .bulk_layer import BulkLayerState as BulkLayerState
+from .bulk_layer import KrausTurner as KrausTurner
+from .bulk_layer import PriceWellerPinkel as PriceWellerPinkel
 from .catke import CATKE as CATKE
 from .catke import CATKEState as CATKEState
 from .constant import Constant as Constant

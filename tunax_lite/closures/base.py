@@ -45,6 +45,7 @@ class ClosureInputs(eqx.Module):
             positive stabilises.
         coriolis_parameter: f [s-1].
         equation_of_state: of the case, for closures that compare parcels of water.
+        surface_momentum_flux: eastward and northward stress over density [m2 s-2]; `None` without wind.
         radiative_buoyancy_flux: buoyancy that sunlight carries down through each face [m2 s-3], so that a
             layer below the surface gains the difference over it; `None` in the dark.
         bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
@@ -63,6 +64,7 @@ class ClosureInputs(eqx.Module):
     surface_buoyancy_flux: Scalar
     coriolis_parameter: Scalar
     equation_of_state: AbstractEquationOfState
+    surface_momentum_flux: tuple[Scalar, Scalar] | None = None
     radiative_buoyancy_flux: FaceArray | None = None
     bottom_friction_velocity: Scalar | None = None
     bottom_roughness_length: Scalar | None = None
