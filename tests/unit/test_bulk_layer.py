@@ -1,5 +1,6 @@
 """Bulk layers against the laws of their deepening, and the model of Price, Weller and Pinkel in loops."""
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -19,6 +20,7 @@ from tunax_lite.closures import KrausTurner, PriceWellerPinkel
 GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796
 N_CELLS, DAY = 80, 86400.0
 GRID = Grid.uniform(80.0, N_CELLS)
+step = eqx.filter_jit(lambda closure, inputs: closure.step(closure.init(inputs), inputs, 600.0))
 
 
 def stratified(n_squared, forcing, coriolis=0.0):
@@ -68,7 +70,7 @@ def test_kraus_turner_under_heating_is_as_deep_as_monin_and_obukhov():
     """The wind keeps 2 m u*³ / B mixed against the buoyancy that enters; a third of a cell is in between."""
     closure, friction_velocity, flux = KrausTurner(background_coefficient=0.0), 0.01, 1.22e-7
     inputs = closure_inputs(GRID, 0.0, 0.0, friction_velocity=friction_velocity, buoyancy_flux=flux)
-    state = closure.step(closure.init(inputs), inputs, 600.0)
+    state = step(closure, inputs)
     depth = 2.0 * 1.25 * friction_velocity**3 / flux
     # The energy of the uppermost cell, half a cell less, is not counted; the last cell comes in part.
     assert 20.0 < depth < 20.9
@@ -80,7 +82,7 @@ def test_kraus_turner_under_heating_is_as_deep_as_monin_and_obukhov():
 def test_nothing_mixes_at_rest():
     for closure in (KrausTurner(background_coefficient=0.0), PriceWellerPinkel()):
         inputs = closure_inputs(GRID, 1e-4, 0.0)
-        state = closure.step(closure.init(inputs), inputs, 600.0)
+        state = step(closure, inputs)
         np.testing.assert_array_equal(state.eddy_diffusivity, 0.0)
 
 

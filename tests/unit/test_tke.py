@@ -38,6 +38,7 @@ OLD = TurbulenceState(
     dissipation_rate=jnp.asarray(EPSILON),
 )
 step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
+lengths = eqx.filter_jit(lambda bounds, *arguments: bounds(*arguments))
 
 
 def inputs(**more):
@@ -203,26 +204,26 @@ def test_bounds_of_the_length():
     long = jnp.full(N - 1, 1e3)
     ends = (jnp.asarray(0.5), jnp.asarray(0.1), GRID)
     both = np.minimum(-Z[1:-1] + 0.5, Z[1:-1] - Z[0] + 0.1)
-    mixing, dissipating = UpAndDown()(long, *ends)
+    mixing, dissipating = lengths(UpAndDown(), long, *ends)
     np.testing.assert_allclose(mixing, both, rtol=1e-12)
     np.testing.assert_allclose(dissipating**2, (-Z[1:-1] + 0.5) * (Z[1:-1] - Z[0] + 0.1), rtol=1e-12)
-    np.testing.assert_allclose(BoundedSlope()(long, *ends)[0], both, rtol=1e-12)
+    np.testing.assert_allclose(lengths(BoundedSlope(), long, *ends)[0], both, rtol=1e-12)
     np.testing.assert_allclose(
-        WithinColumn()(long, *ends)[0], np.minimum(-Z[1:-1], Z[1:-1] - Z[0]), rtol=1e-12
+        lengths(WithinColumn(), long, *ends)[0], np.minimum(-Z[1:-1], Z[1:-1] - Z[0]), rtol=1e-12
     )
-    np.testing.assert_allclose(WithinSpacing()(long, *ends)[1], DZ, rtol=1e-12)
+    np.testing.assert_allclose(lengths(WithinSpacing(), long, *ends)[1], DZ, rtol=1e-12)
     short = long.at[4].set(0.2)
     cone = 0.2 + np.abs(Z[1:-1] - Z[5])
-    np.testing.assert_allclose(BoundedSlope()(short, *ends)[0], np.minimum(both, cone), rtol=1e-12)
+    np.testing.assert_allclose(lengths(BoundedSlope(), short, *ends)[0], np.minimum(both, cone), rtol=1e-12)
 
 
 def test_running_minima():
     values = jnp.asarray(RANDOM.uniform(size=(13, 2)))
-    np.testing.assert_array_equal(smallest_downward(values), np.minimum.accumulate(values))
-    np.testing.assert_array_equal(smallest_upward(values), np.minimum.accumulate(values[::-1])[::-1])
+    np.testing.assert_array_equal(jax.jit(smallest_downward)(values), np.minimum.accumulate(values))
+    np.testing.assert_array_equal(jax.jit(smallest_upward)(values), np.minimum.accumulate(values[::-1])[::-1])
     # The gradient goes to the levels whose value is taken.
-    gradient = jax.grad(lambda x: jnp.sum(smallest_upward(x)))(values)
-    taken = np.asarray(smallest_upward(values))
+    gradient = jax.jit(jax.grad(lambda x: jnp.sum(smallest_upward(x))))(values)
+    taken = np.asarray(jax.jit(smallest_upward)(values))
     often = [[np.sum(taken[:, j] == x) for j, x in enumerate(row)] for row in np.asarray(values)]
     np.testing.assert_array_equal(gradient, often)
     assert float(jnp.sum(gradient)) == values.size
