@@ -16,6 +16,7 @@ from tunax_lite.runtime import configuration, configure
 
 FINE = SelfTest((Speed("float64", 1, 10, 5.5, 1.5),), (Check("finite", True, "0 values"),))
 BROKEN = SelfTest(FINE.speeds, (*FINE.checks, Check("heat budget", False, "off by 0.3")))
+HURRIED = SelfTest(FINE.speeds, FINE.checks, ("float32, 128 columns",))
 
 
 @pytest.fixture
@@ -31,17 +32,27 @@ def doctor(monkeypatch):
 
 
 @pytest.mark.slow
-def test_self_test_passes_here():
-    tested = self_test(0.0)
+def test_self_test_passes_here(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.self_test"), "_MOST_REPETITIONS", 1)
+    tested = self_test(1e6)
     assert [speed[:3] for speed in tested.speeds] == [
         ("float64", 1, 2880),
-        ("float64", 128, 480),
         ("float32", 1, 2880),
+        ("float64", 128, 480),
         ("float32", 128, 480),
     ]
+    assert tested.skipped == ()
     assert all(speed.microseconds > 0.0 and speed.compile_seconds > 0.0 for speed in tested.speeds)
     assert [check for check in tested.checks if not check.passed] == []
     assert len(tested.checks) == 13
+
+
+def test_self_test_skips_what_there_is_no_time_for(doctor):
+    tested = self_test(0.0)
+    assert [speed[:3] for speed in tested.speeds] == [("float64", 1, 2880)]
+    others = ("float32, 1 column", "float64, 128 columns", "float32, 128 columns", "jit = no jit")
+    assert tested.skipped == others
+    assert "skipped  float32, 128 columns: no time left" in doctor(tested=HURRIED).stdout
 
 
 @pytest.fixture(scope="module")

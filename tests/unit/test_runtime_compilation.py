@@ -17,7 +17,7 @@ from tunax_lite.runtime import (
     configure,
     program_table,
 )
-from tunax_lite.runtime.compilation import count_cache_events
+from tunax_lite.runtime.cache import count_cache_events
 
 N = 1000
 

@@ -104,6 +104,10 @@ class Evaluator:
 
         return value_and_gradient
 
+    def _identity(self, checkpointing: AbstractCheckpointing) -> tuple:
+        """All that the function is made of besides its arguments."""
+        return "value and gradient of a misfit", self._free_parameters, self._score, checkpointing
+
     def _compile(self) -> list:
         """A compiled function for each case; cases of equal shapes and run lengths share one."""
         x = self._free_parameters.start()
@@ -120,7 +124,9 @@ class Evaluator:
     def _compile_one(self, *arguments):
         chosen = self._checkpointing
         if not isinstance(chosen, Auto):
-            return compile_program(self._value_and_gradient(chosen), *arguments)
+            return compile_program(
+                self._value_and_gradient(chosen), *arguments, identity=self._identity(chosen)
+            )
         choice = choose_checkpointing(
             self._value_and_gradient,
             arguments,

@@ -11,9 +11,6 @@ from typing import Annotated, Any
 
 import jax
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from ..runtime import (
     cache_contents,
@@ -41,7 +38,10 @@ Report = dict[str, Any]
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", min=0.0, help="About how long the self-test may take.")
+        float,
+        typer.Option(
+            "--seconds", metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it."
+        ),
     ] = 10.0,
     debug: options.Debug = False,
 ) -> None:
@@ -135,10 +135,12 @@ def _show(report: Report) -> None:
     for name, value in facts:
         typer.echo(f"{name:{width}}  {value}")
     typer.echo()
-    Console(file=sys.stdout).print(_speed_table(report["self_test"]["speeds"]))
+    _show_speeds(report["self_test"]["speeds"])
     typer.echo()
     for check in report["self_test"]["checks"]:
         typer.echo(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
+    for name in report["self_test"]["skipped"]:
+        typer.echo(f"skipped  {name}: no time left; give more with --seconds")
     for problem in report["problems"]:
         typer.echo(f"problem: {problem}")
     typer.echo("something is wrong" if report["problems"] else "all is well")
@@ -177,7 +179,12 @@ def _megabytes(size: int | None) -> str:
     return "unknown" if size is None else f"{size / 1e6:,.0f} MB"
 
 
-def _speed_table(speeds: list[Report]) -> Table:
+def _show_speeds(speeds: list[Report]) -> None:
+    # Takes long to import.
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("k-epsilon, 64 levels")
     for heading in ("columns", "steps", "us per column and step", "compile [s]"):
@@ -190,4 +197,4 @@ def _speed_table(speeds: list[Report]) -> Table:
             f"{speed['microseconds']:.2f}",
             f"{speed['compile_seconds']:.1f}",
         )
-    return table
+    Console(file=sys.stdout).print(table)

@@ -2,22 +2,17 @@
 
 import contextlib
 import math
+import sys
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
+import typer
 
 from ..calibration.calibrate import Report
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _N_LINES = 40  # about as many lines as one reads
 
@@ -29,20 +24,20 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
     Args:
         n_iterations: in all.
     """
-    console = Console()
-    if not console.is_terminal:
-        yield _lines(console, n_iterations)
+    if not sys.stdout.isatty():
+        yield _lines(n_iterations)
         return
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
+    # Takes long to import.
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    description = TextColumn("{task.description}")
+    progress = Progress(description, BarColumn(), MofNCompleteColumn(), Elapsed(), Remaining())
     task = progress.add_task("compiling", total=n_iterations)
-    with Live(progress, console=console, refresh_per_second=4) as live:
+    with Live(progress, refresh_per_second=4) as live:
         best, start = math.inf, {}
 
         def report(iteration: int, loss: float, scores: dict[str, float], values: dict[str, float]) -> None:
@@ -58,7 +53,9 @@ def _lower(best: float, loss: float) -> float:
     return min(best, loss) if math.isfinite(loss) else best
 
 
-def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, float]) -> Table:
+def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, float]) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, padding=(0, 2))
     table.add_column("parameter")
     for heading in ("value", "at the start"):
@@ -70,7 +67,7 @@ def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, 
     return table
 
 
-def _lines(console: Console, n_iterations: int) -> Report:
+def _lines(n_iterations: int) -> Report:
     every, best, clock = max(1, n_iterations // _N_LINES), math.inf, time.perf_counter()
 
     def report(iteration: int, loss: float, scores: dict[str, float], values: dict[str, float]) -> None:
@@ -80,12 +77,9 @@ def _lines(console: Console, n_iterations: int) -> Report:
         if iteration % every and iteration + 1 < n_iterations:
             return
         numbers = " ".join(f"{path}={value:.4g}" for path, value in values.items())
-        console.print(
+        typer.echo(
             f"iteration {iteration + 1}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
-            f"loss {loss:.5g}  best {best:.5g}  {numbers}",
-            soft_wrap=True,
-            highlight=False,
-            markup=False,
+            f"loss {loss:.5g}  best {best:.5g}  {numbers}"
         )
 
     return report

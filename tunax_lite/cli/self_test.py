@@ -26,8 +26,13 @@ HEAT_FLUX = -100.0
 N_STEPS = {1: 2880, 128: 480}
 """Number of steps by number of columns: a fraction of a second for each."""
 PRECISIONS = ("float64", "float32")
+_JIT_CHECK = "jit = no jit"
 _LEVELS_WITHOUT_JIT, _STEPS_WITHOUT_JIT = 8, 3  # each operation is a program of its own: slow
 _MOST_REPETITIONS = 50
+_LONGER_THAN_THE_LAST = 1.3
+"""How much longer the next program may take to compile than the longest before it."""
+_JIT_OVER_PROGRAM = 5.0
+"""How much longer the check without compilation takes than the first program."""
 
 
 class Speed(NamedTuple):
@@ -58,35 +63,48 @@ class Check(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """Speeds and checks."""
+    """Speeds and checks, and what there was no time for."""
 
     speeds: tuple[Speed, ...]
     checks: tuple[Check, ...]
+    skipped: tuple[str, ...] = ()
 
 
 def self_test(seconds: float) -> SelfTest:
     """Run the column alone and many side by side, in both precisions.
 
     Args:
-        seconds: to be taken in all, as far as compiling leaves time.
+        seconds: to be taken in all; what would take longer is skipped, but for the first program.
     """
-    end = time.perf_counter() + seconds
-    checks, compiled = [], []
-    for precision in PRECISIONS:
-        with jax.enable_x64(precision == "float64"):
-            for n_columns in N_STEPS:
+    start = time.perf_counter()
+    checks, compiled, skipped, longest = [], [], [], 0.0
+    for n_columns in N_STEPS:
+        for precision in PRECISIONS:
+            before = time.perf_counter()
+            if before - start + _LONGER_THAN_THE_LAST * longest > seconds and compiled:
+                skipped.append(_label(precision, n_columns))
+                continue
+            with jax.enable_x64(precision == "float64"):
                 model, case = problem(precision, n_columns)
                 program = compile_program(_run, model, case, n_steps=N_STEPS[n_columns])
                 checks += check_run(program(model, case), case, precision, n_columns)
-                compiled.append((precision, n_columns, program))
-    with jax.enable_x64(True):
-        checks.append(_check_jit())
+            compiled.append((precision, n_columns, program))
+            longest = max(longest, time.perf_counter() - before)
+    if time.perf_counter() - start + _JIT_OVER_PROGRAM * longest > seconds:
+        skipped.append(_JIT_CHECK)
+    else:
+        with jax.enable_x64(True):
+            checks.append(_check_jit())
     speeds = []
     for index, (precision, n_columns, program) in enumerate(compiled):
-        share = max(0.0, end - time.perf_counter()) / (len(compiled) - index)
+        share = max(0.0, start + seconds - time.perf_counter()) / (len(compiled) - index)
         with jax.enable_x64(precision == "float64"):
             speeds.append(_speed(program, precision, n_columns, share))
-    return SelfTest(tuple(speeds), tuple(checks))
+    return SelfTest(tuple(speeds), tuple(checks), tuple(skipped))
+
+
+def _label(precision: str, n_columns: int) -> str:
+    return f"{precision}, {n_columns} column{'s' if n_columns > 1 else ''}"
 
 
 def problem(precision: str, n_columns: int, n_levels: int = N_LEVELS) -> tuple[Model, Case]:
@@ -128,7 +146,7 @@ def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> li
         precision: that it should be in.
         n_columns: of the run.
     """
-    label = f"{precision}, {n_columns} column{'s' if n_columns > 1 else ''}"
+    label = _label(precision, n_columns)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((run.state, run.clo_state))]
     n_bad = sum(int((~np.isfinite(leaf)).sum()) for leaf in leaves)
     dtype = np.asarray(run.state.temperature).dtype
@@ -162,4 +180,4 @@ def _check_jit() -> Check:
     for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(plain), strict=True):
         scale = float(jnp.max(jnp.abs(other)))
         error = max(error, float(jnp.max(jnp.abs(one - other))) / (scale or 1.0))
-    return Check("jit = no jit", error <= 1e-10, f"relative difference {error:.1e}")
+    return Check(_JIT_CHECK, error <= 1e-10, f"relative difference {error:.1e}")

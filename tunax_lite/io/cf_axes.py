@@ -6,8 +6,8 @@ from typing import Any
 
 import netCDF4
 import numpy as np
-import xarray as xr
 
+from .contents import FileContents, FileVariable
 from .errors import FileFormatError, check_increasing
 from .units import QUANTITIES, conversion
 
@@ -51,7 +51,7 @@ class VerticalAxis:
     is_reversed: bool
 
 
-def unit_of(path, variable: xr.DataArray, given: str | None, key: str) -> str:
+def unit_of(path, variable: FileVariable, given: str | None, key: str) -> str:
     """The unit of a variable: the one given, or the one in the file.
 
     Raises:
@@ -69,7 +69,7 @@ def unit_of(path, variable: xr.DataArray, given: str | None, key: str) -> str:
     return str(unit)
 
 
-def converted(path, variable: xr.DataArray, quantity: str, unit: str | None) -> np.ndarray:
+def converted(path, variable: FileVariable, quantity: str, unit: str | None) -> np.ndarray:
     """Values in the unit of the package.
 
     Raises:
@@ -90,7 +90,7 @@ def converted(path, variable: xr.DataArray, quantity: str, unit: str | None) -> 
     return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
 
 
-def numbers(path, variable: xr.DataArray) -> np.ndarray:
+def numbers(path, variable: FileVariable) -> np.ndarray:
     """Values in double precision.
 
     Raises:
@@ -103,7 +103,7 @@ def numbers(path, variable: xr.DataArray) -> np.ndarray:
     return variable.values.astype(float)
 
 
-def is_time(variable: xr.DataArray) -> bool:
+def is_time(variable: FileVariable) -> bool:
     """Whether a coordinate is a time by its CF attributes or its name."""
     attributes = variable.attrs
     return (
@@ -114,7 +114,7 @@ def is_time(variable: xr.DataArray) -> bool:
     )
 
 
-def is_vertical(variable: xr.DataArray) -> bool:
+def is_vertical(variable: FileVariable) -> bool:
     """Whether a coordinate is a height or depth by its CF attributes or its name."""
     attributes = variable.attrs
     return (
@@ -126,9 +126,9 @@ def is_vertical(variable: xr.DataArray) -> bool:
 
 
 def find_axis(
-    path, dataset: xr.Dataset, variable: xr.DataArray, given: str | None, kind: str
-) -> xr.DataArray:
-    """The coordinate of a variable that is its `time` or its `vertical` axis.
+    path, dataset: FileContents, variable: FileVariable, given: str | None, kind: str
+) -> Any:
+    """The coordinate of a variable that is its `time` or its `vertical` axis, of the kind of the dataset.
 
     Raises:
         FileFormatError: none or several, or a given name that does not fit.
@@ -172,7 +172,7 @@ def find_axis(
     return candidates[0]
 
 
-def read_time(path, variable: xr.DataArray, given_unit: str | None) -> TimeAxis:
+def read_time(path, variable: FileVariable, given_unit: str | None) -> TimeAxis:
     """Times of a coordinate, checked to increase.
 
     Raises:
@@ -209,7 +209,7 @@ def read_time(path, variable: xr.DataArray, given_unit: str | None) -> TimeAxis:
     return axis
 
 
-def _is_downward(path, variable: xr.DataArray, given: str | None, values: np.ndarray) -> bool:
+def _is_downward(path, variable: FileVariable, given: str | None, values: np.ndarray) -> bool:
     stated = given or str(variable.attrs.get("positive", "")).lower()
     if stated in ("up", "down"):
         return stated == "down"
@@ -227,7 +227,7 @@ def _is_downward(path, variable: xr.DataArray, given: str | None, values: np.nda
 
 
 def read_vertical(
-    path, dataset: xr.Dataset, variable: xr.DataArray, unit: str | None, positive: str | None
+    path, dataset: FileContents, variable: FileVariable, unit: str | None, positive: str | None
 ) -> VerticalAxis:
     """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted.
 

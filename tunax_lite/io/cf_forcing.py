@@ -5,14 +5,13 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..variables import VARIABLES
 from .cf_axes import TimeAxis, converted, find_axis, read_time
+from .contents import Contents, read_contents
 from .errors import FileFormatError, check_possible
 from .mapping import FLUXES, Mapping
-from .netcdf import read_netcdf
 
 # The model needs no flux it does not know; these three are always there, so that all cases of
 # observation files have the same structure and share compiled functions.
@@ -20,7 +19,7 @@ _ALWAYS = ("stress_u", "stress_v", "heat_flux")
 
 
 def read_forcing(
-    path: Path, dataset: xr.Dataset, mapping: Mapping, start: float, epoch: datetime.datetime | None
+    path: Path, dataset: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
 ) -> AbstractForcing:
     """Fluxes as the mapping says, or as the names and CF standard names of the file say.
 
@@ -37,7 +36,7 @@ def read_forcing(
     forcing_path = path
     if mapping.forcing_file is not None:
         forcing_path = path.parent / mapping.forcing_file
-        dataset = read_netcdf(forcing_path)
+        dataset = read_contents(forcing_path)
     constants, series = {}, {}
     for flux in FLUXES:
         name = mapping.fluxes.get(flux, _own_name(dataset, flux))
@@ -71,7 +70,7 @@ def read_forcing(
     )
 
 
-def _own_name(dataset: xr.Dataset, flux: str) -> str | None:
+def _own_name(dataset: Contents, flux: str) -> str | None:
     """The variable with our name or our CF standard name."""
     known = VARIABLES[f"surface_{flux}"]
     if known.name in dataset.variables:
@@ -90,7 +89,7 @@ def _sign(flux: str, attributes: dict, mapping: Mapping) -> float:
 
 
 def _read_flux(
-    path: Path, dataset: xr.Dataset, flux: str, name: str, mapping: Mapping
+    path: Path, dataset: Contents, flux: str, name: str, mapping: Mapping
 ) -> tuple[np.ndarray, TimeAxis | None]:
     if name not in dataset.variables:
         raise FileFormatError(
@@ -101,7 +100,7 @@ def _read_flux(
             "correct 'fluxes' in the mapping",
         )
     variable = dataset[name].squeeze(
-        [dim for dim in dataset[name].dims if dataset.sizes[dim] == 1 and dataset[name].ndim > 1]
+        [dim for dim, size in dataset[name].sizes.items() if size == 1 and dataset[name].ndim > 1]
     )
     if variable.ndim > 1:
         raise FileFormatError(

@@ -11,7 +11,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..case import Case
 from ..grid import Grid
@@ -22,9 +21,9 @@ from ..physics.rotation import coriolis_parameter
 from ..state import State
 from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
 from .cf_forcing import read_forcing
+from .contents import Contents, Variable, read_contents
 from .errors import FileFormatError, check_possible
 from .mapping import STATE_VARIABLES, Mapping
-from .netcdf import read_netcdf
 
 _STANDARD_NAMES = {
     "temperature": (
@@ -68,7 +67,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
             impossible values or without a complete profile, gaps in the forcing, or no latitude.
     """
     path, mapping = Path(path), Mapping() if mapping is None else mapping
-    dataset = read_netcdf(path)
+    dataset = read_contents(path)
     names = _find_variables(path, dataset, mapping)
     reference = dataset[names["temperature"]]
     time_variable = find_axis(path, dataset, reference, mapping.time, "time")
@@ -111,7 +110,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     )
 
 
-def _find_variables(path: Path, dataset: xr.Dataset, mapping: Mapping) -> dict[str, str]:
+def _find_variables(path: Path, dataset: Contents, mapping: Mapping) -> dict[str, str]:
     """Name in the file by our name, for every variable of the state that is there."""
     found = {}
     for variable in STATE_VARIABLES:
@@ -144,7 +143,7 @@ def _find_variables(path: Path, dataset: xr.Dataset, mapping: Mapping) -> dict[s
     return found
 
 
-def _find_by_name(path: Path, dataset: xr.Dataset, variable: str) -> str | None:
+def _find_by_name(path: Path, dataset: Contents, variable: str) -> str | None:
     if variable in dataset.variables:
         return variable
     matching = [
@@ -165,7 +164,7 @@ def _find_by_name(path: Path, dataset: xr.Dataset, variable: str) -> str | None:
 
 def _read_profiles(
     path: Path,
-    variable: xr.DataArray,
+    variable: Variable,
     quantity: str,
     dims: tuple[str, str],
     vertical: VerticalAxis,
@@ -289,7 +288,7 @@ def _initial_state(
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 
 
-def _number_attributes(path: Path, dataset: xr.Dataset, names) -> dict[str, Any]:
+def _number_attributes(path: Path, dataset: Contents, names) -> dict[str, Any]:
     values = {}
     for name in names:
         if name in dataset.attrs:
@@ -304,7 +303,7 @@ def _number_attributes(path: Path, dataset: xr.Dataset, names) -> dict[str, Any]
     return values
 
 
-def _coriolis_parameter(path: Path, dataset: xr.Dataset, mapping: Mapping) -> float:
+def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> float:
     if mapping.coriolis_parameter is not None:
         return float(mapping.coriolis_parameter)
     if mapping.latitude is not None:
@@ -341,7 +340,7 @@ def _duration(path: Path, time: TimeAxis, start: float, mapping: Mapping) -> flo
     return float(time.seconds[-1] - start)
 
 
-def _start_time(dataset: xr.Dataset, time: TimeAxis, start: float) -> str | None:
+def _start_time(dataset: Contents, time: TimeAxis, start: float) -> str | None:
     # The project's own files of idealised cases count from a date that means nothing.
     if time.epoch is None or dataset.attrs.get("start_time") == "":
         return None

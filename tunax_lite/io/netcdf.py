@@ -4,10 +4,12 @@ import math
 import struct
 from collections.abc import Callable
 from pathlib import Path
-
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from .errors import FileFormatError, existing_file
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
 
@@ -90,8 +92,8 @@ def read_netcdf(
     mask: bool = True,
     every: int = 1,
     join_characters: bool = True,
-    part: Callable[[xr.Dataset], xr.Dataset] | None = None,
-) -> xr.Dataset:
+    part: "Callable[[xr.Dataset], xr.Dataset] | None" = None,
+) -> "xr.Dataset":
     """Read a NetCDF file into memory, times as plain numbers.
 
     Args:
@@ -105,6 +107,8 @@ def read_netcdf(
         FileNotFoundError: no such file.
         FileFormatError: a file that is truncated, damaged or of another format.
     """
+    import xarray as xr  # takes long, and some readers do without it
+
     path = existing_file(path)
     check_complete(path)
     try:

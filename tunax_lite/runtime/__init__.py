@@ -3,12 +3,12 @@
 Nothing here knows of columns. `configure` is called before the first array.
 """
 
-from .compilation import CacheStatistics as CacheStatistics
+from .cache import CacheStatistics as CacheStatistics
+from .cache import cache_contents as cache_contents
+from .cache import cache_statistics as cache_statistics
 from .compilation import Program as Program
 from .compilation import ProgramMemory as ProgramMemory
 from .compilation import Timing as Timing
-from .compilation import cache_contents as cache_contents
-from .compilation import cache_statistics as cache_statistics
 from .compilation import compile_program as compile_program
 from .compilation import program_table as program_table
 from .compilation import shapes_of as shapes_of
@@ -22,3 +22,4 @@ from .devices import map_columns as map_columns
 from .devices import shard_columns as shard_columns
 from .memory import free_memory as free_memory
 from .memory import used_memory as used_memory
+from .program_store import keep_whole_programs as keep_whole_programs

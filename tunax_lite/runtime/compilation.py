@@ -1,18 +1,20 @@
-"""Programs compiled ahead of time, with what that took, and what the cache of compiled programs did."""
+"""Programs compiled ahead of time, with what that took."""
 
 import contextlib
 import functools
 import gc
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.monitoring
 import jax.numpy as jnp
+
+from .cache import count_stored_program
+from .configure import jax_cache_paused
+from .program_store import ProgramStore, store_in_use
 
 
 class Timing(NamedTuple):
@@ -106,7 +108,11 @@ class Program:
 
 
 def compile_program(
-    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = (), **static: Any
+    function: Callable[..., Any],
+    *args: Any,
+    donate: tuple[int, ...] = (),
+    identity: Any = None,
+    **static: Any,
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
@@ -114,8 +120,44 @@ def compile_program(
         function: of arrays, or pytrees of them.
         args: arrays, or `jax.ShapeDtypeStruct` in their place.
         donate: positions of the arguments whose memory the results may take.
+        identity: all that the function is made of, so that equal identities mean equal functions; with it the
+            whole program is kept on disk, where `keep_whole_programs` was called, and not traced again. Its
+            results must then be built of tuples, lists and dictionaries.
         static: keyword arguments that become part of the program.
     """
+    store = None if identity is None else store_in_use()
+    path = None if store is None else store.path_of((identity, donate, static), args)
+    if store is not None and path is not None:
+        return _from_store(
+            store, path, functools.partial(_compiled, function, args, donate, static), args, donate
+        )
+    return _compiled(function, args, donate, static)
+
+
+def _from_store(
+    store: ProgramStore,
+    path: Path,
+    compiled: Callable[[], Program],
+    args: tuple[Any, ...],
+    donate: tuple[int, ...],
+) -> Program:
+    start = time.perf_counter()
+    found = store.read(path, args)
+    if found is not None:
+        took = time.perf_counter() - start
+        count_stored_program(found.seconds - took)
+        return Program(found.executable, 0.0, took, donate)
+    # What JAX's cache has read cannot be written again, so that this program is in the store alone.
+    with jax_cache_paused():
+        program = compiled()
+    count_stored_program(None)
+    store.write(path, program.executable, program.trace_seconds + program.compile_seconds)
+    return program
+
+
+def _compiled(
+    function: Callable[..., Any], args: tuple[Any, ...], donate: tuple[int, ...], static: dict[str, Any]
+) -> Program:
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
     start = time.perf_counter()
@@ -173,82 +215,3 @@ def _row(name: str, program: Program, timing: Timing | None) -> tuple[str, ...]:
         f"{memory.total / 1e6:.3f}",
         "" if timing is None else f"{1e3 * timing.minimum:.3f}",
     )
-
-
-class CacheStatistics(NamedTuple):
-    """What the cache of compiled programs did in this process.
-
-    Args:
-        hits: programs that were found.
-        misses: programs that were compiled and then kept.
-        not_kept: programs that were compiled in too short a time to be worth a file.
-        seconds_saved: that the hits would have taken to compile, less what they took to read.
-    """
-
-    hits: int
-    misses: int
-    not_kept: int
-    seconds_saved: float
-
-    def since(self, before: "CacheStatistics") -> "CacheStatistics":
-        """What happened after `before`."""
-        return CacheStatistics(
-            self.hits - before.hits,
-            self.misses - before.misses,
-            self.not_kept - before.not_kept,
-            self.seconds_saved - before.seconds_saved,
-        )
-
-
-_HITS = "/jax/compilation_cache/cache_hits"
-_MISSES = "/jax/compilation_cache/cache_misses"
-_REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
-_SAVED = "/jax/compilation_cache/compile_time_saved_sec"
-_lock = threading.Lock()
-_counts = {_HITS: 0, _MISSES: 0, _REQUESTS: 0}
-_saved = [0.0]
-_is_counting = [False]
-
-
-def _on_event(event: str, **_: Any) -> None:
-    if event in _counts:
-        with _lock:
-            _counts[event] += 1
-
-
-def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
-    if event == _SAVED:
-        with _lock:
-            _saved[0] += duration_secs
-
-
-def count_cache_events() -> None:
-    """Count from now on what the cache does; `configure` calls this. Calling it again changes nothing."""
-    with _lock:
-        if _is_counting[0]:
-            return
-        _is_counting[0] = True
-    jax.monitoring.register_event_listener(_on_event)
-    jax.monitoring.register_event_duration_secs_listener(_on_duration)
-
-
-def cache_statistics() -> CacheStatistics:
-    """What the cache of compiled programs did since `configure` was called first."""
-    with _lock:
-        hits, misses, requests = (_counts[event] for event in (_HITS, _MISSES, _REQUESTS))
-        return CacheStatistics(hits, misses, requests - hits - misses, _saved[0])
-
-
-def cache_contents(folder: Path) -> tuple[int, int]:
-    """Number of programs in a cache folder, and bytes of all its files."""
-    sizes = dict(_file_sizes(folder))
-    return sum(path.name.endswith("-cache") for path in sizes), sum(sizes.values())
-
-
-def _file_sizes(folder: Path) -> Iterator[tuple[Path, int]]:
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                yield path, path.stat().st_size
-        except FileNotFoundError:  # another process made room
-            continue

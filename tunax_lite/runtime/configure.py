@@ -1,7 +1,9 @@
 """Set up JAX for this model: precision, compiled programs on disk, and how XLA compiles the time loop."""
 
+import contextlib
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -9,7 +11,7 @@ import jax
 import platformdirs
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
-from .compilation import count_cache_events
+from .cache import count_cache_events
 from .fusion import EXTRA_OPTIONS, FUSION_FLAG, time_loop_is_fused
 
 CACHE_MINIMUM_SECONDS = 0.5
@@ -143,6 +145,19 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
         minimum_seconds = CACHE_MINIMUM_SECONDS
     if minimum_seconds is not None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
+
+
+@contextlib.contextmanager
+def jax_cache_paused() -> Iterator[None]:
+    """Let JAX neither read nor write its cache of compiled programs, in all threads."""
+    before = _setting("enable_compilation_cache")
+    try:
+        jax.config.update("jax_enable_compilation_cache", False)
+        reset_cache()
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", before)
+        reset_cache()
 
 
 def _seconds_are_told() -> bool:
