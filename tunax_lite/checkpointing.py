@@ -157,6 +157,13 @@ class Auto(AbstractCheckpointing):
         return frugal.layout(bytes_per_step, n_steps)
 
 
+def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckpointing:
+    """For each of n loops whose intermediates are kept at the same time."""
+    if not isinstance(checkpointing, Auto):
+        return checkpointing
+    return Auto(memory_budget=max(1, checkpointing.memory_budget // n))
+
+
 def _kept_bytes(layout: Layout, bytes_per_step: int, n_steps: int) -> float:
     """What a loop keeps with its steps checkpointed: the starts of segments, and steps with solutions."""
     lengths = (n_steps, *layout.segments)

@@ -12,10 +12,11 @@ from jaxtyping import Array, Int, PyTree
 
 from ._types import Scalar, ScalarLike, is_traced, leading_axes, parameter_batch_shape
 from .case import Case
-from .checkpointing import AbstractCheckpointing, Auto, scan_frames
+from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
 from .interior import Interior
 from .model import Model
 from .precision import precision_of, without_weak_types
+from .runtime.blocks import ColumnBlock, block_size, check_block, map_blocks
 from .runtime.devices import Devices, column_mesh, map_columns, shard_columns
 from .trajectory import Restart, Trajectory
 
@@ -163,18 +164,35 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
+def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
+    """The frames of a batch, on several devices or one, each with one block of columns after the other."""
+    has_columns = columns_of(model, case, start)
+    split = {"has_columns": (*has_columns, False), "like_has_columns": has_columns[2]}
+
+    def run(arguments):
+        start = arguments[2]
+        n_columns = jax.tree.leaves(start.state)[0].shape[-1]
+        n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
+        block = block_size(column_block, n_columns, n_bytes)
+        if block == n_columns:
+            return run_frames(*arguments, **options)
+        # Reverse mode holds what it keeps of all blocks at the same time.
+        checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
+        one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
+        return map_blocks(one, arguments, block=block, like=start, **split)
+
+    arguments = (model, case, start, dt)
+    return run(arguments) if mesh is None else map_columns(run, arguments, mesh=mesh, like=start, **split)
+
+
 @eqx.filter_jit
-def _simulate(model, case, start, dt, mesh: Mesh | None, options) -> Trajectory:
+def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) -> Trajectory:
     case = batched_case(model, case)
     start = start_of(model, case) if start is None else start
-    arguments = (model, case, start, dt)
-    run = lambda arguments: run_frames(*arguments, **options)  # noqa: E731
-    if mesh is None:
-        saved = run(arguments)
+    if not shape_of_batch(model, case):
+        saved = run_frames(model, case, start, dt, **options)
     else:
-        has_columns = columns_of(model, case, start)
-        split = {"has_columns": (*has_columns, False), "like": start, "like_has_columns": has_columns[2]}
-        saved = map_columns(run, arguments, mesh=mesh, **split)
+        saved = _run_columns(model, case, start, dt, mesh, column_block, options)
     frames = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, saved)
     time = frames.step.astype(dt.dtype) * dt
     return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state)
@@ -190,6 +208,7 @@ def simulate(
     checkpointing: AbstractCheckpointing | None = None,
     start: Restart | None = None,
     devices: Devices | None = None,
+    column_block: ColumnBlock = "auto",
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -205,15 +224,18 @@ def simulate(
             gives the same numbers bit by bit. By default the initial state of the case.
         devices: over which a batch is split along its last axis, in equal shares: `"all"` of this process,
             or some. By default the columns stay together, where JAX puts them.
+        column_block: columns of a batch that are run at once on a device, so that they stay in its cache:
+            a number, `"auto"` for what was measured to be fast, or `None` for all.
 
     Returns:
         The start and all frames. Values that are not finite are returned, not raised: see
         `first_non_finite`.
 
     Raises:
-        ValueError: times that do not fit each other, a forcing that does not cover the run, or a model and
-            a case of different precision.
+        ValueError: times that do not fit each other, a forcing that does not cover the run, a model and a
+            case of different precision, or a block without columns.
     """
+    check_block(column_block)
     precision = precision_of(model=model, case=case)
     model, case = without_weak_types((model, case), precision)
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
@@ -233,11 +255,11 @@ def simulate(
     dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
     case = case.unlabelled()
     if devices is None:
-        return _simulate(model, case, start, dt_array, None, options)
+        return _simulate(model, case, start, dt_array, None, column_block, options)
     has_columns = columns_of(model, case, start)
     mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
     model, case, start = shard_columns((model, case, start), has_columns, mesh)
-    return _simulate(model, case, start, dt_array, mesh, options)
+    return _simulate(model, case, start, dt_array, mesh, column_block, options)
 
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:

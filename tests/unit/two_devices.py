@@ -65,6 +65,11 @@ def count_collectives(program: jax.stages.Compiled) -> tuple[int, int]:
     return len(found), sum(map(is_in_loop, found))
 
 
+def test_each_device_runs_its_columns_in_blocks():
+    case = with_winds(WINDS)
+    assert_close(run(SIMPLE, case, column_block=2), run(SIMPLE, case, devices=None, column_block=None))
+
+
 def test_there_are_two_devices():
     assert len(jax.devices()) >= 2
 

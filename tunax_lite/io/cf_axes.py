@@ -125,9 +125,7 @@ def is_vertical(variable: FileVariable) -> bool:
     )
 
 
-def find_axis(
-    path, dataset: FileContents, variable: FileVariable, given: str | None, kind: str
-) -> Any:
+def find_axis(path, dataset: FileContents, variable: FileVariable, given: str | None, kind: str) -> Any:
     """The coordinate of a variable that is its `time` or its `vertical` axis, of the kind of the dataset.
 
     Raises:

@@ -61,7 +61,7 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
         return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
     # One call for all arrays: one for each takes longer than a short run.
-    shardings = jax.tree.map(sharding, arrays, _of_arrays(has_columns, tree))
+    shardings = jax.tree.map(sharding, arrays, of_arrays(has_columns, tree))
     return eqx.combine(jax.device_put(arrays, shardings), others)
 
 
@@ -88,7 +88,7 @@ def map_columns(
         like_has_columns: the same of the results.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
-    split = _of_arrays(has_columns, tree)
+    split = of_arrays(has_columns, tree)
     results_split = jax.tree.broadcast(like_has_columns, like)
 
     def pad(leaf: Any, split: bool) -> Any:
@@ -115,6 +115,6 @@ def _spec(leaf: Any, split: bool) -> PartitionSpec:
     return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if split else PartitionSpec()
 
 
-def _of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:
+def of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:
     """One truth value for each array of a tree, nothing for its other leaves."""
     return eqx.filter(jax.tree.broadcast(has_columns, tree), jax.tree.map(eqx.is_array, tree))

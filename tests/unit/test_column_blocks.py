@@ -1,0 +1,78 @@
+"""Columns in blocks, one after the other, are the columns all at once."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.helpers import CASES
+from tunax_lite import Auto, KEpsilon, Model, PacanowskiPhilander, SaveSegments, simulate
+from tunax_lite.checkpointing import shared_among
+from tunax_lite.runtime.blocks import BYTES_PER_BLOCK, block_size
+
+N_COLUMNS = 5
+TIMES = {"dt": 60.0, "duration": 360.0, "output_interval": 120.0}
+
+
+def ensemble(closure, name: str) -> Model:
+    """One value of a parameter for each column."""
+    factors = jnp.linspace(0.9, 1.1, N_COLUMNS)
+    return Model(eqx.tree_at(lambda c: getattr(c, name), closure, getattr(closure, name) * factors))
+
+
+@pytest.mark.parametrize("block", [2, 3, 7])
+def test_blocks_are_all_columns_at_once_to_the_bit(block):
+    model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
+    whole = simulate(model, case, **TIMES, column_block=None)
+    parts = simulate(model, case, **TIMES, column_block=block)
+    assert jax.tree.structure(parts) == jax.tree.structure(whole)
+    for part, leaf in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_array_equal(part, leaf)
+    assert np.unique(np.asarray(whole.state.u[-1]).sum(axis=0)).size == N_COLUMNS
+
+
+def test_a_run_that_goes_on_in_blocks():
+    model, case = ensemble(KEpsilon(), "c_eps_1"), CASES["wind"]
+    start = simulate(model, case, **TIMES, column_block=None).restart(1)
+    left = TIMES | {"duration": 240.0}
+    whole, parts = (simulate(model, case, **left, start=start, column_block=n) for n in (None, 1))
+    for part, leaf in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(part, leaf, rtol=1e-13, atol=1e-300)
+
+
+def test_gradients_in_blocks():
+    model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["wind"]
+
+    def loss(alpha, shared, block):
+        closure = eqx.tree_at(lambda c: (c.alpha, c.viscosity_scale), model.closure, (alpha, shared))
+        run = simulate(Model(closure), case, **TIMES, checkpointing=SaveSegments(2), column_block=block)
+        return jnp.sum(run.state.temperature**2)
+
+    given = model.closure.alpha, model.closure.viscosity_scale
+    whole, parts = (jax.grad(loss, (0, 1))(*given, block) for block in (None, 2))
+    for part, leaf in zip(parts, whole, strict=True):
+        assert np.all(leaf != 0.0)
+        np.testing.assert_allclose(part, leaf, rtol=1e-10)
+
+
+def test_blocks_are_chosen_by_what_fits():
+    bytes_per_column = BYTES_PER_BLOCK // 36
+    assert [block_size("auto", n, n * bytes_per_column) for n in (1, 127, 128, 129, 512)] == [
+        1,
+        127,
+        32,
+        26,
+        32,
+    ]
+    assert block_size("auto", 512, 512 * bytes_per_column // 2) == 64
+    assert block_size("auto", 512, 512 * BYTES_PER_BLOCK) == 16  # registers, at least
+    assert block_size(None, 512, 512 * bytes_per_column) == 512
+    assert (block_size(7, 512, 1), block_size(7, 5, 1)) == (7, 5)
+    assert shared_among(3, Auto(memory_budget=300)) == Auto(memory_budget=100)
+
+
+@pytest.mark.parametrize("block", [0, -1, 2.5, True, "some"])
+def test_a_block_is_a_number_of_columns(block):
+    with pytest.raises(ValueError, match="column_block"):
+        simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES, column_block=block)
