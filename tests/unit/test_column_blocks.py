@@ -72,7 +72,7 @@ def test_blocks_are_chosen_by_what_fits():
     assert shared_among(3, Auto(memory_budget=300)) == Auto(memory_budget=100)
 
 
-@pytest.mark.parametrize("block", [0, -1, 2.5, True, "some"])
+@pytest.mark.parametrize("block", [0, -1, True])
 def test_a_block_is_a_number_of_columns(block):
     with pytest.raises(ValueError, match="column_block"):
         simulate(Model(PacanowskiPhilander()), CASES["wind"], **TIMES, column_block=block)
