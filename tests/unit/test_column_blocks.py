@@ -1,5 +1,7 @@
 """Columns in blocks, one after the other, are the columns all at once."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,7 @@ from tunax_lite.checkpointing import shared_among
 from tunax_lite.runtime.blocks import BYTES_PER_BLOCK, block_size
 
 N_COLUMNS = 5
-TIMES = {"dt": 60.0, "duration": 360.0, "output_interval": 120.0}
+TIMES: dict[str, Any] = {"dt": 60.0, "duration": 360.0, "output_interval": 120.0}
 
 
 def ensemble(closure, name: str) -> Model:
@@ -43,13 +45,14 @@ def test_a_run_that_goes_on_in_blocks():
 
 def test_gradients_in_blocks():
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["wind"]
+    closure: Any = model.closure
 
     def loss(alpha, shared, block):
-        closure = eqx.tree_at(lambda c: (c.alpha, c.viscosity_scale), model.closure, (alpha, shared))
-        run = simulate(Model(closure), case, **TIMES, checkpointing=SaveSegments(2), column_block=block)
+        changed = eqx.tree_at(lambda c: (c.alpha, c.viscosity_scale), closure, (alpha, shared))
+        run = simulate(Model(changed), case, **TIMES, checkpointing=SaveSegments(2), column_block=block)
         return jnp.sum(run.state.temperature**2)
 
-    given = model.closure.alpha, model.closure.viscosity_scale
+    given = closure.alpha, closure.viscosity_scale
     whole, parts = (jax.grad(loss, (0, 1))(*given, block) for block in (None, 2))
     for part, leaf in zip(parts, whole, strict=True):
         assert np.all(leaf != 0.0)
