@@ -37,7 +37,7 @@ def test_blocks_are_all_columns_at_once_to_the_bit(block):
 def test_a_run_that_goes_on_in_blocks():
     model, case = ensemble(KEpsilon(), "c_eps_1"), CASES["wind"]
     start = simulate(model, case, **TIMES, column_block=None).restart(1)
-    left = TIMES | {"duration": 240.0}
+    left: dict[str, Any] = TIMES | {"duration": 240.0}
     whole, parts = (simulate(model, case, **left, start=start, column_block=n) for n in (None, 1))
     for part, leaf in zip(jax.tree.leaves(parts), jax.tree.leaves(whole), strict=True):
         np.testing.assert_allclose(part, leaf, rtol=1e-13, atol=1e-300)
