@@ -55,7 +55,8 @@ def test_unsupported_settings_end_the_run_unless_they_are_to_be_ignored(invoke, 
     assert "note: " in output and "seagrass.method" in output
     assert read_trajectory("out.nc").n_frames == 5
     # Nothing to run is left without a closure.
-    path = write_case(tmp_path, {"turbulence": {"turb_method": "cvmix"}})
+    off = {"surface_layer": {"use": False}}
+    path = write_case(tmp_path, {"turbulence": {"turb_method": "cvmix"}, "cvmix": off})
     invoke("run", path, "--ignore-unsupported", "--output", "out.nc", code=2)
 
 

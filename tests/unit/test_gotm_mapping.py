@@ -11,12 +11,14 @@ import pytest
 from tests.unit.gotm_folders import case_data, write_case, write_series
 from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.closures import (
+    KPP,
     Constant,
     GenericLengthScale,
     KEpsilon,
     KOmega,
     MellorYamada,
     OneEquation,
+    PacanowskiPhilanderShear,
     SchumannGerz,
     SecondMomentClosure,
     Triangular,
@@ -84,6 +86,35 @@ def test_grids_of_files_go_from_the_surface_down(tmp_path, method, scale):
     (tmp_path / "grid.dat").write_text("5\n" + "".join(f"{0.9 * scale * h}\n" for h in thickness))
     with pytest.raises(FileFormatError, match="add up to"):
         build(tmp_path, {"grid": {"method": method, "nlev": 5, "file": "grid.dat"}})
+
+
+def _kpp(**layers) -> dict:
+    return {"turbulence": {"turb_method": "cvmix"}, "cvmix": layers}
+
+
+def test_kpp_with_and_without_interior_mixing(tmp_path):
+    surface = {"Ri_c": 0.25, "surface_layer_extent": 0.2, "match_technique": "gradient", "use_noDGat1": False}
+    surface |= {"bulk_Ri_interp_type": "cubic", "langmuir_method": "rwh16", "check_Ekman_length": True}
+    closure = run_of(tmp_path, _kpp(surface_layer=surface), {"waves": {"Hs": 1.5}}).model.closure
+    assert isinstance(closure, KPP) and closure.shape == "match_gradient" and closure.match_slope
+    assert float(closure.critical_richardson_number) == 0.25 and float(closure.surface_layer_fraction) == 0.2
+    assert closure.depth_interpolation == "cubic" and closure.limit_by_ekman_depth
+    assert closure.langmuir is not None and closure.langmuir.method == "RWHGK16"
+    assert float(closure.langmuir.wave_roughness) == 6.0 and float(closure.langmuir.wind_direction) == 0.0
+    assert closure.shear is closure.convection is closure.double_diffusion is None
+    assert float(closure.background_viscosity) == float(closure.background_diffusivity) == 0.0
+    interior = {
+        "use": True,
+        "background": {"use": True, "diffusivity": 2e-5},
+        "shear": {"use": True, "mix_scheme": "pp", "PP_alpha": 4.0, "num_smooth_Ri": 2},
+        "convection": {"use": True, "diffusivity": 0.5, "triggerBVF": -1e-6},
+        "double_diffusion": {"use": True},
+    }
+    closure = run_of(tmp_path, _kpp(interior=interior)).model.closure
+    assert isinstance(closure, KPP) and float(closure.background_diffusivity) == 2e-5
+    assert isinstance(closure.shear, PacanowskiPhilanderShear) and float(closure.shear.alpha) == 4.0
+    assert closure.n_smoothing == 2 and closure.double_diffusion is not None and closure.langmuir is None
+    assert closure.convection is not None and float(closure.convection.threshold) == -1e-6
 
 
 @pytest.mark.parametrize(
@@ -500,7 +531,11 @@ def test_generic_length_scale_given_and_generated(tmp_path):
 @pytest.mark.parametrize(
     ("change", "fragments"),
     [
-        ({"turbulence": {"turb_method": "cvmix"}}, ("turbulence.turb_method", "KPP", "line ")),
+        (_kpp(bottom_layer={"use": True}), ("cvmix.bottom_layer.use", "line ")),
+        (_kpp(surface_layer={"use": False}), ("cvmix.surface_layer.use", "line ")),
+        (_kpp(interior={"use": True, "tidal_mixing": {"use": True}}), ("tidal_mixing.use",)),
+        (_kpp(interior={"use": True, "shear": {"use": True, "KPP_exp": 2.0}}), ("shear.KPP_exp",)),
+        (_kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), ("OBL_interp_type",)),
         (
             {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}},
             ("turbulence.tke_method", "blackadar"),

@@ -10,6 +10,7 @@ import xarray as xr
 from tests.helpers import LES_CASES
 from tunax_lite import KEpsilon, Model, SecondMomentClosure, simulate
 from tunax_lite.closures import (
+    KPP,
     Blackadar,
     BougeaultAndre,
     Brueggemann,
@@ -126,3 +127,23 @@ def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_pat
     with xr.open_dataset(reference_path(f"les_{name}_tke")) as reference:
         theirs = reference["temp"].values.squeeze()
     assert 5e-5 < rms(run.state.temperature - theirs) < 5e-4
+
+
+@pytest.mark.parametrize("name", LES_CASES)
+def test_kpp_reproduces_gotm(name, lesbrary_path, reference_path):
+    case, _ = read_lesbrary(lesbrary_path(name))
+    closure = KPP(shear=None, background_viscosity=0.0, background_diffusivity=0.0)
+    run = simulate(Model(closure), case, dt=60.0, output_interval=3600.0)
+    with xr.open_dataset(reference_path(f"les_{name}_kpp")) as reference:
+        keys = ("temp", "u", "v", "num", "nuh", "cvmix_zsbl")
+        expected = {key: reference[key].values.squeeze() for key in keys}
+    # What differs is how weak convection without wind fades, in free convection.
+    assert rms(run.state.temperature - expected["temp"]) < 1e-7
+    assert rms(run.state.u - expected["u"]) < 1e-9
+    assert rms(run.state.v - expected["v"]) < 1e-9
+    mixing = run.clo_state
+    inner = (slice(1, None), slice(1, -1))
+    for ours, key in ((mixing.eddy_viscosity, "num"), (mixing.eddy_diffusivity, "nuh")):
+        assert rms(ours[inner] - expected[key][inner]) < 1e-5 * expected[key].max(), key
+    depth = mixing.boundary_layer_depth  # pyright: ignore[reportAttributeAccessIssue]
+    np.testing.assert_allclose(depth, -expected["cvmix_zsbl"], atol=1e-3)

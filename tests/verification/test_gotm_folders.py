@@ -25,7 +25,7 @@ def ran(folder: str, name: str, reference_path):
         run.model, run.case, dt=run.dt, output_interval=run.output_interval, duration=run.duration_from(0.0)
     )
     with xr.open_dataset(reference_path(name), decode_times=False) as dataset:
-        keys = ("u", "v", "temp", "salt", "tke", "num", "nuh")
+        keys = {"u", "v", "temp", "salt", "tke", "num", "nuh", "cvmix_zsbl"} & set(dataset.variables)
         expected = {key: dataset[key].values.squeeze().astype(float)[: trajectory.n_frames] for key in keys}
     np.testing.assert_allclose(expected["temp"][0], trajectory.state.temperature[0], atol=1e-5)
     np.testing.assert_allclose(expected["salt"][0], trajectory.state.salinity[0], atol=1e-5)
@@ -62,6 +62,14 @@ def test_idealised_cases(folder, name, reference_path):
         assert rms(ours[inner] - expected[key][inner]) < 5e-3 * np.abs(expected[key]).max()
 
 
+def test_entrainment_with_kpp(reference_path):
+    run, expected = ran("entrainment", "entrainment_kpp", reference_path)
+    assert rms(run.state.u - expected["u"]) < 1e-8
+    assert rms(run.state.temperature - expected["temp"]) < 1e-8
+    depth = run.clo_state.boundary_layer_depth  # pyright: ignore[reportAttributeAccessIssue]
+    np.testing.assert_allclose(depth, -expected["cvmix_zsbl"], atol=1e-6)
+
+
 def test_estuary_with_a_moving_surface(reference_path):
     made = build_gotm(load_gotm(find_gotm_case("estuary/estuary.gotm.yaml")))
     made.report.check()
@@ -85,6 +93,8 @@ MEASURED = [
     ("nns_annual", "nns_annual"),
     ("medsea_east", "medsea_east"),
     ("langmuir", "langmuir_exp"),
+    ("ows_papa", "ows_papa_kpp_meteo"),
+    ("langmuir", "langmuir_kpp_exp"),
 ]
 
 
@@ -94,7 +104,9 @@ def test_measured_cases(folder, name, reference_path):
     assert rms(run.state.temperature - expected["temp"]) < 0.02
     assert rms(run.state.temperature[:, -1] - expected["temp"][:, -1]) < 0.01
     # GOTM draws the first step's practical salinity to zero, which its relaxation mends within days.
-    assert rms(run.state.salinity[20:] - expected["salt"][20:]) < 1e-3
+    # Steps of an hour leave the layer of KPP to differ by a cell at times, and with it the salinity.
+    limit = 2e-3 if name == "ows_papa_kpp_meteo" else 1e-3
+    assert rms(run.state.salinity[20:] - expected["salt"][20:]) < limit
     # Frames stand as columns of a batch.
     ours, theirs = (jnp.asarray(field).T for field in (run.state.temperature, expected["temp"]))
     grid = run.grid.with_batch_rank(1)

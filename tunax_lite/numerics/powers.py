@@ -41,12 +41,12 @@ def inverse_cube_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
     the power.
     """
     if x.dtype == jnp.float32:
-        bits, start, n_steps = jnp.int32, 0x548C39CB, 3
+        bits, start = jnp.int32, 0x548C39CB
     else:
-        x, bits, start, n_steps = x.astype(float), jnp.int64, 0x553EF0FF289DD796, 4
+        bits, start = jnp.int64, 0x553EF0FF289DD796
     third = (jax.lax.bitcast_convert_type(x, bits).astype(x.dtype) * (1.0 / 3.0)).astype(bits)
     root = jax.lax.bitcast_convert_type(start - third, x.dtype)
-    for _ in range(n_steps):
+    for _ in range(4):
         root = root * (4.0 / 3.0 - (x * (1.0 / 3.0)) * root * root * root)
     return root
 

@@ -132,6 +132,11 @@ class KPP(AbstractClosure[KPPState]):
         if self.n_smoothing < 0:
             raise ValueError(f"KPP: expected n_smoothing of at least 0, got {self.n_smoothing}.")
 
+    @property
+    def von_karman(self) -> Scalar:
+        """kappa of the logarithmic layer [1], for the drag of the bottom."""
+        return self.velocity_scales.von_karman
+
     def prepare(self) -> "KPP":
         return self
 

@@ -12,8 +12,9 @@ those of CVMix.
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from ..._types import ColumnArray, InnerFaceArray, Scalar
+from ..._types import InnerFaceArray, Scalar
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ...numerics.stencils import with_end_faces
@@ -29,19 +30,19 @@ class Cubic(NamedTuple):
     value: Scalar
     slope: Scalar
 
-    def __call__(self, sigma: ColumnArray) -> ColumnArray:
+    def __call__(self, sigma: Float[Array, "..."]) -> Float[Array, "..."]:
         second = 3.0 * self.value - self.slope - 2.0
         third = 1.0 - 2.0 * self.value + self.slope
         return sigma * (1.0 + sigma * (second + sigma * third))
 
 
-def simple(sigma: ColumnArray) -> ColumnArray:
+def simple(sigma: Float[Array, "..."]) -> Float[Array, "..."]:
     """sigma (1 - sigma)²."""
     left = 1.0 - sigma
     return sigma * (left * left)
 
 
-def nonlocal_shape(shape: str, sigma: ColumnArray, of_scalars: Cubic | None) -> ColumnArray:
+def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | None) -> Float[Array, "..."]:
     """Shape of the non-local flux [1].
 
     Args:
@@ -86,7 +87,7 @@ def matched(below: Below, depth: Scalar, velocity: Scalar, stable_slope: Scalar 
         below: the interior.
         depth: h [m].
         velocity: w at sigma = 1 [m s-1].
-        stable_slope: c B / u*⁴ of the stable side [s3 m-2... 1], for which the slope is matched as well;
+        stable_slope: c B / u*⁴ of the stable side [s m-2], for which the slope is matched as well;
             `None` for G'(1) = 0.
     """
     inverse = reciprocal(at_least(velocity, _WEAKEST_MIXING))

@@ -21,7 +21,7 @@ from ..._types import ColumnArray, Scalar, parameter
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from ...numerics.powers import inverse_cube_root
 
-_WEAKEST_FORCING = 1e-11
+_WEAKEST_FORCING = 7e-12
 """w³ below which convection without wind fades [m3 s-3]: its cube root has no derivative at zero."""
 _SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6
 
@@ -114,7 +114,11 @@ def share_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
 
 def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
     cube = jnp.where(mild, 0.0, a * friction.cube - b * x)
-    # cube^2 (cube + f)^(-5/3): the cube root, which fades with zero slope where cube vanishes.
-    root = inverse_cube_root(cube + friction.weakest)
-    square = root * root
-    return (cube * square) * (cube * square * root)
+    # The cube root of cube + f times [cube / (cube + f)]^8, which fades where cube vanishes.
+    raised = cube + friction.weakest
+    inverse = inverse_cube_root(raised)
+    square = inverse * inverse
+    fading = cube * square * inverse
+    fading = fading * fading
+    fading = fading * fading
+    return raised * square * (fading * fading)
