@@ -135,8 +135,6 @@ class Model(eqx.Module):
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], grid.z_center[-1])
         stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
         density = eos.reference_density
-        stress_u, stress_v = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
-        stress = vector_norm(stress_u, stress_v)
         at_bottom = (None, None)
         if case.interior.bottom_friction is not None:
             at_bottom = case.interior.bottom_friction.at(state.u[0], state.v[0], grid.cell_thickness[0])[:2]
@@ -152,13 +150,12 @@ class Model(eqx.Module):
             surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
             coriolis_parameter=case.coriolis_parameter,
             equation_of_state=eos,
-            surface_momentum_flux=(stress_u / eos.reference_density, stress_v / eos.reference_density),
+            surface_momentum_flux=(stress[0] / density, stress[1] / density),
             radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha * sunlight,
             bottom_friction_velocity=at_bottom[0],
             bottom_roughness_length=at_bottom[1],
             stokes_shear=None if drift is None else _stokes_shear(state, grid, drift),
             stokes_drift=drift,
-            surface_stress=(stress[0] / density, stress[1] / density),
             tridiagonal_method=self.tridiagonal_method,
         )
 

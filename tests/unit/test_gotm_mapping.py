@@ -100,7 +100,7 @@ def test_kpp_with_and_without_interior_mixing(tmp_path):
     assert float(closure.critical_richardson_number) == 0.25 and float(closure.surface_layer_fraction) == 0.2
     assert closure.depth_interpolation == "cubic" and closure.limit_by_ekman_depth
     assert closure.langmuir is not None and closure.langmuir.method == "RWHGK16"
-    assert float(closure.langmuir.wave_roughness) == 6.0 and float(closure.langmuir.wind_direction) == 0.0
+    assert float(closure.langmuir.wave_roughness) == 6.0 and closure.langmuir.wind_direction == 0.0
     assert closure.shear is closure.convection is closure.double_diffusion is None
     assert float(closure.background_viscosity) == float(closure.background_diffusivity) == 0.0
     interior = {

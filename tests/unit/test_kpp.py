@@ -197,7 +197,7 @@ def test_langmuir_factors():
     waves = dataclasses.replace(
         inputs,
         stokes_drift=(profile * np.cos(angle), profile * np.sin(angle)),
-        surface_stress=(jnp.asarray(1e-4), jnp.asarray(0.0)),
+        surface_momentum_flux=(jnp.asarray(1e-4), jnp.asarray(0.0)),
     )
     drift = np.asarray(profile)[::-1]
     difference = drift[:4].mean() - drift[19]

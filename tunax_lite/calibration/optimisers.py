@@ -9,7 +9,7 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -19,6 +19,9 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from .._types import ScalarLike
 from .parameters import UnconstrainedVector
+
+if TYPE_CHECKING:
+    import optax
 
 
 def _compiled(method):
@@ -131,12 +134,8 @@ def _rise(step: int, n_warmup: int) -> float:
     return (step + 1) / (n_warmup + 1)
 
 
-_SMALLEST_ROOT = 1e-8
-"""Added to the root of the mean square, against division by zero."""
-
-
 class AdamState(OptimiserState):
-    """Base of the steps, the step at hand and its shortening, and the means of gradient and square."""
+    """Base of the steps, the step at hand and its shortening, and the moments."""
 
     trial: UnconstrainedVector
     accepted: Bool[Array, ""]
@@ -145,13 +144,12 @@ class AdamState(OptimiserState):
     update: UnconstrainedVector
     shortening: Float[Array, ""]
     step: Int[Array, ""]
-    mean: UnconstrainedVector
-    mean_square: UnconstrainedVector
+    transformation: PyTree
 
 
 @dataclasses.dataclass(frozen=True)
 class Adam(AbstractOptimiser[AdamState]):
-    """Adam with a schedule and gradient clipping.
+    """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
 
     Args:
         learning_rate: at the peak of the schedule: about the change per step of each unconstrained
@@ -162,8 +160,6 @@ class Adam(AbstractOptimiser[AdamState]):
 
     Raises:
         ValueError: numbers out of range.
-
-    Source: Kingma and Ba (2015), Adam: a method for stochastic optimization, algorithm 1.
     """
 
     learning_rate: float = 0.05
@@ -181,6 +177,15 @@ class Adam(AbstractOptimiser[AdamState]):
             )
         if not self.largest_gradient > 0.0:
             raise ValueError(f"Adam: expected a positive largest_gradient, got {self.largest_gradient}.")
+
+    @property
+    def _transformation(self) -> "optax.GradientTransformation":
+        import optax  # not before it is needed: commands that do not calibrate start sooner
+
+        adam = optax.scale_by_adam(self.beta_1, self.beta_2)
+        if math.isinf(self.largest_gradient):
+            return adam
+        return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
 
     def init(self, x: UnconstrainedVector) -> AdamState:
         return self._start(x)
@@ -200,8 +205,7 @@ class Adam(AbstractOptimiser[AdamState]):
             update=jnp.zeros_like(x),
             shortening=jnp.ones((), x.dtype),
             step=jnp.zeros((), jnp.int32),
-            mean=jnp.zeros_like(x),
-            mean_square=jnp.zeros_like(x),
+            transformation=self._transformation.init(x),
         )
 
     @_compiled
@@ -217,17 +221,8 @@ class Adam(AbstractOptimiser[AdamState]):
 
     @_compiled
     def _advance(self, state: AdamState, gradient: UnconstrainedVector, share: ScalarLike) -> AdamState:
-        norm = jnp.linalg.norm(gradient)
-        gradient = jnp.where(norm < self.largest_gradient, 1.0, self.largest_gradient / norm) * gradient
-        mean = self.beta_1 * state.mean + (1.0 - self.beta_1) * gradient
-        mean_square = self.beta_2 * state.mean_square + (1.0 - self.beta_2) * gradient**2
-        # Both means start from 0 and are too small at first.
-        step = state.step + 1
-        exponent = step.astype(gradient.dtype)
-        unbiased = mean / (1.0 - self.beta_1**exponent)
-        root = jnp.sqrt(mean_square / (1.0 - self.beta_2**exponent))
-        scaled = unbiased / (root + _SMALLEST_ROOT)
-        update = (-self.learning_rate * share * scaled).astype(gradient.dtype)
+        scaled, transformation = _update(self._transformation, gradient, state.transformation, state.trial)
+        update = (-self.learning_rate * share * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection the full length comes back by doubling.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
         return AdamState(
@@ -237,9 +232,8 @@ class Adam(AbstractOptimiser[AdamState]):
             base=state.trial,
             update=update,
             shortening=shortening,
-            step=step,
-            mean=mean,
-            mean_square=mean_square,
+            step=state.step + 1,
+            transformation=transformation,
         )
 
 
@@ -292,8 +286,8 @@ class LBFGS(AbstractOptimiser[LBFGSState]):
                 raise ValueError(f"LBFGS: expected {name} between 0 and 1, got {getattr(self, name)}.")
 
     @property
-    def _transformation(self) -> Any:
-        import optax  # takes long, and the other optimiser does without it
+    def _transformation(self) -> "optax.GradientTransformation":
+        import optax
 
         return optax.scale_by_lbfgs(self.memory_size)
 
@@ -375,7 +369,7 @@ class LBFGS(AbstractOptimiser[LBFGSState]):
         )
 
 
-def _update(transformation, gradient, state, x):
+def _update(transformation: Any, gradient, state, x):
     # Optax mixes types that a caller's strict promotion would refuse.
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)

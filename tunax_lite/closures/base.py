@@ -45,14 +45,14 @@ class ClosureInputs(eqx.Module):
             positive stabilises.
         coriolis_parameter: f [s-1].
         equation_of_state: of the case, for closures that compare parcels of water.
-        surface_momentum_flux: eastward and northward stress over density [m2 s-2]; `None` without wind.
+        surface_momentum_flux: eastward and northward stress over density [m2 s-2]; `None` where only its
+            size counts.
         radiative_buoyancy_flux: buoyancy that sunlight carries down through each face [m2 s-3], so that a
             layer below the surface gains the difference over it; `None` in the dark.
         bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
         bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
         stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
-        surface_stress: eastward and northward, over the density [m2 s-2]; `None` where only its size counts.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
@@ -70,7 +70,6 @@ class ClosureInputs(eqx.Module):
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
     stokes_drift: tuple[CenterArray, CenterArray] | None = None
-    surface_stress: tuple[Scalar, Scalar] | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 

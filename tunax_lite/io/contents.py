@@ -10,8 +10,6 @@ import numpy as np
 from .errors import FileFormatError, existing_file
 from .netcdf import check_complete
 
-_FILL_VALUES = ("_FillValue", "missing_value")
-
 
 @runtime_checkable
 class FileVariable(Protocol):
@@ -107,7 +105,7 @@ def read_contents(path) -> Contents:
     check_complete(path)
     try:
         with netCDF4.Dataset(path) as file:
-            file.set_auto_maskandscale(False)
+            file.set_always_mask(False)
             variables = {name: _read(variable) for name, variable in file.variables.items()}
             return Contents(variables, {name: file.getncattr(name) for name in file.ncattrs()})
     except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
@@ -116,25 +114,11 @@ def read_contents(path) -> Contents:
         ) from error
 
 
-def _read(variable: Any) -> Variable:
+def _read(variable: netCDF4.Variable) -> Variable:
     attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
-    values = np.asarray(variable[...])
-    if values.dtype.kind in "fiu":
-        values = _decoded(values, attributes)
-    return Variable(variable.name, tuple(variable.dimensions), values, attributes)
-
-
-def _decoded(values: np.ndarray, attributes: dict[str, Any]) -> np.ndarray:
-    """Numbers as they were before they were packed."""
-    if values.dtype.kind == "i" and str(attributes.pop("_Unsigned", "false")).lower() == "true":
-        values = values.view(f"u{values.dtype.itemsize}")
-    fills = [np.ravel(attributes.pop(name))[0] for name in _FILL_VALUES if name in attributes]
-    scale, offset = (attributes.pop(name, None) for name in ("scale_factor", "add_offset"))
-    if not fills and scale is None and offset is None:
-        return values
-    missing = np.isin(values, np.array(fills).astype(values.dtype))
-    # Integers of two bytes at most, and numbers in single precision, are exact in single precision.
-    is_short = values.dtype.itemsize <= (2 if values.dtype.kind in "iu" else 4)
-    numbers = values.astype("float32" if is_short and scale is None and offset is None else "float64")
-    numbers = numbers * (1.0 if scale is None else scale) + (0.0 if offset is None else offset)
-    return np.where(missing, np.nan, numbers)
+    values = variable[...]
+    # A mask comes only with values that are missing, which integers have no room for.
+    if np.ma.isMaskedArray(values):
+        kept = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
+        values = np.ma.filled(values.astype(kept), np.nan)
+    return Variable(variable.name, tuple(variable.dimensions), np.asarray(values), attributes)

@@ -115,7 +115,7 @@ class Langmuir(eqx.Module):
     ) -> tuple[Scalar, Scalar]:
         """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
         along, across = jnp.ones_like(at_surface), jnp.zeros_like(at_surface)
-        wind = inputs.surface_stress
+        wind = inputs.surface_momentum_flux
         if self.wind_direction is not None:
             wind = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
         if wind is not None:
