@@ -3,6 +3,8 @@
     du/dt - f v = d/dz((nu + nu_mol) du/dz),         dv/dt + f u = d/dz((nu + nu_mol) dv/dz)
     dT/dt = d/dz((kappa + kappa_mol) dT/dz - w'T'_nonlocal) + 1/(rho_0 c_p) dI/dz,   likewise S and tracers
 
+and where the closure has plumes, + d/dz(M (phi_p - phi)) for every quantity phi.
+
 The order within a step is that of GOTM: fluxes at the end of the step; rotation; viscous step of u and v;
 diffusive step of salinity, tracers and temperature; shear and stratification; closure.
 """
@@ -22,6 +24,7 @@ from .grid import Grid
 from .numerics.limiters import safe_sqrt, vector_norm
 from .numerics.stencils import gradient
 from .numerics.tridiagonal import AbstractTridiagonalMethod
+from .physics.plume import Plume, PlumeEnergy
 from .physics.rotation import rotate
 from .physics.stratification import buoyancy_frequency_squared, shear_squared
 from .state import State
@@ -104,9 +107,12 @@ class Model(eqx.Module):
         molecular = MolecularMixing(
             self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
         )
+        mass_flux = clo_state.mass_flux
+        plume = None if mass_flux is None else Plume.of(entering, mass_flux)
         new_state = transport(
             entering,
             clo_state,
+            plume,
             case,
             fluxes,
             molecular,
@@ -116,6 +122,9 @@ class Model(eqx.Module):
             method=self.tridiagonal_method,
         )
         inputs = self._closure_inputs(new_state, entering, case, fluxes, end)
+        if plume is not None and mass_flux is not None:
+            energy = PlumeEnergy.of(plume, mass_flux, new_state, entering, case.grid, case.equation_of_state)
+            inputs = dataclasses.replace(inputs, plume_energy=energy)
         return new_state, self._remember(clo_state, self.closure.step(clo_state, inputs, dt))
 
     def _remember(self, old: CloState, new: CloState) -> CloState:

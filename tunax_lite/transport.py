@@ -14,9 +14,10 @@ from .case import Case
 from .closures.base import CloState
 from .forcing import SurfaceFluxes
 from .interior import Target, VerticalVelocity, advect
-from .numerics.diffusion import DiffusionSystem, Source, diffusion_system
+from .numerics.diffusion import DiffusionSystem, Flow, Source, diffusion_system
 from .numerics.limiters import reciprocal, vector_norm
 from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
+from .physics.plume import Plume
 from .state import State
 
 
@@ -37,6 +38,7 @@ class Forced(NamedTuple):
         sink_rate: implicit, of all of them [s-1].
         eddy_coefficient: on faces [m2 s-1].
         molecular_coefficient: [m2 s-1].
+        rising: mass flux of the surroundings of plumes on faces [m s-1]; `None` without plumes.
     """
 
     quantities: Any
@@ -44,6 +46,7 @@ class Forced(NamedTuple):
     sink_rate: CenterArray | None
     eddy_coefficient: Any
     molecular_coefficient: Scalar
+    rising: FaceArray | None = None
 
     def system(self, case: Case, dt: ScalarLike, theta: float) -> DiffusionSystem:
         coefficient = self.eddy_coefficient[1:-1] + self.molecular_coefficient
@@ -55,12 +58,14 @@ class Forced(NamedTuple):
             source=self.sources,
             sink_rate=self.sink_rate,
             theta=theta,
+            flow=None if self.rising is None else Flow(upward=self.rising[1:-1]),
         )
 
 
 def transport(
     state: State,
     clo_state: CloState,
+    plume: Plume | None,
     case: Case,
     fluxes: SurfaceFluxes,
     molecular: MolecularMixing,
@@ -75,6 +80,7 @@ def transport(
     Args:
         state: velocity already turned.
         clo_state: eddy coefficients of the step.
+        plume: water in the plumes; `None` for a closure without a mass flux.
         case: grid, interior forcing, equation of state.
         fluxes: through the surface.
         molecular: mixing without turbulence.
@@ -85,13 +91,20 @@ def transport(
     """
     velocity_sources = _momentum_sources(state, case, fluxes, time)
     content_sources = _content_sources(state, clo_state, case, fluxes, time)
+    if plume is not None:
+        velocity_sources = _sinking(velocity_sources, plume.velocity)
+        content_sources = {
+            name: _sinking(content_sources[name], getattr(plume, name)) for name in content_sources
+        }
     if case.interior.vertical_velocity is not None:
         state = _carry(state, case, case.interior.vertical_velocity, time, dt)
     velocity = (state.u, state.v)
     targets = case.interior.relaxation
     sources, rate = _relax(velocity_sources, (targets.u, targets.v) if targets else (None, None), case, time)
     rate = _add_rates(_add_rates(rate, _bottom_drag(state, case)), _surface_drag(state, case, fluxes))
-    groups = {"momentum": Forced(velocity, sources, rate, clo_state.eddy_viscosity, molecular.viscosity)}
+    rising = None if clo_state.mass_flux is None else clo_state.mass_flux.momentum
+    viscosities = clo_state.eddy_viscosity, molecular.viscosity
+    groups = {"momentum": Forced(velocity, sources, rate, *viscosities, rising)}
     groups |= _contents(state, content_sources, clo_state, case, molecular, time)
     systems = [group.system(case, dt, theta) for group in groups.values()]
     solutions = solve_tridiagonal_systems(
@@ -146,8 +159,15 @@ def _contents(
             rate,
             eddy,
             molecular_part,
+            None if clo_state.mass_flux is None else clo_state.mass_flux.contents,
         )
     return {name: group for name, group in groups.items() if jax.tree.leaves(group.quantities)}
+
+
+def _sinking(sources: Any, plume: Any) -> Any:
+    """Sources with what plumes carry."""
+    is_source = lambda node: isinstance(node, Source)  # noqa: E731
+    return jax.tree.map(lambda s, values: s._replace(sinking=values), sources, plume, is_leaf=is_source)
 
 
 def _carry(state: State, case: Case, vertical: VerticalVelocity, time: ScalarLike, dt: ScalarLike) -> State:

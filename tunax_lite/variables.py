@@ -75,6 +75,12 @@ _TABLE = (
     Variable("shear_production", "production of turbulence by shear", "m2 s-3", "face"),
     Variable("buoyancy_production", "production of turbulence by buoyancy", "m2 s-3", "face"),
     Variable("nonlocal_transport", "share of the surface flux carried without a gradient", "1", "face"),
+    Variable("plume_mass_flux", "area times downward velocity of plumes", "m s-1", "face"),
+    Variable("plume_momentum_flux", "mass flux of plumes less the effect of pressure", "m s-1", "face"),
+    Variable("plume_velocity", "downward velocity of plumes", "m s-1", "face"),
+    Variable("plume_kinetic_energy", "turbulent kinetic energy in plumes", "m2 s-2", "face"),
+    Variable("entrained_share", "share of the water of plumes that the cell above gave", "1", "face"),
+    Variable("passed_share", "share of the cell above that plumes pass", "1", "face"),
     Variable(
         "boundary_layer_depth",
         "depth of the surface boundary layer",

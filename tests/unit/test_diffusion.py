@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.columns import exchange_matrix, random_grid
 from tunax_lite import Grid
-from tunax_lite.numerics import Source, ThomasScan, TwistedThomas, VendorLibrary, diffuse
+from tunax_lite.numerics import EndValues, Flow, Source, ThomasScan, TwistedThomas, VendorLibrary, diffuse
 
 N = 12
 every_theta = pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
@@ -138,3 +138,34 @@ def test_jit_equals_no_jit():
     with jax.disable_jit():
         plain = step(values, conductance)
     np.testing.assert_allclose(jax.jit(step)(values, conductance), plain, rtol=1e-13)
+
+
+def test_flow_equals_dense_matrices_conserves_and_stays_positive():
+    """Upstream: what a volume carries has the value of that volume, at the end of the step."""
+    thickness, conductance, _ = random_column(5)
+    rng = np.random.default_rng(6)
+    up, down = (jnp.asarray(10.0 ** rng.uniform(-6.0, 1.0, N - 1)) for _ in range(2))
+    values, dt = jnp.asarray(10.0 ** rng.uniform(-10.0, 1.0, N)), 600.0
+    carries = np.zeros((N, N))
+    for i in range(N - 1):
+        carries[i, i] -= up[i]
+        carries[i + 1, i] += up[i]
+        carries[i + 1, i + 1] -= down[i]
+        carries[i, i + 1] += down[i]
+    left = np.diag(np.asarray(thickness)) - dt * (exchange_matrix(conductance, N) + carries)
+    new = diffuse(values, conductance, thickness, dt, source=Source(), flow=Flow(up, down))
+    np.testing.assert_allclose(new, np.linalg.solve(left, thickness * values), rtol=1e-9)
+    np.testing.assert_allclose(np.sum(thickness * new), np.sum(thickness * values), rtol=1e-12)
+    assert float(jnp.min(new)) > 0.0
+
+
+@pytest.mark.parametrize("end", ["bottom", "surface"])
+def test_values_are_held_with_flow_too(end):
+    thickness, conductance, values = random_column(7)
+    held, flow = EndValues(**{end: jnp.asarray(3.0)}), Flow(upward=1e-3 * jnp.ones(N - 1))
+    new = diffuse(values, conductance, thickness, 60.0, source=Source(), held=held, flow=flow)
+    level = 0 if end == "bottom" else -1
+    np.testing.assert_allclose(new[level], 3.0, rtol=1e-12)
+    still = diffuse(values, conductance, thickness, 60.0, source=Source(), held=held, flow=Flow())
+    without = diffuse(values, conductance, thickness, 60.0, source=Source(), held=held)
+    np.testing.assert_allclose(still, without, rtol=1e-9)

@@ -9,6 +9,7 @@ from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
 from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
 from ..physics.equation_of_state import AbstractEquationOfState
+from ..physics.plume import MassFlux, PlumeEnergy
 from ..state import State
 
 
@@ -29,6 +30,11 @@ class CloState(eqx.Module):
 
     def salt_diffusivity(self) -> FaceArray | None:
         """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
+        return None
+
+    @property
+    def mass_flux(self) -> MassFlux | None:
+        """Transport by plumes; `None` for a closure without them, which costs nothing."""
         return None
 
 
@@ -53,6 +59,7 @@ class ClosureInputs(eqx.Module):
         bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
         stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
+        plume_energy: what the mass flux of the step did; `None` without one.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
 
@@ -70,6 +77,7 @@ class ClosureInputs(eqx.Module):
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
     stokes_drift: tuple[CenterArray, CenterArray] | None = None
+    plume_energy: PlumeEnergy | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
 

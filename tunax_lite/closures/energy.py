@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from .. import constants
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..grid import Grid
-from ..numerics.diffusion import EndValues, Source, diffuse
+from ..numerics.diffusion import EndValues, Flow, Source, diffuse
 from ..numerics.limiters import at_least, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
@@ -55,6 +55,7 @@ class Turbulence(NamedTuple):
     shear_production: InnerFaceArray
     buoyancy_production: InnerFaceArray
     stokes_production: InnerFaceArray | None
+    flow: Flow | None
 
 
 class Derived(eqx.Module):
@@ -86,6 +87,7 @@ def advance(
     ends: tuple[EndCondition, EndCondition],
     inputs: ClosureInputs,
     dt: ScalarLike,
+    flow: Flow | None = None,
 ) -> InnerFaceArray:
     """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
     bottom, surface = ends
@@ -101,6 +103,7 @@ def advance(
         source=Source(source * spacing, bottom.flux, surface.flux),
         sink_rate=sink_rate,
         held=held,
+        flow=flow,
         method=inputs.tridiagonal_method,
     )
 
@@ -207,7 +210,12 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.internal_waves is not None:
             s_squared = self.internal_waves.producing_shear_squared(s_squared, n_squared)
-        stokes = inputs.stokes_shear
+        stokes, plume = inputs.stokes_shear, inputs.plume_energy
+        shear_production = viscosity * s_squared
+        buoyancy_production = -clo_state.eddy_diffusivity[1:-1] * n_squared
+        if plume is not None:
+            shear_production = shear_production + plume.shear_production
+            buoyancy_production = buoyancy_production + plume.buoyancy_production
         return Turbulence(
             tke=tke,
             inverse_tke=reciprocal(tke),
@@ -215,9 +223,10 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             time_scale=tke * reciprocal(dissipation),
             viscosity=viscosity,
             viscosity_at_centers=mean_of_neighbours(viscosity),
-            shear_production=viscosity * s_squared,
-            buoyancy_production=-clo_state.eddy_diffusivity[1:-1] * n_squared,
+            shear_production=shear_production,
+            buoyancy_production=buoyancy_production,
             stokes_production=None if stokes is None else viscosity * stokes,
+            flow=None if plume is None else plume.turbulent_flow(tke),
         )
 
     def _walls(self, derived: Derived, inputs: ClosureInputs) -> Walls:
@@ -268,6 +277,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             (walls.bottom.tke_condition(c_mu_0), walls.surface.tke_condition(c_mu_0)),
             inputs,
             dt,
+            old.flow,
         )
         return at_least(tke, self.turbulent_kinetic_energy_floor)
 

@@ -7,7 +7,7 @@ Every value keeps its precision, so a run that goes on from a file gives the sam
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -75,6 +75,16 @@ def _class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, Any]]:
+    """Names and values of a closure state, and of closure states in it."""
+    for field in dataclasses.fields(clo_state):
+        values = getattr(clo_state, field.name)
+        if isinstance(values, closures.CloState):
+            yield from _closure_fields(values)
+        elif values is not None:
+            yield field.name, values
+
+
 def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
     """The fields of the closure state; places on the grid follow from the shapes."""
     places = {
@@ -82,27 +92,24 @@ def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
         trajectory.grid.n_cells: ("z_center",),
     }
     variables = {}
-    for field in dataclasses.fields(trajectory.clo_state):
-        values = getattr(trajectory.clo_state, field.name)
-        if values is None:
-            continue
+    for name, values in _closure_fields(trajectory.clo_state):
         if not isinstance(values, (jax.Array, np.ndarray)):
             raise ValueError(
-                f"to_dataset: expected arrays or None in {_class_name(type(trajectory.clo_state))}, got "
-                f"{type(values).__name__} in '{field.name}'; keep nested values out of the state."
+                f"to_dataset: expected arrays, None or closure states in "
+                f"{_class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
+                "other values out of the state."
             )
         values = np.asarray(values)
         n_own = values.ndim - 1 - rank
         place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
         if place is None:
             raise ValueError(
-                f"to_dataset: expected '{field.name}' on cells, faces or per column, got shape "
-                f"{values.shape}."
+                f"to_dataset: expected '{name}' on cells, faces or per column, got shape {values.shape}."
             )
-        variables[field.name] = (
+        variables[name] = (
             ("time", *place, *_batch_dims(rank)),
             values,
-            attributes_of(field.name),
+            attributes_of(name),
         )
     return variables
 
@@ -175,10 +182,20 @@ def _global_attributes(
         "history": f"{now}: {provenance.command or 'tunax_lite.to_dataset'}",
         **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(provenance).items()},
         "start_time": start_time or "",
-        "closure_state": _class_name(type(trajectory.clo_state)),
+        **_closure_classes("closure_state", trajectory.clo_state),
         "tracers": " ".join(trajectory.state.tracers),
         "grid_batch_rank": len(trajectory.grid.batch_shape),
     }
+
+
+def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
+    """Names of the classes of a closure state and, with its field appended, of closure states in it."""
+    names = {attribute: _class_name(type(clo_state))}
+    for field in dataclasses.fields(clo_state):
+        values = getattr(clo_state, field.name)
+        if isinstance(values, closures.CloState):
+            names |= _closure_classes(f"{attribute}_{field.name}", values)
+    return names
 
 
 def write_dataset(dataset: xr.Dataset, path) -> None:
@@ -266,16 +283,27 @@ def read_trajectory(
             )
         return jnp.asarray(dataset[name].values)
 
-    fields = {}
-    for field in dataclasses.fields(cls):
-        has_default = field.default is not dataclasses.MISSING
-        if field.name in dataset.variables or not has_default:
-            fields[field.name] = values(field.name)
+    def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
+        fields = {}
+        for field in dataclasses.fields(cls):
+            inner = f"{attribute}_{field.name}"
+            has_default = field.default is not dataclasses.MISSING
+            if inner in dataset.attrs:
+                inner_class = _find_state_class(path, str(dataset.attrs[inner]))
+                fields[field.name] = closure_state(inner_class, inner)
+            elif field.name in dataset.variables or not has_default:
+                fields[field.name] = values(field.name)
+        return cls(**fields)
+
     tracers = {name: values(name) for name in str(dataset.attrs.get("tracers", "")).split()}
     state = State(**{name: values(name) for name in _STATE_NAMES}, tracers=tracers)
     try:
         trajectory = Trajectory(
-            _read_grid(dataset, values), values("time"), values("step"), state, cls(**fields)
+            _read_grid(dataset, values),
+            values("time"),
+            values("step"),
+            state,
+            closure_state(cls, "closure_state"),
         )
     except (TypeError, ValueError) as error:
         raise FileFormatError(

@@ -2,6 +2,7 @@
 
 from .cyclic_reduction import ParallelCyclicReduction as ParallelCyclicReduction
 from .diffusion import EndValues as EndValues
+from .diffusion import Flow as Flow
 from .diffusion import Source as Source
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system

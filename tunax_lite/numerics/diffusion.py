@@ -16,7 +16,13 @@ from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from .tridiagonal import solve_tridiagonal_systems
-from .tridiagonal_method import AbstractTridiagonalMethod, ExchangeMatrix, convergence
+from .tridiagonal_method import (
+    AbstractTridiagonalMethod,
+    ExchangeMatrix,
+    TridiagonalMatrix,
+    convergence,
+    shifts,
+)
 
 
 class Source(NamedTuple):
@@ -26,11 +32,14 @@ class Source(NamedTuple):
         volumes: h Q, in every volume.
         bottom: flux into the first volume.
         surface: flux into the last volume.
+        sinking: value [unit] that the downward carrier of a `Flow` has between neighbouring volumes, in
+            exchange for what flows upward.
     """
 
     volumes: ColumnArray | None = None
     bottom: Scalar | None = None
     surface: Scalar | None = None
+    sinking: InnerFaceArray | None = None
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
         """Content per area [unit m] after `dt` of the source alone."""
@@ -49,6 +58,44 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
     return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
 
 
+class Flow(NamedTuple):
+    """Rates at which volumes carry their value to a neighbour [m s-1], at least zero, always implicit.
+
+    What one volume loses its neighbour gains. New values of what has no sinks stay positive for any rate.
+
+    Args:
+        upward: from the volume i to i + 1; `None` for none.
+        downward: from the volume i + 1 to i; `None` for none.
+    """
+
+    upward: InnerFaceArray | None = None
+    downward: InnerFaceArray | None = None
+
+    def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> TridiagonalMatrix:
+        """The matrix of a step in which the volumes also carry."""
+        lower, diagonal, upper = matrix.diagonals()
+        if self.upward is not None:
+            lost, gained = shifts(dt * self.upward)
+            lower, diagonal = lower - gained, diagonal + lost
+        if self.downward is not None:
+            gained, lost = shifts(dt * self.downward)
+            upper, diagonal = upper - gained, diagonal + lost
+        return TridiagonalMatrix(lower, diagonal, upper)
+
+    def gain(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
+        """What the volumes gain from each other [unit m s-1], and from what sinks in exchange."""
+        gained = jnp.zeros_like(quantity)
+        if self.upward is not None:
+            below, above = shifts(
+                self.upward * (-quantity[:-1] if sinking is None else sinking - quantity[:-1])
+            )
+            gained = gained + (below - above)
+        if self.downward is not None:
+            below, above = shifts(self.downward * quantity[1:])
+            gained = gained + (below - above)
+        return gained
+
+
 class EndValues(NamedTuple):
     """Values that the first and the last volume are given at the end of the step; `None` where free."""
 
@@ -58,6 +105,8 @@ class EndValues(NamedTuple):
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
         """The system with an equation Y = value in place of the balance of a volume; `rhs` is an array."""
         rhs = system.rhs
+        if isinstance(system.matrix, TridiagonalMatrix):
+            return self._hold_rows(system, system.matrix)
         own = jnp.broadcast_to(system.matrix.own, rhs.shape)
         exchange = jnp.broadcast_to(system.matrix.exchange, (rhs.shape[0] - 1, *rhs.shape[1:]))
         # What the neighbour exchanges with a known value goes to its right-hand side: symmetry stays.
@@ -68,6 +117,17 @@ class EndValues(NamedTuple):
                 rhs, own = _set_level(rhs, end, value), _set_level(own, end, 1.0)
                 exchange = _set_level(exchange, face, 0.0)
         return system._replace(matrix=ExchangeMatrix(own, exchange), rhs=rhs)
+
+    def _hold_rows(self, system: "DiffusionSystem", matrix: TridiagonalMatrix) -> "DiffusionSystem":
+        lower, diagonal, upper = matrix
+        rhs = system.rhs
+        if self.bottom is not None:
+            upper, diagonal = _set_level(upper, 0, 0.0), _set_level(diagonal, 0, 1.0)
+            rhs = _set_level(rhs, 0, self.bottom)
+        if self.surface is not None:
+            lower, diagonal = _set_level(lower, -1, 0.0), _set_level(diagonal, -1, 1.0)
+            rhs = _set_level(rhs, -1, self.surface)
+        return system._replace(matrix=TridiagonalMatrix(lower, diagonal, upper), rhs=rhs)
 
 
 def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
@@ -81,7 +141,7 @@ class DiffusionSystem(NamedTuple):
     The second form keeps rounding relative to the change instead of to the value.
     """
 
-    matrix: ExchangeMatrix
+    matrix: ExchangeMatrix | TridiagonalMatrix
     rhs: PyTree
     residual: PyTree
 
@@ -95,6 +155,7 @@ def diffusion_system(
     source: PyTree,
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
+    flow: Flow | None = None,
 ) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`."""
     exchange = dt * conductance
@@ -104,16 +165,22 @@ def diffusion_system(
         content = thickness * quantity
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
+        if flow is not None and flow.upward is not None and added.sinking is not None:
+            gained, lost = shifts(dt * flow.upward * added.sinking)
+            content = content + (gained - lost)
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
         gained = convergence(exchange, quantity)
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
+        if flow is not None:
+            gained = gained + dt * flow.gain(quantity, added.sinking)
         return added.add_to(gained, dt)
 
+    matrix = ExchangeMatrix(own, theta * exchange)
     return DiffusionSystem(
-        ExchangeMatrix(own, theta * exchange),
+        matrix if flow is None else flow.add_to(matrix, dt),
         jax.tree.map(right_hand_side, quantities, source),
         jax.tree.map(residual, quantities, source),
     )
@@ -129,6 +196,7 @@ def diffuse(
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
     held: EndValues | None = None,
+    flow: Flow | None = None,
     method: AbstractTridiagonalMethod | None = None,
 ) -> PyTree:
     """Advance quantities that share their diffusivity by one time step.
@@ -142,6 +210,7 @@ def diffuse(
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         held: values given to the ends instead of their balance; for a single quantity.
+        flow: what volumes carry to each other besides; it makes the matrix unsymmetric.
         method: how the linear system is solved.
 
     Returns:
@@ -151,7 +220,7 @@ def diffuse(
     """
     # Not for the change: new values stay positive to the last bit.
     system = diffusion_system(
-        quantities, conductance, thickness, dt, source=source, sink_rate=sink_rate, theta=theta
+        quantities, conductance, thickness, dt, source=source, sink_rate=sink_rate, theta=theta, flow=flow
     )
     if held is not None:
         system = held.hold(system)

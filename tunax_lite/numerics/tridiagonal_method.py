@@ -65,10 +65,15 @@ class ExchangeMatrix(NamedTuple):
 
 def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
     """What volumes gain from their neighbours: exchange times the difference, in less out."""
-    upward = exchange * (x[1:] - x[:-1])
-    nothing = jnp.zeros_like(x)
-    gained, lost = (lax.dynamic_update_slice_in_dim(nothing, upward, i, axis=0) for i in (0, 1))
+    gained, lost = shifts(exchange * (x[1:] - x[:-1]))
     return gained - lost
+
+
+def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
+    """Values between volumes as seen from the volume below them, and from that above."""
+    nothing = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
+    below, above = (lax.dynamic_update_slice_in_dim(nothing, between, i, axis=0) for i in (0, 1))
+    return below, above
 
 
 class AbstractTridiagonalMethod(eqx.Module):

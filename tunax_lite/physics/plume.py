@@ -1,0 +1,141 @@
+"""What sinking plumes carry: water of one level in the surroundings of another, and the energy of that.
+
+Plumes of total mass flux M (area times velocity, downward positive) take up water on their way down,
+
+    phi_p(below) = (1 - chi) phi_p(above) + chi phi(cell),     flux of phi upward: -M (phi_p - phi)
+
+with phi the surroundings, which rise in exchange and therefore have the value of the cell below the face.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jax import lax
+from jaxtyping import PyTree
+
+from .._types import FaceArray, InnerFaceArray
+from ..grid import Grid
+from ..numerics.diffusion import Flow
+from ..numerics.limiters import at_least, reciprocal
+from ..numerics.stencils import difference, mean_of_neighbours
+from ..state import State
+from .equation_of_state import AbstractEquationOfState
+
+
+class MassFlux(eqx.Module):
+    """Transport by plumes, on faces; zero at both ends.
+
+    Args:
+        contents: mass flux of temperature, salinity and tracers [m s-1], positive downward.
+        momentum: the same of velocity, less by what the pressure of the surroundings takes.
+        entrained_share: chi, share of the water in the plumes that the cell above the face gave [1].
+    """
+
+    contents: FaceArray
+    momentum: FaceArray
+    entrained_share: FaceArray
+
+
+class Plume(NamedTuple):
+    """Water in the plumes on inner faces; units as in `State`."""
+
+    velocity: tuple[InnerFaceArray, InnerFaceArray]
+    temperature: InnerFaceArray
+    salinity: InnerFaceArray
+    tracers: dict[str, InnerFaceArray]
+
+    @classmethod
+    def of(cls, state: State, mass_flux: MassFlux) -> "Plume":
+        """What plumes with given entrainment carry in a column."""
+        quantities = ((state.u, state.v), state.temperature, state.salinity, state.tracers)
+        return cls(*carried(quantities, mass_flux.entrained_share[1:-1]))
+
+
+def carried(quantities: PyTree, entrained_share: InnerFaceArray) -> PyTree:
+    """Values in the plumes on inner faces, from those of the cells; the march goes down.
+
+    Args:
+        quantities: pytree of values on cells.
+        entrained_share: chi of the faces [1]; 1 where a plume begins.
+    """
+
+    def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
+        share, cell = level
+        below = jax.tree.map(lambda plume, value: plume + share * (value - plume), above, cell)
+        return below, below
+
+    start = jax.tree.map(lambda values: values[-1] + 0.0 * entrained_share[-1], quantities)
+    cells = jax.tree.map(lambda values: values[1:], quantities)
+    return lax.scan(sink, start, (entrained_share, cells), reverse=True)[1]
+
+
+class PlumeEnergy(eqx.Module):
+    """Energy that plumes turn over in a step, on inner faces.
+
+    Args:
+        shear_production: of kinetic energy of the mean flow into that of turbulence [m2 s-3].
+        buoyancy_production: of potential energy of the mean state into that of turbulence [m2 s-3].
+        slip_squared: square of what the plumes' velocity, but for the pressure, differs from that around
+            them [m2 s-2].
+        rising: mass flux [m s-1] with which k goes up around the plumes; `None` if it does not.
+        sinking_energy: energy in the plumes times their share of the area [m2 s-2]; `None` if that of the
+            turbulence stays where it is.
+        sinking_velocity: of the plumes [m s-1], positive downward.
+    """
+
+    shear_production: InnerFaceArray
+    buoyancy_production: InnerFaceArray
+    slip_squared: InnerFaceArray
+    rising: InnerFaceArray | None
+    sinking_energy: InnerFaceArray | None = None
+    sinking_velocity: InnerFaceArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        plume: Plume,
+        mass_flux: MassFlux,
+        new: State,
+        old: State,
+        grid: Grid,
+        equation_of_state: AbstractEquationOfState,
+    ) -> "PlumeEnergy":
+        """What the mean flow lost in the step from `old` to `new`, to round-off where expansion is constant.
+
+        Args:
+            plume: of the state before the step.
+            mass_flux: of the step.
+            new, old: state after the step; and before it, already turned.
+            grid, equation_of_state: of the case.
+        """
+        rising, momentum = mass_flux.contents[1:-1], mass_flux.momentum[1:-1]
+        alpha, beta = equation_of_state.expansion(
+            mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
+        )
+        warmth = alpha * (plume.temperature - new.temperature[:-1])
+        buoyancy = equation_of_state.gravity * (warmth - beta * (plume.salinity - new.salinity[:-1]))
+        slip = [carried - own[:-1] for carried, own in zip(plume.velocity, (new.u, new.v), strict=True)]
+        changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
+        along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
+        return cls(
+            shear_production=momentum * along * reciprocal(grid.center_spacing),
+            buoyancy_production=-rising * buoyancy,
+            slip_squared=slip[0] ** 2 + slip[1] ** 2,
+            rising=rising,
+        )
+
+    def turbulent_flow(self, tke: InnerFaceArray) -> Flow | None:
+        """Rates at which the volumes around inner faces carry their k to each other, in the cells between.
+
+        The value is that of the face above a cell (the paper's choice), and what sinks is a share of the k
+        of its own face: none of k, however little there is, can be carried away twice.
+
+        Args:
+            tke: k at the start of the step [m2 s-2].
+        """
+        if self.sinking_energy is None or self.sinking_velocity is None:
+            return None
+        share = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
+        upward = None if self.rising is None else self.rising[1:]
+        return Flow(upward=upward, downward=(self.sinking_velocity * share)[1:])
