@@ -24,10 +24,12 @@ from tunax_lite.closures import (
     KPP,
     TKE,
     BougeaultAndre,
+    ConstantStability,
     DoubleDiffusion,
     GenericLengthScale,
     KOmega,
     KrausTurner,
+    MassFluxConvection,
     MellorYamada,
     MunkAnderson,
     MunkAndersonMixing,
@@ -52,6 +54,8 @@ ALL_CLOSURES = [
     TKE(),
     KrausTurner(),
     PriceWellerPinkel(),
+    # A local closure of few parameters, without the kink of the length limit.
+    MassFluxConvection(local=OneEquation(stability=ConstantStability(), length_limit=None)),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

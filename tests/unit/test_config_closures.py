@@ -14,10 +14,13 @@ from tunax_lite.closures import (
     Exponents,
     GenericLengthScale,
     KEpsilon,
+    KOmega,
     KrausTurner,
+    MassFluxConvection,
     MellorYamada,
     MunkAnderson,
     OneEquation,
+    Parabolic,
     Penetration,
     PriceWellerPinkel,
     RiBased,
@@ -92,6 +95,15 @@ def build(name, options, **parameters):
         ),
         ("kraus_turner", {}, KrausTurner()),
         ("price_weller_pinkel", {}, PriceWellerPinkel()),
+        (
+            "mass_flux",
+            {
+                "local": {"name": "one_equation", "options": {"length": "parabolic"}},
+                "carries_turbulence": False,
+            },
+            MassFluxConvection(local=OneEquation(length=Parabolic()), carries_turbulence=False),
+        ),
+        ("mass_flux", {"local": "k_omega"}, MassFluxConvection(local=KOmega())),
     ],
 )
 def test_options_choose_the_parts(name, options, expected):

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import tunax_lite as tl
-from tunax_lite.closures import CloState
+from tunax_lite.closures import CloState, MassFluxConvection
 from tunax_lite.io import (
     FileFormatError,
     Provenance,
@@ -39,7 +39,13 @@ def run(closure, *, batch=(), duration=3600.0, start=None):
     return tl.simulate(model, case, dt=300.0, duration=duration, output_interval=900.0, start=start)
 
 
-CLOSURES = [tl.Constant(), tl.ConvectiveAdjustment(), tl.PacanowskiPhilander(), tl.KEpsilon()]
+CLOSURES = [
+    tl.Constant(),
+    tl.ConvectiveAdjustment(),
+    tl.PacanowskiPhilander(),
+    tl.KEpsilon(),
+    MassFluxConvection(local=tl.ConvectiveAdjustment()),
+]
 
 
 def assert_same(one, other):

@@ -23,6 +23,8 @@ from .kpp import Langmuir as Langmuir
 from .kpp import LargeShear as LargeShear
 from .kpp import PacanowskiPhilanderShear as PacanowskiPhilanderShear
 from .kpp import VelocityScales as VelocityScales
+from .mass_flux import MassFluxConvection as MassFluxConvection
+from .mass_flux import MassFluxState as MassFluxState
 from .one_equation import Blackadar as Blackadar
 from .one_equation import BougeaultAndre as BougeaultAndre
 from .one_equation import OneEquation as OneEquation

@@ -34,6 +34,7 @@ from ..closures import (
     Langmuir,
     LangmuirCells,
     LargeShear,
+    MassFluxConvection,
     MellorYamada,
     MunkAnderson,
     MunkAndersonMixing,
@@ -66,6 +67,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "k_omega": KOmega,
     "kpp": KPP,
     "kraus_turner": KrausTurner,
+    "mass_flux": MassFluxConvection,
     "mellor_yamada": MellorYamada,
     "munk_anderson": MunkAndersonMixing,
     "one_equation": OneEquation,
@@ -162,7 +164,7 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
         name: as for `closure_class`.
         options: settings by the name of their field: text, a switch, `None` for a limit that is off, the
             name of a part or a mapping with its `name` and settings, a mapping for a boundary, three
-            exponents.
+            exponents, another closure as its name or a mapping with its `name` and `options`.
 
     Raises:
         PydanticCustomError: a setting or a value that the closure does not have.
@@ -194,6 +196,14 @@ def _setting(key: str, value: Any) -> Any:
         if part not in PARTS[key]:
             raise invalid(f"the name of a part for {key}", f"'{part}'", closest(str(part), list(PARTS[key])))
         return PARTS[key][part](**settings)
+    if key == "local":
+        settings = dict(value) if isinstance(value, Mapping) else {"name": value}
+        name, options = settings.pop("name", ""), settings.pop("options", {})
+        if settings:
+            raise invalid(
+                "local: name and options", f"'{next(iter(settings))}'", "its numbers are local.<name>"
+            )
+        return closure_with(name, options)
     if key in ("surface", "bottom"):
         if not isinstance(value, Mapping):
             keys = "tke, length_scale, breaking_waves"

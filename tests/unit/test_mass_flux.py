@@ -1,0 +1,183 @@
+"""Plumes on top of a local closure: their equations, bounds, energy, and how deep they convect."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from tunax_lite import Case, Grid, KEpsilon, LinearEquationOfState, Model, State
+from tunax_lite.closures import ConvectiveAdjustment, MassFluxConvection
+from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
+
+N, DEPTH = 50, 100.0
+EOS = LinearEquationOfState()
+THERMAL = float(EOS.gravity) * float(EOS.expansion(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))[0])
+TO_HEAT = float(EOS.reference_density) * float(EOS.heat_capacity) / THERMAL
+LOSS, N_SQUARED = 1e-7, 1e-5
+# A floor that adds no energy that could be seen.
+LOCAL = KEpsilon(turbulent_kinetic_energy_floor=1e-16)
+
+
+def a_case(*, buoyancy_loss=LOSS, stress=0.0, shear=0.0, zoom=0.0, cold_top=0.0):
+    grid = Grid.stretched(DEPTH, N, surface_zoom=zoom)
+    fluxes = {"heat_flux": -buoyancy_loss * TO_HEAT, "stress_u": stress}
+    return Case(
+        grid=grid,
+        initial_state=State.from_profiles(
+            grid,
+            temperature=lambda z: N_SQUARED / THERMAL * z - cold_top * jnp.exp(z / 3.0),
+            salinity=0.0,
+            u=lambda z: shear * jnp.exp(z / 20.0),
+            tracers={"dye": lambda z: jnp.where(z > -30.0, 1.0, 0.0) + 0.1 * jnp.sin(z)},
+        ),
+        forcing=ConstantForcing(SurfaceFluxes(**{key: jnp.asarray(x) for key, x in fluxes.items()})),
+        coriolis_parameter=0.0,
+        duration=1e7,
+        equation_of_state=EOS,
+    )
+
+
+@eqx.filter_jit
+def run(model, case, dt, n_steps):
+    """State and closure state after so many steps; one program per closure."""
+    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
+    start = case.initial_state, model.init(case)
+    return lax.fori_loop(0, n_steps, lambda i, now: model.step(*now, case, i * dt, dt), start)
+
+
+def after(closure, case, dt, n_steps):
+    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
+    return run(model, case, jnp.asarray(dt), jnp.asarray(n_steps))
+
+
+def carried(cells, share):
+    """Values in the plumes on inner faces: the recurrence, as a loop."""
+    values = np.zeros(N + 1)
+    values[N] = cells[-1]
+    for k in range(N - 1, 0, -1):
+        values[k] = (1.0 - share[k]) * values[k + 1] + share[k] * cells[k]
+    return values[1:N]
+
+
+def test_plumes_fulfil_the_equations_of_the_paper():
+    """Velocity, area and temperature marched as published: area times velocity times value, cell by cell."""
+    closure = MassFluxConvection(local=LOCAL)
+    case = a_case(cold_top=0.05, zoom=1.5)
+    state, plumes = after(closure, case, 60.0, 1)
+    temperature, h = np.asarray(state.temperature), np.asarray(case.grid.cell_thickness)
+    beta_1, beta_2, drag, delta, least = 0.99, 1.99, 0.75 / 10.0, 1.75 / 10.0, 1e-5
+    w, a = 0.0, 0.2
+    plume = temperature[-1] + (temperature[-1] - temperature[-2]) * h[-1] / (h[-1] + h[-2])
+    for k in range(N - 1, 0, -1):
+        buoyancy, alpha = THERMAL * (plume - temperature[k]), 1.0
+        for _ in range(2):
+            before = (w + least) ** 2
+            square = ((alpha - h[k] * drag) * before - 2.0 * h[k] * buoyancy) / (alpha + h[k] * drag)
+            alpha = 1.0 + beta_1 if drag * (before + square) + 2.0 * buoyancy < 0.0 else 1.0
+        square = ((alpha - h[k] * drag) * before - 2.0 * h[k] * buoyancy) / (alpha + h[k] * drag)
+        new_w = np.sqrt(max(square, least**2)) - least
+        taken = max(beta_1 * (new_w - w), 0.0)
+        left = max(beta_2 * (w - new_w), 0.0) + max(0.5 * h[k] * delta * (w + new_w), 2.0 * least)
+        new_a = max(a * (2.0 * w + taken - left) / (2.0 * new_w - taken + left), 0.0)
+        if square <= least**2:
+            new_a = 0.0
+        if new_a > 0.0:
+            # What is left behind has the temperature at the lower face.
+            flux, mean_area = a * w, 0.5 * (a + new_a)
+            plume = (flux * plume + mean_area * taken * temperature[k]) / (flux + mean_area * taken)
+        w, a = new_w, new_a
+        np.testing.assert_allclose(plumes.plume_velocity[k], w, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(plumes.plume_mass_flux[k], a * w, rtol=1e-9, atol=1e-14)
+        if a > 0.0:
+            own = carried(temperature, np.asarray(plumes.entrained_share))[k - 1]
+            np.testing.assert_allclose(own, plume, rtol=0.0, atol=1e-12)
+    assert np.count_nonzero(np.asarray(plumes.plume_mass_flux)) > 5
+
+
+def test_energy_goes_from_the_mean_flow_to_turbulence_and_nowhere_else():
+    """Kinetic, potential and turbulent energy of the column change by dissipation and the surface only."""
+    closure, case, dt = MassFluxConvection(local=LOCAL), a_case(shear=0.2, zoom=1.5), 60.0
+    old, before = after(closure, case, dt, 200)
+    new, now = after(closure, case, dt, 201)
+    grid = case.grid
+    h, dz, z = (np.asarray(x) for x in (grid.cell_thickness, grid.center_spacing, grid.z_center))
+
+    def energy(state, plumes):
+        kinetic = 0.5 * np.sum(h * np.asarray(state.u) ** 2)
+        potential = -THERMAL * np.sum(h * z * np.asarray(state.temperature))
+        return kinetic, potential, np.sum(dz * np.asarray(plumes.local.turbulent_kinetic_energy)[1:-1])
+
+    changes = np.subtract(energy(new, now), energy(old, before))
+    share = np.asarray(before.entrained_share)
+    old_u, new_u, new_t = (np.asarray(x) for x in (old.u, new.u, new.temperature))
+    plume_u, plume_t = carried(old_u, share), carried(np.asarray(old.temperature), share)
+    momentum, flux = np.asarray(before.plume_momentum_flux)[1:-1], np.asarray(before.plume_mass_flux)[1:-1]
+    viscosity = np.asarray(before.eddy_viscosity)[1:-1]
+    diffusivity = np.asarray(before.eddy_diffusivity)[1:-1]
+    shear = 0.5 * (np.diff(new_u) + np.diff(old_u)) / dz
+    production = (viscosity * np.diff(new_u) / dz + momentum * (plume_u - new_u[:-1])) * shear
+    sunk = THERMAL * (flux * (new_t[:-1] - plume_t) - diffusivity * np.diff(new_t) / dz)
+    np.testing.assert_allclose(changes[0], -dt * np.sum(dz * production), rtol=1e-9)
+    from_surface = dt * z[-1] * LOSS
+    np.testing.assert_allclose(changes[1], from_surface - dt * np.sum(dz * sunk), rtol=1e-9)
+    # Both plumes and gradients give a good part of it.
+    assert np.sum(dz * flux * THERMAL * (new_t[:-1] - plume_t)) > 0.5 * np.sum(dz * sunk)
+
+    k = np.asarray(before.local.turbulent_kinetic_energy)[1:-1]
+    new_k = np.asarray(now.local.turbulent_kinetic_energy)[1:-1]
+    ratio = new_k / k
+    dissipation = np.asarray(before.local.dissipation_rate)[1:-1]
+    # Where k is so small that its sum with the buoyancy term would be negative, that is implicit too.
+    lost = np.where(production + sunk > 0.0, dissipation * ratio, (dissipation - sunk) * ratio + sunk)
+    # In quiet water the floor of k gives what the floor of its dissipation takes.
+    lost = np.where((k > 1.01e-16) | (new_k > 1.01e-16), lost, 0.0)
+    np.testing.assert_allclose(np.sum(changes), from_surface - dt * np.sum(dz * lost), rtol=2e-6)
+
+
+@pytest.mark.parametrize("dt", [60.0, 600.0, 7200.0])
+def test_profiles_stay_within_their_bounds(dt):
+    case = a_case(buoyancy_loss=20.0 * LOSS)
+    state, plumes = after(MassFluxConvection(local=LOCAL), case, dt, 40)
+    start, dye = np.asarray(case.initial_state.tracers["dye"]), np.asarray(state.tracers["dye"])
+    assert np.ptp(dye) < 0.95 * np.ptp(start)
+    assert start.min() - 1e-12 <= dye.min() and dye.max() <= start.max() + 1e-12
+    warmest = np.asarray(case.initial_state.temperature).max()
+    assert np.asarray(state.temperature).max() <= warmest + 1e-12
+    assert np.asarray(plumes.plume_mass_flux).max() > 1e-4
+
+
+def test_stable_water_has_no_plumes_and_the_local_closure_alone():
+    case = a_case(buoyancy_loss=-LOSS, stress=0.1)
+    state, plumes = after(MassFluxConvection(local=LOCAL), case, 60.0, 300)
+    local, turbulence = after(LOCAL, case, 60.0, 300)
+    assert np.all(np.asarray(plumes.plume_mass_flux) == 0.0)
+    np.testing.assert_allclose(state.u, local.u, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(plumes.eddy_diffusivity, turbulence.eddy_diffusivity, rtol=1e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("dt", [60.0, 600.0])
+def test_free_convection_follows_the_law_of_its_depth(dt):
+    """h = sqrt(2 (1 + 2 A) B t) / N, with A of the downward flux at the base over that of the surface."""
+    case, closure, hours = a_case(), MassFluxConvection(local=LOCAL), round(3600.0 / dt)
+    for days in (1, 2):
+        state, _ = after(closure, case, dt, days * 24 * hours)
+        temperature = np.asarray(state.temperature)
+        z, stratification = np.asarray(case.grid.z_face)[1:-1], THERMAL * np.diff(temperature) / 2.0
+        depth = -z[np.argmax(stratification)]
+        encroachment = np.sqrt(2.0 * LOSS * 86400.0 * days / N_SQUARED)
+        # From water that does not entrain to a tenth below A = 0.25: the base is a layer, not a jump.
+        assert 1.1 * encroachment < depth < 1.1 * np.sqrt(1.5) * encroachment + 2.0
+        # Heat goes up through water that is warmer above: against the gradient.
+        assert np.all(stratification[(z < -0.3 * depth) & (z > -0.8 * depth)] > 0.0)
+    later = np.asarray(after(closure, case, dt, 49 * hours)[0].temperature)
+    flux = np.cumsum(2.0 * (later - temperature)) * THERMAL / 3600.0
+    assert 0.1 < flux.max() / LOSS < 0.3
+
+
+def test_any_local_closure_can_be_below():
+    """Without an equation for k the energy goes nowhere, and the plumes sink all the same."""
+    closure = MassFluxConvection(local=ConvectiveAdjustment(convective_diffusivity=1e-3))
+    state, plumes = after(closure, a_case(), 600.0, 144)
+    assert np.all(np.isfinite(np.asarray(state.temperature)))
+    assert np.asarray(plumes.plume_velocity).max() > 1e-3

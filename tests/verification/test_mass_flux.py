@@ -1,0 +1,25 @@
+"""Plumes against large-eddy simulations of the LESbrary, with the constants as published."""
+
+import numpy as np
+
+from tunax_lite import KEpsilon, Model, simulate
+from tunax_lite.closures import MassFluxConvection
+from tunax_lite.io import read_lesbrary
+
+
+def temperature_rms(closure, path) -> float:
+    case, observed = read_lesbrary(path)
+    run = simulate(Model(closure), case, dt=600.0, output_interval=7200.0)
+    errors = []
+    for time, values in zip(np.asarray(run.time), np.asarray(run.state.temperature), strict=True):
+        frame = int(np.argmin(np.abs(np.asarray(observed.time) - time)))
+        model = np.interp(observed.z, run.grid.z_center, values)
+        errors.append(model - np.asarray(observed.profiles["temperature"])[frame])
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def test_plumes_convect_like_the_large_eddies(lesbrary_path):
+    """Without wind the local closure alone starts a day late; with wind plumes do little."""
+    free, windy = lesbrary_path("free_convection"), lesbrary_path("strong_wind_weak_cooling")
+    assert temperature_rms(MassFluxConvection(), free) < 0.004 < 0.05 < temperature_rms(KEpsilon(), free)
+    assert temperature_rms(MassFluxConvection(), windy) < temperature_rms(KEpsilon(), windy) < 0.01

@@ -1,0 +1,305 @@
+"""Non-local convection: plumes that sink from the surface, on top of any local closure.
+
+Plumes with the velocity w (downward), the area a and the water phi_p = (T, S, u, v) follow, cell by cell,
+
+    alpha (w²)' = -2 (b' w² + a_B B),     B = b_p - b,   alpha = 1 + b beta_1 where they get faster, else 1,
+    E = beta_1 a max(w', 0),              D = beta_2 a max(-w', 0) + delta_0 a w,
+    (a w)' = E - D,                       a w phi_p' = E (phi - phi_p),
+    w k_p' = E / a (k - k_p + (w² + |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
+
+' the derivative downward, B negative for heavy plumes. M = a w carries heat, salt, tracers and momentum, and
+what the mean flow loses by it goes to the turbulent energy of the local closure, with the energy that sinks.
+
+Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),
+Boundary-Layer Meteorol. 135, 469-483, for E and D.
+"""
+
+import dataclasses
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .._types import CenterArray, FaceArray, Scalar, ScalarLike, parameter
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.stencils import mean_of_neighbours, with_end_faces
+from ..physics.plume import MassFlux
+from .base import AbstractClosure, CloState, ClosureInputs
+from .energy import TurbulenceState
+from .two_equation import KEpsilon
+
+
+class MassFluxState(CloState):
+    """State of the local closure and of the plumes, on faces.
+
+    Args:
+        local: of the local closure.
+        plume_mass_flux, plume_momentum_flux: M of contents, and of momentum [m s-1], positive downward.
+        entrained_share: share of the water of the plumes that the cell above the face gave [1].
+        plume_velocity: w [m s-1], positive downward.
+        plume_kinetic_energy: k_p of the turbulence in the plumes [m2 s-2].
+        passed_share: share of the cell above the face that the plumes pass [1].
+    """
+
+    local: CloState
+    plume_mass_flux: FaceArray
+    plume_momentum_flux: FaceArray
+    entrained_share: FaceArray
+    plume_velocity: FaceArray
+    plume_kinetic_energy: FaceArray
+    passed_share: FaceArray
+
+    @property
+    def eddy_viscosity(self) -> FaceArray:
+        return self.local.eddy_viscosity
+
+    @property
+    def eddy_diffusivity(self) -> FaceArray:
+        return self.local.eddy_diffusivity
+
+    @property
+    def nonlocal_transport(self) -> FaceArray | None:
+        return self.local.nonlocal_transport
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return self.local.salt_diffusivity()
+
+    @property
+    def mass_flux(self) -> MassFlux:
+        return MassFlux(self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)
+
+
+class _Cells(NamedTuple):
+    """What the march needs of a cell, with the energy of the face below it."""
+
+    temperature: CenterArray
+    salinity: CenterArray
+    u: CenterArray
+    v: CenterArray
+    thermal: CenterArray
+    haline: CenterArray
+    tke: CenterArray
+    detrainment: CenterArray
+    faster: CenterArray
+    slower: CenterArray
+    dissipation: CenterArray
+
+
+class _Plumes(NamedTuple):
+    """The plumes at a face."""
+
+    velocity_squared: Scalar
+    velocity: Scalar
+    area: Scalar
+    temperature: Scalar
+    salinity: Scalar
+    u: Scalar
+    v: Scalar
+    kinetic_energy: Scalar
+
+
+class _Passage(NamedTuple):
+    """What stays of the passage through a cell: four values at the face below, and two of the cell."""
+
+    flux: Scalar
+    velocity: Scalar
+    kinetic_energy: Scalar
+    share: Scalar
+    entrained: Scalar
+    passed: Scalar
+
+
+class MassFluxConvection(AbstractClosure[MassFluxState]):
+    """Plumes on top of a local closure.
+
+    Args:
+        entrainment, detrainment: beta_1 and beta_2 [1].
+        buoyancy_coefficient: a_B [1].
+        entrainment_drag: b [1].
+        drag: b' times the depth of the plumes [1].
+        background_detrainment: delta_0 times the depth of the plumes [1].
+        momentum_coefficient: share of the velocity of the surroundings that pressure gives the plumes [1].
+        surface_area: share of the area that plumes have at the surface [1].
+        dissipation_coefficient: c_eps of the turbulence in the plumes [1].
+        least_velocity: where plumes end [m s-1]; it bounds the derivative of the root.
+        least_depth: of the plumes, where it divides [m].
+        carries_turbulence: whether the plumes exchange the turbulence in them for that around them; if not,
+            they carry the energy of their own motion only.
+        local: the closure of the turbulence around the plumes.
+    """
+
+    entrainment: Scalar = parameter(0.99, valid_range=(0.1, 1.0))
+    detrainment: Scalar = parameter(1.99, valid_range=(1.0, 2.0))
+    buoyancy_coefficient: Scalar = parameter(1.0, valid_range=(0.1, 2.0))
+    entrainment_drag: Scalar = parameter(1.0, valid_range=(0.0, 3.0))
+    drag: Scalar = parameter(0.75, valid_range=(0.0, 4.0))
+    background_detrainment: Scalar = parameter(1.75, valid_range=(0.0, 5.0))
+    momentum_coefficient: Scalar = parameter(0.5, valid_range=(0.0, 1.0))
+    surface_area: Scalar = parameter(0.2, valid_range=(0.0, 0.5))
+    dissipation_coefficient: Scalar = parameter(0.5**0.5, valid_range=(0.1, 3.0))
+    least_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(1e-7, 1e-3))
+    least_depth: Scalar = parameter(10.0, unit="m", valid_range=(1.0, 100.0))
+    carries_turbulence: bool = eqx.field(default=True, static=True)
+    local: AbstractClosure = eqx.field(default_factory=KEpsilon)
+
+    def prepare(self) -> "MassFluxConvection":
+        return dataclasses.replace(self, local=self.local.prepare())
+
+    def init(self, inputs: ClosureInputs) -> MassFluxState:
+        local = self.local.init(inputs)
+        nothing = jnp.zeros_like(local.eddy_viscosity)
+        return _state(local, *(nothing for _ in range(6)))
+
+    def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
+        depth = jnp.sum(clo_state.passed_share[:-1] * inputs.grid.cell_thickness, axis=0)
+        local = self.local.step(clo_state.local, self._with_energy(clo_state, inputs), dt)
+        return self._march(local, inputs, at_least(depth, self.least_depth), dt)
+
+    def _with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
+        """The inputs of the local closure, with the energy that the plumes carry down."""
+        energy = inputs.plume_energy
+        if energy is None:
+            return inputs
+        velocity = clo_state.plume_velocity[1:-1]
+        # Area: M / w. Without plumes both are 0.
+        area = clo_state.plume_mass_flux[1:-1] * reciprocal(at_least(velocity, self.least_velocity))
+        slip = (1.0 - self.momentum_coefficient) ** 2 * energy.slip_squared
+        kinetic = 0.5 * (velocity**2 + slip)
+        if self.carries_turbulence:
+            kinetic = kinetic + clo_state.plume_kinetic_energy[1:-1]
+        energy = dataclasses.replace(
+            energy,
+            rising=energy.rising if self.carries_turbulence else None,
+            sinking_energy=area * kinetic,
+            sinking_velocity=velocity,
+        )
+        return dataclasses.replace(inputs, plume_energy=energy)
+
+    def _march(self, local: CloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike) -> MassFluxState:
+        """The plumes from the surface down, one cell after the other, with what they take from each."""
+        drag = self.drag * reciprocal(depth)
+        cells = self._cells(local, inputs, drag, depth)
+        sink = partial(self._sink, drag)
+        _, passage = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
+        # No cell may give more water within a step than it has.
+        drained = jnp.max(dt * passage.entrained * reciprocal(inputs.grid.cell_thickness[1:]), axis=0)
+        flux = passage.flux * reciprocal(at_least(drained, 1.0))
+        momentum_flux = (1.0 - self.momentum_coefficient) * flux
+        kept = (flux, momentum_flux, passage.share, passage.velocity, passage.kinetic_energy, passage.passed)
+        return _state(local, *(with_end_faces(values, 0.0, 0.0) for values in kept))
+
+    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
+        state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
+        alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
+        tke = jnp.zeros_like(state.temperature)
+        if isinstance(local, TurbulenceState):
+            tke = mean_of_neighbours(local.turbulent_kinetic_energy)
+        inertia = 1.0 + self.entrainment_drag * self.entrainment
+        z, thickness = grid.z_center, grid.cell_thickness
+        squared_length = at_least(-z * (z + depth), 0.25 * thickness**2)
+        cells = _Cells(
+            temperature=state.temperature,
+            salinity=state.salinity,
+            u=state.u,
+            v=state.v,
+            thermal=eos.gravity * alpha,
+            haline=eos.gravity * beta,
+            tke=tke,
+            detrainment=0.5 * thickness * self.background_detrainment * reciprocal(depth),
+            faster=2.0 * thickness * reciprocal(inertia + thickness * drag),
+            slower=2.0 * thickness * reciprocal(1.0 + thickness * drag),
+            dissipation=2.0 * thickness * self.dissipation_coefficient * lax.rsqrt(squared_length),
+        )
+        # The lowest cell has no face below it that water could pass.
+        return jax.tree.map(lambda values: jnp.broadcast_to(values, state.temperature.shape)[1:], cells)
+
+    def _start(self, cells: _Cells, inputs: ClosureInputs) -> _Plumes:
+        """Plumes at rest at the surface, with the temperature and salinity that lie on the line there."""
+        thickness = inputs.grid.cell_thickness
+        beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
+        state = inputs.state
+        temperature, salinity = (
+            values[-1] + beyond * (values[-1] - values[-2]) for values in (state.temperature, state.salinity)
+        )
+        nothing = jnp.zeros_like(temperature)
+        return _Plumes(
+            velocity_squared=nothing + self.least_velocity**2,
+            velocity=nothing,
+            area=nothing + self.surface_area,
+            temperature=temperature,
+            salinity=salinity,
+            u=cells.u[-1],
+            v=cells.v[-1],
+            kinetic_energy=cells.tke[-1],
+        )
+
+    def _sink(self, drag: Scalar, above: _Plumes, cell: _Cells) -> tuple[_Plumes, _Passage]:
+        """From the face above a cell to that below it."""
+        gain = self._gain(drag, above, cell)
+        squared = above.velocity_squared + gain
+        goes_on = (squared > self.least_velocity**2) & (above.area > 0.0)
+        velocity_squared = at_least(squared, self.least_velocity**2)
+        velocity = jnp.sqrt(velocity_squared) - self.least_velocity
+
+        total, faster = above.velocity + velocity, velocity - above.velocity
+        taken = self.entrainment * at_least(faster, 0.0)
+        left = self.detrainment * at_least(-faster, 0.0)
+        left = left + at_least(cell.detrainment * total, 2.0 * self.least_velocity)
+        # (a w)' = E - D with the mean of the areas at both faces, solved for the area below.
+        factor = 2.0 * velocity - taken + left
+        area_per_factor = above.area * reciprocal(factor)
+        area = at_least(area_per_factor * (2.0 * above.velocity + taken - left), 0.0)
+        entrained = total * taken
+        carried = above.velocity * factor + entrained
+        share = jnp.where(goes_on, entrained * reciprocal(jnp.where(carried > 0.0, carried, 1.0)), 0.0)
+
+        below = _Plumes(
+            velocity_squared=velocity_squared,
+            velocity=velocity,
+            area=jnp.where(goes_on, area, 0.0),
+            temperature=_mixed(above.temperature, cell.temperature, share),
+            salinity=_mixed(above.salinity, cell.salinity, share),
+            u=_mixed(above.u, cell.u, share),
+            v=_mixed(above.v, cell.v, share),
+            kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, total, share), 0.0),
+        )
+        stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
+            at_least(-gain, self.least_velocity**2)
+        )
+        passed = jnp.where(above.area > 0.0, jnp.where(goes_on, 1.0, at_most(stops_after, 1.0)), 0.0)
+        return below, _Passage(
+            flux=below.area * velocity,
+            velocity=velocity,
+            kinetic_energy=below.kinetic_energy,
+            share=share,
+            entrained=area_per_factor * entrained,
+            passed=passed,
+        )
+
+    def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
+        """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
+        buoyancy = cell.thermal * (above.temperature - cell.temperature)
+        buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
+        push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
+        return push * jnp.where(push > 0.0, cell.faster, cell.slower)
+
+    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, share: Scalar) -> Scalar:
+        """k_p below the cell, with implicit dissipation."""
+        slip = (above.u - cell.u) ** 2 + (above.v - cell.v) ** 2
+        relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * total**2
+        arriving = _mixed(above.kinetic_energy, cell.tke + 0.5 * relative, share)
+        lost = cell.dissipation * safe_sqrt(above.kinetic_energy)
+        passing = total + self.least_velocity
+        return arriving * passing * reciprocal(passing + lost)
+
+
+def _state(local: CloState, *values: FaceArray) -> MassFluxState:
+    names = [field.name for field in dataclasses.fields(MassFluxState) if field.name != "local"]
+    return MassFluxState(local=local, **dict(zip(names, values, strict=True)))  # pyright: ignore
+
+
+def _mixed(plume: Scalar, cell: Scalar, share: Scalar) -> Scalar:
+    return plume + share * (cell - plume)
