@@ -80,6 +80,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
 
 VARIANTS: dict[str, Callable[..., AbstractClosure]] = {
     "k_epsilon_oceananigans": KEpsilon.as_in_oceananigans,
+    "tke_veros": TKE.veros,
 }
 """Names of closures with the constants of another model: class methods of those in `CLOSURES`."""
 

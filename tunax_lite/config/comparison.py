@@ -14,7 +14,7 @@ from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
 from .build import build_case
 from .cases import CaseSection
-from .closures import CLOSURES, closest, closure_class, closure_with, invalid
+from .closures import CLOSURES, VARIANTS, closest, closure_class, closure_with, invalid
 from .load import _validate
 from .sections import NativeGrid, NCells, Parameters, Precision, Section
 
@@ -70,7 +70,7 @@ def _expanded(value: Any) -> Any:
         return items
     sections: list[Any] = []
     for item in items:
-        names = list(CLOSURES) if item == _ALL else [item]
+        names = [*CLOSURES, *VARIANTS] if item == _ALL else [item]
         sections += [{"name": name} if isinstance(name, str) else name for name in names]
     return sections
 
@@ -86,7 +86,7 @@ class ComparisonConfig(Section):
     """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
 
     closures: Annotated[list[ComparedClosureSection], BeforeValidator(_expanded)] = Field(
-        default_factory=lambda: [ComparedClosureSection(name=name) for name in CLOSURES],
+        default_factory=lambda: [ComparedClosureSection(name=name) for name in (*CLOSURES, *VARIANTS)],
         min_length=1,
         description="`all`, or a list of names and of mappings with name, label, options, parameters",
     )
