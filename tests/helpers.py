@@ -33,6 +33,7 @@ from tunax_lite.closures import (
     MellorYamada,
     MunkAnderson,
     MunkAndersonMixing,
+    NeuralCorrection,
     OneEquation,
     PriceWellerPinkel,
     RiBased,
@@ -56,6 +57,12 @@ ALL_CLOSURES = [
     PriceWellerPinkel(),
     # A local closure of few parameters, without the kink of the length limit.
     MassFluxConvection(local=OneEquation(stability=ConstantStability(), length_limit=None)),
+    NeuralCorrection(
+        physical=PacanowskiPhilander(),
+        width=3,
+        depth=1,
+        weights=jnp.asarray(np.random.default_rng(0).normal(0.0, 0.5, 23)),
+    ),
 ]
 """One instance of every closure; a new closure is added here, and all contract tests apply to it."""
 

@@ -22,7 +22,7 @@ from tests.helpers import (
     with_leaf,
 )
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
-from tunax_lite._types import iterate_parameters
+from tunax_lite._types import iterate_parameters, iterate_weights
 from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
@@ -206,6 +206,8 @@ def test_new_numbers_do_not_compile_again(closure):
         if info.value is not None:
             other = with_leaf(closure, info.path, 1.01 * info.value)
             run(Model(Counting(other, traces)), CASES["cooling"])
+    for path, weights in iterate_weights(closure):
+        run(Model(Counting(with_leaf(closure, path, 1.01 * weights), traces)), CASES["cooling"])
     run(Model(Counting(closure, traces), molecular_viscosity=1e-5), CASES["everything"])
     assert traces.count == first
 
@@ -254,7 +256,9 @@ def derivatives(n_steps):
 
 
 def one_parameter_set_per_column(closure):
-    spread = partial(jnp.broadcast_to, shape=(len(CASES),))
+    def spread(leaf):
+        return jnp.broadcast_to(leaf[..., None], (*leaf.shape, len(CASES)))
+
     return jax.tree.map(spread, Model(closure))
 
 
@@ -263,6 +267,8 @@ def directions(closure):
     for info in iterate_parameters(closure):
         if info.value is not None:
             yield f"0.closure.{info.path}", abs(float(info.value)) or 1.0
+    for path, _ in iterate_weights(closure):
+        yield f"0.closure.{path}", 1.0
     for name, scale in (("stress_u", 0.1), ("heat_flux", 100.0), ("freshwater_flux", 1e-4)):
         yield f"1.forcing.fluxes.{name}", scale
     for name in ("temperature", "u"):

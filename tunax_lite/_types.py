@@ -95,6 +95,17 @@ def array_field(leading_axes: int, **options: Any) -> Any:
     return eqx.field(metadata={"leading_axes": leading_axes}, **options)
 
 
+def weights_field(**options: Any) -> Any:
+    """Declare a field of many calibratable numbers in one vector [1], with batch axes behind, or `None`.
+
+    A calibration frees all of them under the name of the field.
+
+    Args:
+        options: further arguments of `equinox.field`.
+    """
+    return eqx.field(metadata={"weights": True, "leading_axes": 1}, **options)
+
+
 def leading_axes(tree: Any) -> Any:
     """Number of axes in front of those of the batch, for each leaf; -1 where nothing is declared."""
 
@@ -131,7 +142,19 @@ def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[Paramet
             yield from iterate_parameters(value, f"{prefix}{field.name}.")
 
 
+def iterate_weights(module: eqx.Module, prefix: str = "") -> Iterator[tuple[str, Array]]:
+    """Yield dotted path and vector of all fields declared with `weights_field`, in nested modules too."""
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if field.metadata.get("weights", False):
+            if value is not None:
+                yield prefix + field.name, value
+        elif isinstance(value, eqx.Module):
+            yield from iterate_weights(value, f"{prefix}{field.name}.")
+
+
 def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:
     """Batch shape to which all parameters of a module broadcast: `()` for a single column."""
     shapes = [jnp.shape(info.value) for info in iterate_parameters(module) if info.value is not None]
+    shapes += [weights.shape[1:] for _, weights in iterate_weights(module)]
     return jnp.broadcast_shapes((), *shapes)

@@ -20,6 +20,7 @@ from .optimisers import CosineDecay as CosineDecay
 from .optimisers import ExponentialDecay as ExponentialDecay
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
+from .parameters import in_short as in_short
 from .parameters import with_parameters as with_parameters
 from .targets import Physical as Physical
 from .targets import Target as Target

@@ -4,10 +4,13 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import yaml
 
+from .._types import iterate_weights
 from ..io.atomic import replacing
 from .history import CalibrationResult
+from .parameters import split_path
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
@@ -28,7 +31,7 @@ def write_results(
 def write_parameters(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write the best parameters with their units, start values and bounds.
+    """Write the best parameters with their units, start values and bounds; of weights the whole vector.
 
     Args:
         path: replaced when the new file is complete.
@@ -36,18 +39,24 @@ def write_parameters(
         attributes: where the numbers come from (version, command, ...).
     """
     best, start, units = result.best, result.start, result.units
+    parameters: dict[str, dict] = {
+        free.path: {
+            "value": best[free.path],
+            "unit": units[free.path],
+            "start": start[free.path],
+            "lower": free.lower,
+            "upper": free.upper,
+        }
+        for free in result.free_parameters.parameters
+        if split_path(free.path)[1] is None
+    }
+    freed = {split_path(path)[0] for path in best}
+    for field, weights in iterate_weights(result.closure):
+        if field in freed:
+            parameters[field] = {"unit": "1", "value": np.asarray(weights).tolist()}
     content = {
         "closure": type(result.closure).__name__,
-        "parameters": {
-            free.path: {
-                "value": best[free.path],
-                "unit": units[free.path],
-                "start": start[free.path],
-                "lower": free.lower,
-                "upper": free.upper,
-            }
-            for free in result.free_parameters.parameters
-        },
+        "parameters": parameters,
         "calibration": {
             "loss": result.best_loss,
             "loss_at_start": float(result.history.loss[0]),
@@ -68,7 +77,8 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
     """Parameter values by path from a file of `write_parameters`; hand them to `with_parameters`.
 
     Args:
-        path: of the file; of an entry only `value` is needed, a bare number will do.
+        path: of the file; of an entry only `value` is needed, a bare number will do, or a list of them for
+            a vector of weights.
         closure: class name of the closure that the numbers are for; checked if given.
 
     Raises:
@@ -88,7 +98,13 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             f"{path}: parameters: expected a mapping from parameter to value, got none; write the file "
             "with `tunax-lite calibrate` or after its example."
         )
-    values = {str(name): _number(path, name, entry) for name, entry in content["parameters"].items()}
+    values: dict[str, float] = {}
+    for name, entry in content["parameters"].items():
+        value = entry.get("value") if isinstance(entry, dict) else entry
+        if isinstance(value, list):
+            values |= {f"{name}[{i}]": _number(path, f"{name}[{i}]", item) for i, item in enumerate(value)}
+        else:
+            values[str(name)] = _number(path, name, value)
     if closure is not None and content.get("closure") != closure:
         raise ValueError(
             f"{path}: closure: expected {closure}, got {content.get('closure')}; use the file with the "
@@ -97,8 +113,7 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
     return values
 
 
-def _number(path: Path, name, entry) -> float:
-    value = entry.get("value") if isinstance(entry, dict) else entry
+def _number(path: Path, name, value) -> float:
     # YAML 1.1 reads 1e-6 as text.
     if isinstance(value, str):
         try:

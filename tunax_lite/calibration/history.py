@@ -5,10 +5,9 @@ import dataclasses
 import equinox as eqx
 import numpy as np
 
-from .._types import iterate_parameters
 from ..closures.base import AbstractClosure
 from .evaluation import Evaluation
-from .parameters import FreeParameters, with_parameters
+from .parameters import FreeParameters, known_parameters, with_parameters
 
 
 class History(eqx.Module):
@@ -138,8 +137,8 @@ class CalibrationResult:
     @property
     def units(self) -> dict[str, str]:
         """Units of the parameters by path."""
-        known = {info.path: info.unit for info in iterate_parameters(self.closure)}
-        return {path: known[path] for path in self.free_parameters.paths}
+        known = known_parameters(self.closure)
+        return {path: known[path].unit for path in self.free_parameters.paths}
 
     @property
     def best_loss(self) -> float:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from ..io.atomic import replacing
 from .history import CalibrationResult
+from .parameters import split_path
 
 # Units of errors; an error of temperature is a difference.
 _ERROR_UNITS = {"temperature": "K", "salinity": "g kg-1", "u": "m s-1", "v": "m s-1"}
@@ -28,7 +29,10 @@ def write_history(
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
-    """All iterations with units and long names; a dot in a parameter's path becomes an underscore."""
+    """All iterations with units and long names; a dot in a parameter's path becomes an underscore.
+
+    The free numbers of a vector of weights are one variable.
+    """
     history, units = result.history, result.units
 
     def variable(dims, values, long_name: str, unit: str, **more):
@@ -51,7 +55,12 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             f"root mean square error of {name}",
             _ERROR_UNITS.get(name, "1"),
         )
+    vectors: dict[str, list[int]] = {}
     for column, free in enumerate(result.free_parameters.parameters):
+        field, index = split_path(free.path)
+        if index is not None:
+            vectors.setdefault(field, []).append(column)
+            continue
         data[free.path.replace(".", "_")] = variable(
             "iteration",
             history.values[:, column],
@@ -60,6 +69,10 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             valid_min=free.lower,
             valid_max=free.upper,
         )
+    for field, columns in vectors.items():
+        name = field.replace(".", "_")
+        dims = ("iteration", f"free_number_of_{name}")
+        data[name] = variable(dims, history.values[:, columns], f"parameter {field}", "1")
     coords = {
         "iteration": ("iteration", np.arange(history.n_iterations), {"long_name": "evaluation of the loss"}),
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),

@@ -1,13 +1,14 @@
 """Which numbers of a closure a calibration may change, between which bounds, and from where.
 
-A parameter is named by its path in the closure: `c_eps_1`, `stability.cc1`.
+A parameter is named by its path in the closure: `c_eps_1`, `stability.cc1`; one number of a vector of weights
+by its place too, `weights[3]`. The name of the vector stands for all of its numbers.
 """
 
 import dataclasses
 import difflib
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import equinox as eqx
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import ParameterInfo, iterate_parameters
+from .._types import ParameterInfo, iterate_parameters, iterate_weights
 from ..closures.base import AbstractClosure
 from ..precision import precision_of
 from .transforms import AbstractTransform, Bounded, LogBounded, Unbounded
@@ -89,8 +90,10 @@ class FreeParameters:
             ValueError: a path that the closure does not have, bounds that leave the valid range, or a
                 start value that is missing, not a single number, or not between the bounds.
         """
-        known = {info.path: info for info in iterate_parameters(closure)}
-        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in self.parameters))
+        known = known_parameters(closure)
+        sizes = {path: len(weights) for path, weights in iterate_weights(closure)}
+        numbers = (number for free in self.parameters for number in _numbers_of(free, sizes))
+        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in numbers))
         resolved.start()  # raises for a start value on a bound
         return resolved
 
@@ -127,7 +130,7 @@ class FreeParameters:
         The closure keeps its precision, whatever that of x.
         """
         values = self.to_physical(x).astype(precision_of(closure=closure))
-        return _replace(closure, {path: values[i] for i, path in enumerate(self.paths)})
+        return _replace(closure, self.paths, values)
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
@@ -140,23 +143,78 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
     Raises:
         ValueError: a path that the closure does not have, or a value outside of its valid range.
     """
-    known = {info.path: info for info in iterate_parameters(closure)}
+    known = known_parameters(closure)
     for path, value in values.items():
         lower, upper = _lookup(path, known, closure).valid_range
-        if not lower <= value <= upper:
+        if not math.isfinite(value) or not lower <= value <= upper:
             raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
     precision = precision_of(closure=closure)
-    return _replace(closure, {path: jnp.asarray(value, precision) for path, value in values.items()})
+    return _replace(closure, list(values), jnp.asarray(list(values.values()), precision))
 
 
-def _replace(closure: AbstractClosure, values: Mapping[str, Array]) -> AbstractClosure:
-    getters = [operator.attrgetter(path) for path in values]
-    if not getters:
+def known_parameters(closure: AbstractClosure) -> dict[str, ParameterInfo]:
+    """Everything that a calibration may change, by path: parameters, and weights number by number."""
+    known = {info.path: info for info in iterate_parameters(closure)}
+    for path, weights in iterate_weights(closure):
+        values = np.asarray(weights)
+        for index, value in enumerate(values):
+            name = f"{path}[{index}]"
+            known[name] = ParameterInfo(name, value, "1", (-math.inf, math.inf))
+    return known
+
+
+def split_path(path: str) -> tuple[str, int | None]:
+    """Path of a field, and the place in it if it is a vector: `weights[3]` is `weights` and 3."""
+    field, bracket, index = path.partition("[")
+    return field, int(index.removesuffix("]")) if bracket else None
+
+
+def in_short(values: Mapping[str, float]) -> dict[str, float]:
+    """The same values with the root mean square in place of the numbers of a vector, to be looked at."""
+    short: dict[str, float] = {}
+    vectors: dict[str, list[float]] = {}
+    for path, value in values.items():
+        field, index = split_path(path)
+        if index is None:
+            short[path] = value
+        else:
+            vectors.setdefault(field, []).append(value)
+    return short | {
+        f"rms of {len(numbers)} {field}": float(np.sqrt(np.mean(np.square(numbers))))
+        for field, numbers in vectors.items()
+    }
+
+
+def _numbers_of(free: FreeParameter, sizes: Mapping[str, int]) -> Iterator[FreeParameter]:
+    """The parameter itself, or one for each number of the vector that it names."""
+    if free.path not in sizes:
+        yield free
+        return
+    for index in range(sizes[free.path]):
+        yield dataclasses.replace(free, path=f"{free.path}[{index}]")
+
+
+def _replace(closure: AbstractClosure, paths: Sequence[str], values: Array) -> AbstractClosure:
+    """The closure with the number of each path replaced by that of `values` at the same place."""
+    places: dict[str, list[tuple[int, int | None]]] = {}
+    for position, path in enumerate(paths):
+        field, index = split_path(path)
+        places.setdefault(field, []).append((position, index))
+    if not places:
         return closure
+    getters = {field: operator.attrgetter(field) for field in places}
+    new = []
+    for field, found in places.items():
+        positions = np.array([position for position, _ in found])
+        if found[0][1] is None:
+            new.append(values[positions[0]])
+        else:
+            indices = np.array([index for _, index in found])
+            new.append(getters[field](closure).at[indices].set(values[positions]))
     return eqx.tree_at(
-        lambda tree: [get(tree) for get in getters],
+        lambda tree: [get(tree) for get in getters.values()],
         closure,
-        list(values.values()),
+        new,
         is_leaf=lambda leaf: leaf is None,
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import equinox as eqx
 import typer
 
-from ..calibration import CalibrationResult, Target, write_results
+from ..calibration import CalibrationResult, Target, in_short, write_results
 from ..calibration import calibrate as run_calibration
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..model import Model
@@ -115,11 +115,11 @@ def _last_frames(model: Model, target: Target) -> Trajectory:
 
 
 def _summarise(result: CalibrationResult) -> None:
-    units, start, best = result.units, result.start, result.best
+    units, start, best = result.units, in_short(result.start), in_short(result.best)
     width = max(len(path) for path in best)
     typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     for path, value in best.items():
-        typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units[path]}]")
+        typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units.get(path, '1')}]")
     if result.n_non_finite:
         typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")

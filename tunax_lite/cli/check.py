@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .._types import iterate_parameters
+from .._types import iterate_parameters, iterate_weights
 from ..case import Case
 from ..config import (
     Calibration,
@@ -132,4 +132,5 @@ def _describe_case(case: Case, observations: Observations | None) -> None:
 
 def _describe_model(model: Model) -> None:
     n_parameters = sum(1 for _ in iterate_parameters(model.closure))
+    n_parameters += sum(len(weights) for _, weights in iterate_weights(model.closure))
     typer.echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..calibration import in_short
 from ..calibration.calibrate import Report
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
 
         def report(iteration: int, loss: float, scores: dict[str, float], values: dict[str, float]) -> None:
             nonlocal best, start
+            values = in_short(values)
             best, start = _lower(best, loss), start or values
             progress.update(task, completed=iteration + 1, description=f"loss {loss:.5g}, best {best:.5g}")
             live.update(Group(progress, _table(scores, values, start)))
@@ -76,7 +78,7 @@ def _lines(n_iterations: int) -> Report:
         best = _lower(best, loss)
         if iteration % every and iteration + 1 < n_iterations:
             return
-        numbers = " ".join(f"{path}={value:.4g}" for path, value in values.items())
+        numbers = " ".join(f"{path}={value:.4g}" for path, value in in_short(values).items())
         typer.echo(
             f"iteration {iteration + 1}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
             f"loss {loss:.5g}  best {best:.5g}  {numbers}"

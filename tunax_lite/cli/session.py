@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jax
+import numpy as np
 import typer
 
-from .._types import iterate_parameters
+from .._types import iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig
@@ -85,9 +86,10 @@ def provenance(
     loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm, case: str, closure: AbstractClosure
 ) -> Provenance:
     """What an output file says about its origin."""
-    values = {
+    values: dict[str, float | list[float] | None] = {
         info.path: None if info.value is None else float(info.value) for info in iterate_parameters(closure)
     }
+    values |= {path: np.asarray(weights).tolist() for path, weights in iterate_weights(closure)}
     return Provenance(
         config=loaded.text,
         case=case,

@@ -25,6 +25,7 @@ from .kpp import PacanowskiPhilanderShear as PacanowskiPhilanderShear
 from .kpp import VelocityScales as VelocityScales
 from .mass_flux import MassFluxConvection as MassFluxConvection
 from .mass_flux import MassFluxState as MassFluxState
+from .neural import NeuralCorrection as NeuralCorrection
 from .one_equation import Blackadar as Blackadar
 from .one_equation import BougeaultAndre as BougeaultAndre
 from .one_equation import OneEquation as OneEquation

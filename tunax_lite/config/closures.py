@@ -38,6 +38,7 @@ from ..closures import (
     MellorYamada,
     MunkAnderson,
     MunkAndersonMixing,
+    NeuralCorrection,
     OneEquation,
     PacanowskiPhilander,
     PacanowskiPhilanderShear,
@@ -70,6 +71,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "mass_flux": MassFluxConvection,
     "mellor_yamada": MellorYamada,
     "munk_anderson": MunkAndersonMixing,
+    "neural": NeuralCorrection,
     "one_equation": OneEquation,
     "pacanowski_philander": PacanowskiPhilander,
     "ri_based": RiBased,
@@ -166,6 +168,7 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
         options: settings by the name of their field: text, a switch, `None` for a limit that is off, the
             name of a part or a mapping with its `name` and settings, a mapping for a boundary, three
             exponents, another closure as its name or a mapping with its `name` and `options`.
+            exponents; for `physical` the name of a closure or a mapping with its `name` and settings.
 
     Raises:
         PydanticCustomError: a setting or a value that the closure does not have.
@@ -185,7 +188,7 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
 
 
 def _is_option(field: dataclasses.Field) -> bool:
-    return "valid_range" not in field.metadata
+    return "valid_range" not in field.metadata and "weights" not in field.metadata
 
 
 def _setting(key: str, value: Any) -> Any:
@@ -197,12 +200,12 @@ def _setting(key: str, value: Any) -> Any:
         if part not in PARTS[key]:
             raise invalid(f"the name of a part for {key}", f"'{part}'", closest(str(part), list(PARTS[key])))
         return PARTS[key][part](**settings)
-    if key == "local":
+    if key in ("local", "physical"):
         settings = dict(value) if isinstance(value, Mapping) else {"name": value}
         name, options = settings.pop("name", ""), settings.pop("options", {})
         if settings:
             raise invalid(
-                "local: name and options", f"'{next(iter(settings))}'", "its numbers are local.<name>"
+                f"{key}: name and options", f"'{next(iter(settings))}'", f"its numbers are {key}.<name>"
             )
         return closure_with(name, options)
     if key in ("surface", "bottom"):

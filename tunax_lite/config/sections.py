@@ -46,12 +46,17 @@ def named(tag: str) -> Callable[[Any], Any]:
 
 
 def flatten(value: Any, prefix: str = "") -> Any:
-    """Nested mappings of parameters with dotted names instead."""
+    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
     if not isinstance(value, Mapping):
         return value
     flat: dict[str, Any] = {}
     for key, item in value.items():
-        below = flatten(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+        if isinstance(item, Mapping):
+            below = flatten(item, f"{prefix}{key}.")
+        elif isinstance(item, list):
+            below = {f"{prefix}{key}[{index}]": number for index, number in enumerate(item)}
+        else:
+            below = {f"{prefix}{key}": item}
         for name, number in below.items():
             if name in flat:
                 raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")

@@ -49,7 +49,7 @@ def plot_parameters(
     """Physical values of the free parameters over the iterations of a calibration.
 
     Args:
-        values: by path, `(n_iterations,)`.
+        values: by path, `(n_iterations,)`, or `(n_iterations, n_numbers)` for several in one panel.
         units: by path.
         bounds: lower and upper, by path; grey where they are in view.
     """
@@ -59,8 +59,11 @@ def plot_parameters(
     axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
     for panel, (path, series) in zip(axes.flat, values.items(), strict=False):
         series = np.asarray(series, dtype=float)
-        panel.plot(series, color="#3b75af")
-        panel.axhline(series[0], color="0.6", linewidth=0.8, linestyle=":")
+        if series.ndim == 1:
+            panel.plot(series, color="#3b75af")
+            panel.axhline(series[0], color="0.6", linewidth=0.8, linestyle=":")
+        else:
+            panel.plot(series, color="#3b75af", alpha=0.4, linewidth=0.5)
         if series.min() > 0.0 and series.max() / series.min() > 5.0:
             panel.set_yscale("log")
         limits = panel.get_ylim()

@@ -1,0 +1,138 @@
+"""A network that corrects the eddy coefficients of a physical closure.
+
+    nu = nu_0 exp(b tanh(y_1 / b)),    kappa = kappa_0 exp(b tanh(y_2 / b)),    y = network(x)
+
+nu_0 and kappa_0 are those of the physical closure, x what is known at a face without a dimension, b the
+largest correction. A network whose last layer is zero is the physical closure itself. Where that one carries
+a turbulent kinetic energy, the corrected coefficients are those of its production at the next step: what the
+mean flow loses is what the turbulence gains.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, weights_field
+from ..numerics.limiters import reciprocal, safe_sqrt
+from ..numerics.stencils import with_end_faces
+from .base import AbstractClosure, CloState, ClosureInputs
+from .energy import AbstractEnergyClosure, TurbulenceState
+from .network import Weights, evaluate, initial_weights, layer_sizes, n_weights
+from .two_equation import KEpsilon
+
+# What keeps the inputs of the network smooth and finite at rest: they hardly change what is above.
+_SLOWEST_ROTATION = 1e-6  # s-1
+_WEAKEST_FRICTION_VELOCITY = 1e-4  # m s-1
+_SMALLEST_VISCOSITY = 1e-5  # m2 s-1
+_TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1 / sqrt(2)
+
+
+class NeuralCorrection(AbstractClosure[CloState]):
+    """A physical closure whose eddy coefficients a small network corrects, face by face.
+
+    Args:
+        largest_correction: b, of the logarithm of a coefficient [1].
+        weights: of all layers in one vector [1]; by default random ones and zeros in the last layer, with
+            which the correction is none. A calibration frees them all under this name.
+        physical: the closure that is corrected; its own diffusivity of salinity and its non-local transport,
+            where it has them, stay.
+        width: outputs of a hidden layer.
+        depth: number of hidden layers.
+        seed: of the random weights.
+
+    Raises:
+        ValueError: no hidden layer, or another number of weights than the layers have.
+    """
+
+    largest_correction: Scalar = parameter(2.0, valid_range=(0.1, 10.0))
+    physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
+    weights: Weights | None = weights_field(default=None)
+    width: int = eqx.field(default=8, static=True)
+    depth: int = eqx.field(default=2, static=True)
+    seed: int = eqx.field(default=0, static=True)
+
+    def __post_init__(self):
+        for name in ("width", "depth"):
+            value = getattr(self, name)
+            if not (isinstance(value, int) and value >= 1):
+                raise ValueError(f"NeuralCorrection: expected a {name} of at least 1, got {value!r}.")
+        if self.weights is None:
+            self.weights = jnp.asarray(initial_weights(self.layer_sizes, self.seed), dtype=float)
+
+    def __check_init__(self):
+        expected, shape = n_weights(self.layer_sizes), getattr(self.weights, "shape", (0,))
+        if shape and shape[0] != expected:
+            raise ValueError(
+                f"NeuralCorrection: expected {expected} weights for {self.depth} hidden layers of "
+                f"{self.width} and {self._n_inputs} inputs, got {shape[0]}; change width, depth or the weights."
+            )
+
+    @property
+    def _n_inputs(self) -> int:
+        return 6 if isinstance(self.physical, AbstractEnergyClosure) else 4
+
+    @property
+    def layer_sizes(self) -> tuple[tuple[int, int], ...]:
+        """Outputs and inputs of each layer."""
+        return layer_sizes(self._n_inputs, self.width, self.depth, 2)
+
+    def prepare(self) -> "NeuralCorrection":
+        return dataclasses.replace(self, physical=self.physical.prepare())
+
+    def init(self, inputs: ClosureInputs) -> CloState:
+        return self.physical.init(inputs)
+
+    def step(self, clo_state: CloState, inputs: ClosureInputs, dt: ScalarLike) -> CloState:
+        new = self.physical.step(clo_state, inputs, dt)
+        assert self.weights is not None  # set at construction
+        outputs = evaluate(self.weights, self.layer_sizes, network_inputs(new, inputs))
+        bound = self.largest_correction
+        corrected = [
+            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)), 0.0, 0.0)
+            for coefficient, output in zip(_coefficients(new), outputs, strict=True)
+        ]
+        return eqx.tree_at(_coefficients, new, corrected)
+
+
+def _coefficients(clo_state: CloState):
+    return clo_state.eddy_viscosity, clo_state.eddy_diffusivity
+
+
+def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
+    """What the network is given at the inner faces [1], each between -1 and 1 and smooth.
+
+    Args:
+        clo_state: of the physical closure at the end of the step.
+        inputs: of the step.
+
+    Returns:
+        With d the distance to the surface: the stratification over the shear, N² / sqrt(N⁴ + S⁴ + f⁴);
+        d |f| / (d |f| + u*); B d / sqrt(B² d² + u*⁶), negative under cooling; nu / (nu + u* d); and for a
+        closure with k: the share of N² k² / eps², and k / (k + u*²).
+    """
+    n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
+    rotation_squared = inputs.coriolis_parameter**2 + _SLOWEST_ROTATION**2
+    friction = inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY
+    distance = -inputs.grid.z_face[1:-1]
+    turning = distance * safe_sqrt(rotation_squared)
+    buoyant = inputs.surface_buoyancy_flux * distance
+    viscosity = clo_state.eddy_viscosity[1:-1]
+    found = [
+        n_squared * _inverse_root(n_squared**2 + s_squared**2 + rotation_squared**2),
+        turning * reciprocal(turning + friction) + 0.0 * n_squared,
+        buoyant * _inverse_root(buoyant**2 + friction**6) + 0.0 * n_squared,
+        viscosity * reciprocal(viscosity + friction * distance + _SMALLEST_VISCOSITY),
+    ]
+    if isinstance(clo_state, TurbulenceState):
+        tke = clo_state.turbulent_kinetic_energy[1:-1]
+        stratification = n_squared * (tke * reciprocal(clo_state.dissipation_rate[1:-1])) ** 2
+        found += [
+            stratification * _inverse_root(stratification**2 + _TURBULENT_STRATIFICATION**2),
+            tke * reciprocal(tke + friction**2),
+        ]
+    return found
+
+
+def _inverse_root(x: InnerFaceArray) -> InnerFaceArray:
+    return reciprocal(safe_sqrt(x))
