@@ -52,7 +52,8 @@ def calibrate(
 
 def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
     names = ", ".join(target.case.name for target in setup.targets)
-    typer.echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
+    n_free = len(setup.free_parameters.resolve(setup.model.closure).paths)
+    typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
         with progress_of(setup.n_iterations) as report:
             return run_calibration(

@@ -23,9 +23,10 @@ from .two_equation import KEpsilon
 
 # What keeps the inputs of the network smooth and finite at rest: they hardly change what is above.
 _SLOWEST_ROTATION = 1e-6  # s-1
-_WEAKEST_FRICTION_VELOCITY = 1e-4  # m s-1
+_WEAKEST_FRICTION_VELOCITY = 1e-3  # m s-1
+_WEAKEST_BUOYANCY_FLUX = 1e-10  # m2 s-3
 _SMALLEST_VISCOSITY = 1e-5  # m2 s-1
-_TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1 / sqrt(2)
+_TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1/2
 
 
 class NeuralCorrection(AbstractClosure[CloState]):
@@ -49,7 +50,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
     weights: Weights | None = weights_field(default=None)
     width: int = eqx.field(default=8, static=True)
-    depth: int = eqx.field(default=2, static=True)
+    depth: int = eqx.field(default=1, static=True)
     seed: int = eqx.field(default=0, static=True)
 
     def __post_init__(self):
@@ -65,7 +66,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
         if shape and shape[0] != expected:
             raise ValueError(
                 f"NeuralCorrection: expected {expected} weights for {self.depth} hidden layers of "
-                f"{self.width} and {self._n_inputs} inputs, got {shape[0]}; change width, depth or the weights."
+                f"{self.width} and {self._n_inputs} inputs, got {shape[0]}; change width or depth."
             )
 
     @property
@@ -108,31 +109,28 @@ def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFace
 
     Returns:
         With d the distance to the surface: the stratification over the shear, N² / sqrt(N⁴ + S⁴ + f⁴);
-        d |f| / (d |f| + u*); B d / sqrt(B² d² + u*⁶), negative under cooling; nu / (nu + u* d); and for a
-        closure with k: the share of N² k² / eps², and k / (k + u*²).
+        d |f| / (d |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a
+        closure with k: n / (|n| + 3) of n = N² k² / eps², and k / (k + u*²).
     """
     n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
     rotation_squared = inputs.coriolis_parameter**2 + _SLOWEST_ROTATION**2
     friction = inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY
     distance = -inputs.grid.z_face[1:-1]
     turning = distance * safe_sqrt(rotation_squared)
-    buoyant = inputs.surface_buoyancy_flux * distance
+    buoyancy_flux = inputs.surface_buoyancy_flux
+    convection = distance * safe_sqrt(buoyancy_flux**2 + _WEAKEST_BUOYANCY_FLUX**2)
     viscosity = clo_state.eddy_viscosity[1:-1]
     found = [
-        n_squared * _inverse_root(n_squared**2 + s_squared**2 + rotation_squared**2),
+        n_squared * reciprocal(safe_sqrt(n_squared**2 + s_squared**2 + rotation_squared**2)),
         turning * reciprocal(turning + friction) + 0.0 * n_squared,
-        buoyant * _inverse_root(buoyant**2 + friction**6) + 0.0 * n_squared,
+        buoyancy_flux * distance * reciprocal(convection + friction**3) + 0.0 * n_squared,
         viscosity * reciprocal(viscosity + friction * distance + _SMALLEST_VISCOSITY),
     ]
     if isinstance(clo_state, TurbulenceState):
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         stratification = n_squared * (tke * reciprocal(clo_state.dissipation_rate[1:-1])) ** 2
         found += [
-            stratification * _inverse_root(stratification**2 + _TURBULENT_STRATIFICATION**2),
+            stratification * reciprocal(jnp.abs(stratification) + _TURBULENT_STRATIFICATION),
             tke * reciprocal(tke + friction**2),
         ]
     return found
-
-
-def _inverse_root(x: InnerFaceArray) -> InnerFaceArray:
-    return reciprocal(safe_sqrt(x))
