@@ -58,6 +58,7 @@ ALL_CLOSURES = [
     # A local closure of few parameters, without the kink of the length limit.
     MassFluxConvection(local=OneEquation(stability=ConstantStability(), length_limit=None)),
     NeuralCorrection(
+        largest_correction=2.0,
         physical=PacanowskiPhilander(),
         width=3,
         depth=1,

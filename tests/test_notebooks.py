@@ -11,6 +11,7 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 NEEDS_DATA = {
     "02_calibrate_on_les": "lesbrary/*.jld2",
     "04_ocean_weather_station_papa": "gotm_cases/ows_papa",
+    "05_neural_closure": "lesbrary/*.jld2 and les_legay",
 }
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
@@ -28,6 +29,7 @@ def test_there_are_notebooks():
         "02_calibrate_on_les",
         "03_cost_of_the_gradient",
         "04_ocean_weather_station_papa",
+        "05_neural_closure",
     ]
 
 

@@ -218,7 +218,7 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
         ({"options": {"physical": {"name": "k_epsilon", "stabilty": "cheng"}}}, "did you mean 'stability'"),
         ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
         ({"options": {"width": -1}}, "expected a width of at least 1, got -1"),
-        ({"parameters": {"weights": [0.0] * 75}}, "weights[74]: NeuralCorrection has no such parameter"),
+        ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),
     ],
 )
 def test_wrong_configurations_say_what_is_expected(section, message):

@@ -46,10 +46,10 @@ class NeuralCorrection(AbstractClosure[CloState]):
         ValueError: no hidden layer, or another number of weights than the layers have.
     """
 
-    largest_correction: Scalar = parameter(2.0, valid_range=(0.1, 10.0))
+    largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
     weights: Weights | None = weights_field(default=None)
-    width: int = eqx.field(default=8, static=True)
+    width: int = eqx.field(default=4, static=True)
     depth: int = eqx.field(default=1, static=True)
     seed: int = eqx.field(default=0, static=True)
 
