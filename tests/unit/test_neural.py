@@ -203,7 +203,7 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     weights = [0.1 * i for i in range(20)]
     closure = ClosureSection(
         name="neural",
-        options={"physical": {"name": "k_omega", "stability": "schumann_gerz"}, "width": 2, "seed": 3},
+        options={"physical": {"name": "k_omega", "options": {"stability": "schumann_gerz"}}, "width": 2, "seed": 3},
         parameters={"weights": weights, "physical": {"sigma_k": 1.5}},  # pyright: ignore[reportArgumentType]
     ).build()
     assert isinstance(closure, NeuralCorrection) and isinstance(closure.physical, KOmega)
@@ -215,7 +215,7 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     ("section", "message"),
     [
         ({"options": {"physical": "k_epsilom"}}, "did you mean 'k_epsilon'"),
-        ({"options": {"physical": {"name": "k_epsilon", "stabilty": "cheng"}}}, "did you mean 'stability'"),
+        ({"options": {"physical": {"name": "k_epsilon", "stability": "cheng"}}}, "got 'stability'; its numbers"),
         ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
         ({"options": {"width": -1}}, "expected a width of at least 1, got -1"),
         ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),

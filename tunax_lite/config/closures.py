@@ -168,7 +168,6 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
         options: settings by the name of their field: text, a switch, `None` for a limit that is off, the
             name of a part or a mapping with its `name` and settings, a mapping for a boundary, three
             exponents, another closure as its name or a mapping with its `name` and `options`.
-            exponents; for `physical` the name of a closure or a mapping with its `name` and settings.
 
     Raises:
         PydanticCustomError: a setting or a value that the closure does not have.
