@@ -6,6 +6,7 @@ of matrices, and so the network becomes part of the loop over the levels. The ba
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,8 +14,15 @@ from jaxtyping import Array, Float
 
 from .._types import InnerFaceArray
 
-Weights = Float[Array, "weight *#batch"]
-"""Layer by layer: the matrix by rows, one row per output, then the offsets."""
+if TYPE_CHECKING:
+    # Checkers do not see that a network fills them in.
+    Weights = Any
+else:
+    Weights = Float[Array, "weight *#batch"] | None
+"""Layer by layer: the matrix by rows, one row per output, then the offsets.
+
+`None` where they are still to be drawn.
+"""
 
 
 def layer_sizes(n_inputs: int, width: int, depth: int, n_outputs: int) -> tuple[tuple[int, int], ...]:

@@ -48,7 +48,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
-    weights: Weights | None = weights_field(default=None)
+    weights: Weights = weights_field(default=None)
     width: int = eqx.field(default=4, static=True)
     depth: int = eqx.field(default=1, static=True)
     seed: int = eqx.field(default=0, static=True)
@@ -86,7 +86,6 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     def step(self, clo_state: CloState, inputs: ClosureInputs, dt: ScalarLike) -> CloState:
         new = self.physical.step(clo_state, inputs, dt)
-        assert self.weights is not None  # set at construction
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(new, inputs))
         bound = self.largest_correction
         corrected = [
