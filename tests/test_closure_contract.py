@@ -1,6 +1,7 @@
 """What every closure must do in every case: `ALL_CLOSURES` times `CASES` of `helpers.py`."""
 
 from functools import cache, partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -252,7 +253,10 @@ def derivatives(n_steps):
     def forward(both, tangents):
         return eqx.filter_jvp(loss, both, tangents)[1]
 
-    return eqx.filter_jit(loss), eqx.filter_jit(reverse), eqx.filter_jit(forward)
+    # Few steps take longer to compile than to run.
+    options = {"xla_backend_optimization_level": 0} if n_steps < 10 else None
+    jitted: Any = partial(eqx.filter_jit, compiler_options=options)
+    return jitted(loss), jitted(reverse), jitted(forward)
 
 
 def one_parameter_set_per_column(closure):
