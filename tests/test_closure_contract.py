@@ -255,7 +255,7 @@ def derivatives(n_steps):
 
     # Few steps take longer to compile than to run.
     options = {"xla_backend_optimization_level": 0} if n_steps < 10 else None
-    jitted: Any = partial(eqx.filter_jit, compiler_options=options)
+    jitted: Any = partial(eqx.filter_jit, compiler_options=options)  # pyright: ignore[reportCallIssue]
     return jitted(loss), jitted(reverse), jitted(forward)
 
 
