@@ -5,7 +5,7 @@ is read, and before the last `pytest_configure`.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
@@ -49,6 +49,13 @@ def find_reference(name: str) -> Path:
 def find_gotm_case(name: str) -> Path:
     """Input file of one case of GOTM, `case/file`."""
     return _find("TUNAX_LITE_DATA", f"gotm_cases/{name}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs() -> Iterator[None]:
+    """The compiled programs of one file, gigabytes of all files together."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture
