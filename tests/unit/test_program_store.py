@@ -1,6 +1,7 @@
 """Whole programs on disk: what tells them apart, and that one that cannot be used is compiled again."""
 
 import functools
+import os
 
 import equinox as eqx
 import jax
@@ -83,8 +84,9 @@ def test_the_programs_used_last_are_kept(tmp_path, monkeypatch):
     with jax_cache_paused():
         executable = compile_program(jnp.negative, *x).executable
     paths = [tmp_path / f"{name}.program" for name in "abc"]
-    for path in paths[:2]:
+    for seconds, path in enumerate(paths[:2]):
         store.write(path, executable, 1.0)
+        os.utime(path, (seconds, seconds))  # long ago: the clock of a file system is coarse
     assert store.read(paths[0], x) is not None
     store.write(paths[2], executable, 1.0)
     assert sorted(tmp_path.iterdir()) == [paths[0], paths[2]]
