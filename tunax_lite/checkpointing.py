@@ -111,7 +111,8 @@ class SavePairs(AbstractCheckpointing):
     """Keep the state at every second segment's start, and `SaveSteps` within the segment at work.
 
     The start of a segment between is computed again, which is half of the run, where two levels of segments
-    compute all of it. In forward mode, too, the primal run is computed up to two and a half times.
+    compute all of it. In forward mode, too, the primal run is computed up to two and a half times. A second
+    derivative takes forward mode outside (`jax.hessian`); reverse mode of a gradient needs another layout.
 
     Args:
         steps_per_segment: as for `SaveSegments`.

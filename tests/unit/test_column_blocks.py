@@ -61,8 +61,10 @@ def test_gradients_in_blocks():
 
 def test_blocks_are_chosen_by_what_fits():
     bytes_per_column = BYTES_PER_BLOCK // 36
-    assert [block_size("auto", n, n * bytes_per_column) for n in (1, 127, 128, 129, 512)] == [
+    assert [block_size("auto", n, n * bytes_per_column) for n in (1, 2, 3, 127, 128, 129, 512)] == [
         1,
+        4,
+        4,
         127,
         32,
         26,

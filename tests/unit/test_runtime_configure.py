@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 from tunax_lite.runtime import configuration, configure
-from tunax_lite.runtime.fusion import FUSION_FLAG, time_loop_is_fused
+from tunax_lite.runtime.xla_flags import FUSION_FLAG, time_loop_is_fused, vector_flag
 
 REPORT = """
 import json, jax, jax.numpy as jnp
@@ -45,7 +45,7 @@ def test_defaults(tmp_path):
         "cache_folder": str(tmp_path / "tunax_lite" / "compiled"),
         "cache_minimum_seconds": 0.5,
         "fuse_time_loop": True,
-        "xla_flags": FUSION_FLAG,
+        "xla_flags": f"{FUSION_FLAG} {vector_flag(512)}",
         "dtype": "float64",
     }
 
@@ -62,7 +62,7 @@ def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
     found = configured(f"{arguments})\nconfigure(precision=None", tmp_path, **variables)
     assert (found["precision"], found["dtype"]) == ("float32", "float32")
     assert (found["cache_folder"], mine.is_dir()) == (str(mine), True)
-    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG}"
+    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {vector_flag(512)}"
 
 
 def test_variables_of_jax_win_over_defaults(tmp_path):
@@ -79,7 +79,8 @@ def test_variables_of_jax_win_over_defaults(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "flags", ["--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false", "FILE"]
+    "flags",
+    [f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {vector_flag(256)}", "FILE"],
 )
 def test_flags_of_the_user_are_left_alone(tmp_path, flags):
     if flags == "FILE":  # XLA_FLAGS may name a file that holds them
@@ -98,10 +99,15 @@ try:
     configure()
 except RuntimeError as error:
     print(error, file=sys.stderr)
-configure(fuse_time_loop=False)
+configure(fuse_time_loop=False, vector_bits=None)
 {REPORT}"""
     done = run_python(code, tmp_path)
-    for fragment in ("before JAX starts", "restarting the kernel", "fuse_time_loop=False"):
+    for fragment in (
+        "before JAX starts",
+        "restarting the kernel",
+        "fuse_time_loop=False",
+        "vector_bits=None",
+    ):
         assert fragment in done.stderr
     assert json.loads(done.stdout)["fuse_time_loop"] is False
 
@@ -127,6 +133,11 @@ print(text.count("xla_cpu_small_call"))
     without = run_python(f"{START}configure(cache_folder=None, fuse_time_loop=False)\n{count}", tmp_path)
     assert with_flag.returncode == without.returncode == 0, with_flag.stderr + without.stderr
     assert int(with_flag.stdout) > int(without.stdout)
+
+
+@pytest.mark.parametrize(("bits", "flags"), [(256, f"{FUSION_FLAG} {vector_flag(256)}"), (None, FUSION_FLAG)])
+def test_vectors_are_as_long_as_asked(tmp_path, bits, flags):
+    assert configured(f"cache_folder=None, vector_bits={bits}", tmp_path)["xla_flags"] == flags
 
 
 def test_folder_changes_after_the_first_program(tmp_path):

@@ -16,6 +16,8 @@ BYTES_PER_BLOCK = 150_000
 """Of what a step hands to the next: what was fastest in `python -m benchmarks.blocks`."""
 _SMALLEST_BLOCK = 16
 """Less does not fill the registers."""
+_LEAST_COLUMNS = 4
+"""Two or three take longer than four, of which the others are copies."""
 _LEAST_BLOCKS = 4
 """Fewer gain nothing over all columns at once."""
 
@@ -30,7 +32,7 @@ def check_block(block: ColumnBlock) -> None:
 
 
 def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
-    """Columns per block; `n_columns` for all at once.
+    """Columns per block; `n_columns` for all at once, more where copies of the last column pay.
 
     Args:
         block: as asked for; `auto` goes by the bytes on a CPU, and takes all columns at once elsewhere.
@@ -41,6 +43,8 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
         return n_columns
     if block != "auto":
         return min(block, n_columns)
+    if 1 < n_columns < _LEAST_COLUMNS:
+        return _LEAST_COLUMNS
     fitting = max(_SMALLEST_BLOCK, 1 << (max(1, BYTES_PER_BLOCK * n_columns // n_bytes).bit_length() - 1))
     if n_columns < _LEAST_BLOCKS * fitting:
         return n_columns

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ import platformdirs
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from .cache import count_cache_events
-from .fusion import EXTRA_OPTIONS, FUSION_FLAG, time_loop_is_fused
+from .xla_flags import EXTRA_OPTIONS, FUSION_FLAG, VECTOR_OPTION, time_loop_is_fused, vector_flag
 
 CACHE_MINIMUM_SECONDS = 0.5
 _SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
@@ -48,6 +48,7 @@ def configure(
     cache_folder: Path | str | None = "auto",
     cache_minimum_seconds: float | None = None,
     fuse_time_loop: bool = True,
+    vector_bits: Literal[128, 256, 512] | None = 512,
 ) -> Configuration:
     """Set up JAX, before it starts: call this first in a program or notebook; calling it again is harmless.
 
@@ -63,13 +64,17 @@ def configure(
             setting of the whole process, and of those that it starts: all small loops that they compile
             are treated so. `False` leaves the environment variable XLA_FLAGS as it is, as does an
             XLA_FLAGS that holds xla_backend_extra_options already, or names a file.
+        vector_bits: longest vectors that XLA compiles for on a CPU, where the processor has them; by itself
+            it takes 256. `None` leaves that as it is, as does an XLA_FLAGS that holds
+            xla_cpu_prefer_vector_width already, or names a file. A setting of the process, too.
 
     Returns:
         What is in force.
 
     Raises:
-        RuntimeError: JAX has started already, without the flag that `fuse_time_loop` asks for.
-        ValueError: an unknown precision, or a negative number of seconds.
+        RuntimeError: JAX has started already, without the flags that `fuse_time_loop` and `vector_bits` ask
+            for.
+        ValueError: an unknown precision or length of vectors, or a negative number of seconds.
         OSError: a given `cache_folder` that cannot be written.
     """
     if precision not in ("float64", "float32", None):
@@ -78,8 +83,12 @@ def configure(
         raise ValueError(
             f"configure: expected cache_minimum_seconds of at least 0 s, got {cache_minimum_seconds}."
         )
-    if fuse_time_loop:
-        _set_fusion_flag()
+    if vector_bits not in (128, 256, 512, None):
+        raise ValueError(f"configure: expected vector_bits 128, 256, 512 or None, got {vector_bits!r}.")
+    _add_flags(
+        {EXTRA_OPTIONS: FUSION_FLAG if fuse_time_loop else None}
+        | {VECTOR_OPTION: vector_flag(vector_bits) if vector_bits else None}
+    )
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
     _set_cache(cache_folder, cache_minimum_seconds)
@@ -112,18 +121,20 @@ def _has_started() -> bool:
     return xla_bridge.backends_are_initialized()
 
 
-def _set_fusion_flag() -> None:
+def _add_flags(wanted: Mapping[str, str | None]) -> None:
+    """Append flags, by the name of their option, to those that the environment has already."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
     names_a_file = flags != "" and not flags.startswith("-")
-    if names_a_file or EXTRA_OPTIONS in flags:
+    missing = [flag for option, flag in wanted.items() if flag is not None and option not in flags]
+    if names_a_file or not missing:
         return
     if _has_started():
         raise RuntimeError(
             "configure: expected to be called before JAX starts, got a process in which JAX has made its "
             "first array (or listed its devices) already, so that XLA_FLAGS is read no more; call it first, "
-            "after restarting the kernel in a notebook, or pass fuse_time_loop=False."
+            "after restarting the kernel in a notebook, or pass fuse_time_loop=False and vector_bits=None."
         )
-    os.environ["XLA_FLAGS"] = f"{flags} {FUSION_FLAG}".strip()
+    os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
 
 
 def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None:

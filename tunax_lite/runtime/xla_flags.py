@@ -1,8 +1,9 @@
-"""Whether XLA compiles a whole time loop into one kernel on a CPU.
+"""What XLA is told about compiling for a CPU: one kernel for a whole time loop, and wide vectors.
 
 By default XLA turns every group of operations of a step into a kernel of its own, and calling some forty of
 them for every step of a column takes as long as their arithmetic. It has a pass that makes one kernel of a
-loop, for loops that touch less than 1 kB per turn; these options lift that limit.
+loop, for loops that touch less than 1 kB per turn; these options lift that limit. It also takes half of the
+registers of processors that have 512 bits of them, as early ones ran slower for all of it.
 """
 
 import os
@@ -12,6 +13,12 @@ _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 # Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
 # it does not know.
 FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
+VECTOR_OPTION = "--xla_cpu_prefer_vector_width"
+
+
+def vector_flag(bits: int) -> str:
+    """The flag for vectors of at most so many bits; a processor without such takes shorter ones."""
+    return f"{VECTOR_OPTION}={bits}"
 
 
 def time_loop_is_fused() -> bool:
