@@ -32,6 +32,7 @@ LAYERS = (
     ("run",),
     ("gotm",),
     ("config",),
+    ("report",),
     ("cli",),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
@@ -52,6 +53,7 @@ ALLOWED = {
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core", "yaml"},
     "gotm": CORE | {"yaml"},
+    "report": CORE | {"jinja2", "xarray", "yaml"},
     "cli": CORE | {"typer", "click", "rich", "xarray", "yaml", "matplotlib"},
 }
 

@@ -1,9 +1,11 @@
 """The command line from end to end: files that are complete, numbers that agree, exit codes."""
 
+import hashlib
 import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -225,6 +227,57 @@ def test_plot_draws_any_output(calibrated, invoke, tmp_path):
         "figures/history_loss.png",
         "figures/history_parameters.png",
     }
+
+
+def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
+    folder, *_ = calibrated
+    page = tmp_path / "page.html"
+    assert f"wrote {page}" in invoke("report", folder, "--output", page).output
+    text = page.read_text()
+    best = yaml.safe_load((folder / "parameters.yaml").read_text())
+    for path, entry in best["parameters"].items():
+        assert f"<code>{path}</code>" in text and f">{entry['value']:.4g}<" in text
+    assert "production and sink of epsilon" in text  # what the docstring of the closure says
+    assert "Rodi (1987)" in text
+    data = ROOT / "data/synthetic_wind_and_cooling.nc"
+    assert hashlib.sha256(data.read_bytes()).hexdigest() in text
+    assert text.count("data:image/png;base64,") == 3
+    assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
+def test_report_in_a_browser(calibrated, invoke, tmp_path):
+    folder, *_ = calibrated
+    page = tmp_path / "page.html"
+    invoke("report", folder, "--output", page)
+    # Every figure has a size once it is decoded, and no table is wider than the page.
+    probe = """<script>addEventListener("load", () => { document.title = JSON.stringify({
+        figures: [...document.images].map(i => i.naturalWidth),
+        rows: document.querySelectorAll("#parameters + .scroll tbody tr").length,
+        wide: document.documentElement.scrollWidth > innerWidth}) })</script>"""
+    page.write_text(page.read_text().replace("</body>", f"{probe}</body>"))
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
+    command = ["chromium", *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = json.loads(re.search(r"<title>(.*?)</title>", done.stdout)[1].replace("&quot;", '"'))
+    n_parameters = len(yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"])
+    assert min(found["figures"]) > 300 and len(found["figures"]) == 3
+    assert (found["rows"], found["wide"]) == (n_parameters, False)
+
+
+@pytest.mark.parametrize(
+    ("files", "fragment"),
+    [
+        ({}, "expected the folder of a calibration that has ended, got none of parameters.yaml, history.nc"),
+        ({"parameters.yaml": "a: [", "history.nc": ""}, "parameters.yaml: expected closure, parameters"),
+    ],
+)
+def test_report_of_something_else_is_refused(invoke, tmp_path, files, fragment):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    output = invoke("report", tmp_path, code=3 if not files else 2).output
+    assert fragment in " ".join(output.split())
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_check_tells_what_would_run(invoke, tmp_path):

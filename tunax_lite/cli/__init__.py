@@ -19,6 +19,7 @@ from .compare import compare
 from .doctor import doctor
 from .evaluate import evaluate
 from .plot import plot
+from .report import report
 from .run import run
 from .session import errors_as_messages
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 interrupted.",
 )
-for _command in (run, calibrate, evaluate, compare, plot, check, doctor):
+for _command in (run, calibrate, report, evaluate, compare, plot, check, doctor):
     app.command()(_command)
 
 

@@ -1,6 +1,7 @@
 """`tunax-lite calibrate`: the parameters of a closure from observations."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,15 @@ import typer
 
 from ..calibration import CalibrationResult, Target, in_short, write_results
 from ..calibration import calibrate as run_calibration
-from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..config import (
+    Calibration,
+    CalibrationConfig,
+    ConfigError,
+    Loaded,
+    build_calibration,
+    data_files,
+    load_calibration,
+)
 from ..model import Model
 from ..simulation import simulate
 from ..trajectory import Trajectory
@@ -81,13 +90,13 @@ def _write(
     names = ", ".join(result.case_names)
     origin = dataclasses.asdict(provenance(loaded, names, result.closure))
     attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
+    attributes["tunax_lite_data"] = json.dumps(data_files(loaded))
     written = list(write_results(result, folder, attributes))
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.
     from ..calibration.history_file import history_dataset
-    from ..plotting import Fit, plot_fits, save_figure
-    from .figures import history_figures
+    from ..plotting import Fit, history_figures, plot_fits, save_figure
 
     figures = history_figures(history_dataset(result))
     fits = [

@@ -8,6 +8,7 @@ from .build_calibration import build_calibration as build_calibration
 from .build_calibration import evaluation_of as evaluation_of
 from .comparison import ComparisonSetup as ComparisonSetup
 from .comparison import load_comparison as load_comparison
+from .data_files import data_files as data_files
 from .gotm_case import configuration_of as configuration_of
 from .load import Loaded as Loaded
 from .load import load_any as load_any
@@ -16,3 +17,4 @@ from .load import load_run as load_run
 from .schema import CalibrationConfig as CalibrationConfig
 from .schema import RunConfig as RunConfig
 from .sections import CLOSURES as CLOSURES
+from .sections import closure_of as closure_of

@@ -102,6 +102,15 @@ class ClosureSection(Section):
         return with_parameters(closure_with(self.name, self.options), self.parameters)
 
 
+def closure_of(document: dict[str, Any]) -> AbstractClosure:
+    """The closure of the content of a configuration file, with the constants it began with.
+
+    Raises:
+        ValueError: a closure that cannot be made.
+    """
+    return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
+
+
 class ModelSection(Section):
     closure: ClosureSection = Field(
         default=ClosureSection(), description="how turbulence mixes: name, parameters"

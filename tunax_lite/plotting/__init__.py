@@ -4,6 +4,7 @@ Every function returns a new `matplotlib.figure.Figure`, free of pyplot and its 
 writes it, a notebook shows it.
 """
 
+from .calibration import history_figures as history_figures
 from .calibration import plot_loss as plot_loss
 from .calibration import plot_parameters as plot_parameters
 from .comparison import plot_closure_profiles as plot_closure_profiles

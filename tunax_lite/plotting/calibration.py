@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 
 from .style import colour_map, in_math
@@ -79,3 +80,30 @@ def plot_parameters(
         panel.set_xlabel("iteration", fontsize="small")
     figure.suptitle("Parameters (dotted: start; grey: bounds)", fontsize="medium")
     return figure
+
+
+def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
+    """Figures of the history of a calibration, as `history.nc` holds it."""
+    prefix = "parameter "
+    free = {
+        str(variable.attrs["long_name"]).removeprefix(prefix): variable
+        for variable in dataset.data_vars.values()
+        if str(variable.attrs.get("long_name", "")).startswith(prefix)
+    }
+    scores = dataset["score"].values
+    return {
+        "loss": plot_loss(
+            dataset["loss"].values,
+            {str(name): scores[:, index] for index, name in enumerate(dataset["case"].values)},
+            dataset["rejected"].values.astype(bool),
+        ),
+        "parameters": plot_parameters(
+            {path: np.asarray(variable.values) for path, variable in free.items()},
+            {path: str(variable.attrs.get("units", "1")) for path, variable in free.items()},
+            {
+                path: (float(variable.attrs["valid_min"]), float(variable.attrs["valid_max"]))
+                for path, variable in free.items()
+                if "valid_min" in variable.attrs
+            },
+        ),
+    }

@@ -1,0 +1,26 @@
+"""`tunax-lite report`: one page about a calibration."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .session import errors_as_messages, report_written
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a calibration.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE.html", help="By default report.html in the folder."),
+    ] = None,
+    debug: options.Debug = False,
+) -> None:
+    """Write one HTML page about a calibration, figures included, that needs no other file."""
+    with errors_as_messages(debug):
+        # What takes long to import, where it is needed.
+        from ..report import read_run_folder, write_report
+
+        run = read_run_folder(folder)
+        report_written([write_report(run, output or folder / "report.html")])

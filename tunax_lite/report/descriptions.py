@@ -1,0 +1,72 @@
+"""What the docstrings of a closure say about its parameters: meaning and source."""
+
+import dataclasses
+import inspect
+import re
+from typing import NamedTuple
+
+import equinox as eqx
+
+_ENTRY = re.compile(r"^    ((?:\w+)(?:, \w+)*): (.*)$")
+
+
+class Description(NamedTuple):
+    """Of a parameter.
+
+    Args:
+        meaning: what the docstring says of it; empty if nothing.
+        source: where the equations of its module come from; empty if it does not say.
+    """
+
+    meaning: str
+    source: str
+
+
+def describe_parameters(module: eqx.Module, prefix: str = "") -> dict[str, Description]:
+    """Description of each calibratable number of a module, by path."""
+    described: dict[str, Description] = {}
+    meanings, source = _meanings(type(module)), _source(type(module))
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if "valid_range" in field.metadata or field.metadata.get("weights", False):
+            described[prefix + field.name] = Description(meanings.get(field.name, ""), source)
+        elif isinstance(value, eqx.Module):
+            described |= describe_parameters(value, f"{prefix}{field.name}.")
+    return described
+
+
+def _meanings(kind: type) -> dict[str, str]:
+    """Entries of the `Args` of a class and of what it inherits from, the class itself first."""
+    found: dict[str, str] = {}
+    for owner in kind.__mro__:
+        for name, text in _entries(owner.__doc__ or "").items():
+            found.setdefault(name, text)
+    return found
+
+
+def _entries(docstring: str) -> dict[str, str]:
+    lines = inspect.cleandoc(docstring).splitlines()
+    if "Args:" not in lines:
+        return {}
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in lines[lines.index("Args:") + 1 :]:
+        if line and not line.startswith(" "):
+            break
+        entry = _ENTRY.match(line)
+        if entry:
+            names = entry[1].split(", ")
+        for name in names:
+            found[name] = f"{found.get(name, '')} {entry[2] if entry else line.strip()}".strip()
+    return found
+
+
+def _source(kind: type) -> str:
+    """The `Source` of a class, else of its module, else of what it inherits from."""
+    for owner in kind.__mro__:
+        module = inspect.getmodule(owner)
+        for docstring in (owner.__doc__, module and module.__doc__):
+            match = re.search(r"^Source: (.*?)(?:\n\s*\n|\Z)", inspect.cleandoc(docstring or ""), re.M | re.S)
+            if match:
+                return " ".join(match[1].split())
+    return ""

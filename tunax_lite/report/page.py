@@ -1,0 +1,143 @@
+"""The page: numbers of the folder as text, figures as data, nothing that has to be loaded from elsewhere."""
+
+import base64
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from ..config import closure_of
+from ..io.atomic import replacing
+from ..plotting import history_figures
+from .descriptions import Description, describe_parameters
+from .run_folder import FIGURES, RunFolder
+
+_NEAR_A_BOUND = 0.02
+"""Share of the range between the bounds within which a parameter counts as on one of them."""
+_ERROR = "_error"
+
+
+def write_report(run: RunFolder, path: str | Path) -> Path:
+    """Write the report of a calibration as one HTML file, complete or not at all.
+
+    Args:
+        run: from `read_run_folder`.
+        path: of the file.
+
+    Raises:
+        OSError: a path that cannot be written.
+    """
+    text = render(run)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def render(run: RunFolder) -> str:
+    """The page as text."""
+    environment = Environment(
+        loader=PackageLoader("tunax_lite.report", "."),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template("page.html").render(
+        closure=run.parameters["closure"],
+        calibration=run.parameters["calibration"],
+        name=run.path.resolve().name,
+        parameters=list(parameter_rows(run)),
+        errors=list(error_rows(run)),
+        figures=list(figures(run)),
+        data=run.data,
+        config=run.config,
+        version=run.provenance.get("tunax_lite_version", "not known"),
+        command=run.provenance.get("tunax_lite_command", "not known"),
+    )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number for a table."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+
+
+def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
+    """A row for each parameter: its numbers, where it lies between its bounds, what it means."""
+    descriptions = _descriptions(run)
+    for path, entry in run.parameters["parameters"].items():
+        if isinstance(entry["value"], list):
+            root_mean_square = float(np.sqrt(np.mean(np.square(entry["value"]))))
+            entry = {"unit": "1", "value": root_mean_square, "start": None, "lower": None, "upper": None}
+            label = (
+                f"{path}: root mean square of its {len(run.parameters['parameters'][path]['value'])} numbers"
+            )
+        else:
+            label = path
+        row = {"label": label, **entry, "change": _change(entry), "place": _place(entry)}
+        row["on_bound"] = row["place"] is not None and not _NEAR_A_BOUND < row["place"] < 1 - _NEAR_A_BOUND
+        yield row | descriptions.get(path, Description("", ""))._asdict()
+
+
+def _descriptions(run: RunFolder) -> dict[str, Description]:
+    """Of the closure that the configuration names; none where it cannot be made any more."""
+    try:
+        return describe_parameters(closure_of(yaml.safe_load(run.config)))
+    except Exception:  # a closure of the user's own may be anywhere, or gone
+        return {}
+
+
+def _change(entry: dict[str, Any]) -> str:
+    """From the start to the best, in per cent, or as a factor where that is easier to read."""
+    if not entry["start"] or entry["value"] * entry["start"] <= 0.0:
+        return "–"
+    ratio = entry["value"] / entry["start"]
+    return f"{100.0 * (ratio - 1.0):+.0f} %" if 0.5 < ratio < 2.0 else f"× {ratio:.3g}"
+
+
+def _place(entry: dict[str, Any]) -> float | None:
+    """Between the bounds, 0 to 1; in the logarithm where they are orders of magnitude apart."""
+    value, lower, upper = entry["value"], entry["lower"], entry["upper"]
+    if lower is None or upper is None or not math.isfinite(upper - lower):
+        return None
+    if lower > 0.0 and upper > 20.0 * lower:
+        value, lower, upper = math.log(value), math.log(lower), math.log(upper)
+    return (value - lower) / (upper - lower)
+
+
+def error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
+    """A row for each case and observed variable: root mean square error at the start and at the best."""
+    best = run.parameters["calibration"]["best_iteration"]
+    for number_of_case, case in enumerate(run.history["case"].values):
+        for name, variable in run.history.data_vars.items():
+            if not str(name).endswith(_ERROR):
+                continue
+            errors = variable.values[:, number_of_case]
+            if not np.isnan(errors[best]):
+                yield {
+                    "case": str(case).replace("_", " "),
+                    "variable": str(name).removesuffix(_ERROR).replace("_", " "),
+                    "unit": variable.attrs.get("units", "1"),
+                    "start": float(errors[0]),
+                    "best": float(errors[best]),
+                }
+
+
+def figures(run: RunFolder) -> Iterator[dict[str, str]]:
+    """The figures of the folder, and those of its history that it lacks."""
+    drawn = history_figures(run.history) if {"loss", "parameters"} - set(run.figures) else {}
+    for name, caption in FIGURES.items():
+        if name in run.figures:
+            content = run.figures[name].read_bytes()
+        elif name in drawn:
+            buffer = io.BytesIO()
+            drawn[name].savefig(buffer, format="png", dpi=130)
+            content = buffer.getvalue()
+        else:
+            continue
+        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}

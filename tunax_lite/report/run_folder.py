@@ -1,0 +1,88 @@
+"""What a calibration left in its folder, read and checked."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+import yaml
+
+from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
+from ..io.netcdf import read_netcdf
+
+FIGURES = {
+    "loss": "Loss and the score of each case at every evaluation",
+    "parameters": "Parameters at every evaluation",
+    "profiles": "Profiles at the end of each case, before and after, and what was observed",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """A calibration on disk.
+
+    Args:
+        path: of the folder.
+        parameters: content of `parameters.yaml`.
+        history: content of `history.nc`.
+        figures: by name, those of `FIGURES` that are there.
+    """
+
+    path: Path
+    parameters: dict[str, Any]
+    history: xr.Dataset
+    figures: Mapping[str, Path]
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        return {str(key): str(value) for key, value in (self.parameters.get("provenance") or {}).items()}
+
+    @property
+    def config(self) -> str:
+        """Text of the configuration; empty if it was not kept."""
+        return self.provenance.get("tunax_lite_config", "")
+
+    @property
+    def data(self) -> dict[str, str]:
+        """SHA-256 of the files that were read, by path."""
+        return json.loads(self.provenance.get("tunax_lite_data") or "{}")
+
+
+def read_run_folder(folder: str | Path) -> RunFolder:
+    """Read the folder of a calibration.
+
+    Raises:
+        FileNotFoundError: no such folder, or one without results.
+        ValueError: results that cannot be read, or that do not belong together.
+    """
+    folder = Path(folder)
+    paths = folder / PARAMETERS_NAME, folder / HISTORY_NAME
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder}: expected the folder of a calibration that has ended, got none of "
+            f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
+            "with --resume."
+        )
+    try:
+        parameters = yaml.safe_load(paths[0].read_text())
+        complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
+        complete = False
+    if not complete:
+        raise ValueError(
+            f"{paths[0]}: expected closure, parameters and calibration, as `tunax-lite calibrate` writes "
+            "them, got a file without; calibrate again."
+        )
+    history = read_netcdf(paths[1])
+    lacking = [name for name in ("loss", "rejected", "score") if name not in history]
+    expected, got = parameters["calibration"].get("n_iterations"), history.sizes.get("iteration", 0)
+    if lacking or got != expected:
+        raise ValueError(
+            f"{paths[1]}: expected loss, rejected and score of the {expected} iterations of {paths[0].name}, "
+            f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
+        )
+    figures = {name: folder / f"{name}.png" for name in FIGURES if (folder / f"{name}.png").is_file()}
+    return RunFolder(folder, parameters, history, figures)
