@@ -21,6 +21,7 @@ from tunax_lite import (
 )
 from tunax_lite.closures import (
     CATKE,
+    EPBL,
     KPP,
     TKE,
     BougeaultAndre,
@@ -55,6 +56,7 @@ ALL_CLOSURES = [
     TKE(),
     KrausTurner(),
     PriceWellerPinkel(),
+    EPBL(),
     # A local closure of few parameters, without the kink of the length limit.
     MassFluxConvection(local=OneEquation(stability=ConstantStability(), length_limit=None)),
     NeuralCorrection(
@@ -71,9 +73,10 @@ CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
 
 KINKS = {
     # Water of one temperature sits on the switch N² = 0.
-    None: {"1.forcing.fluxes.heat_flux": "unstratified", "1.initial_state.temperature": "unstratified"},
+    None: {"1.forcing.fluxes.heat_flux": ("unstratified",), "1.initial_state.temperature": ("unstratified",)},
     # The first cooling, however weak, brings turbulent energy in.
-    CATKE: {"1.forcing.fluxes.heat_flux": "wind"},
+    CATKE: {"1.forcing.fluxes.heat_flux": ("wind",)},
+    EPBL: {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
 }
 """Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 

@@ -13,6 +13,11 @@ from .constant import ConstantState as ConstantState
 from .convective_adjustment import ConvectiveAdjustment as ConvectiveAdjustment
 from .convective_adjustment import ConvectiveAdjustmentState as ConvectiveAdjustmentState
 from .energy import TurbulenceState as TurbulenceState
+from .epbl import EPBL as EPBL
+from .epbl import ConstantWindEnergy as ConstantWindEnergy
+from .epbl import EPBLState as EPBLState
+from .epbl import OM4WindEnergy as OM4WindEnergy
+from .epbl import ReichlHallbergWindEnergy as ReichlHallbergWindEnergy
 from .internal_waves import BackgroundMixing as BackgroundMixing
 from .internal_waves import WaveShear as WaveShear
 from .kpp import KPP as KPP

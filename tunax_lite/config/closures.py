@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ..closures import (
     CATKE,
+    EPBL,
     KPP,
     PUBLISHED_SETS,
     TKE,
@@ -23,6 +24,7 @@ from ..closures import (
     Brueggemann,
     Constant,
     ConstantStability,
+    ConstantWindEnergy,
     ConvectiveAdjustment,
     DoubleDiffusion,
     Exponents,
@@ -39,12 +41,14 @@ from ..closures import (
     MunkAnderson,
     MunkAndersonMixing,
     NeuralCorrection,
+    OM4WindEnergy,
     OneEquation,
     PacanowskiPhilander,
     PacanowskiPhilanderShear,
     Parabolic,
     Penetration,
     PriceWellerPinkel,
+    ReichlHallbergWindEnergy,
     RiBased,
     RobertOuellet,
     SchumannGerz,
@@ -63,6 +67,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
     "catke": CATKE,
     "constant": Constant,
     "convective_adjustment": ConvectiveAdjustment,
+    "epbl": EPBL,
     "generic_length_scale": GenericLengthScale,
     "k_epsilon": KEpsilon,
     "k_omega": KOmega,
@@ -81,6 +86,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
 """Names of closures in configuration files."""
 
 VARIANTS: dict[str, Callable[..., AbstractClosure]] = {
+    "epbl_om4": EPBL.as_in_om4,
     "k_epsilon_oceananigans": KEpsilon.as_in_oceananigans,
     "tke_veros": TKE.veros,
 }
@@ -124,6 +130,11 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     "shear": {"large": LargeShear, "pacanowski_philander": PacanowskiPhilanderShear},
     "double_diffusion": {"fingers_and_layers": DoubleDiffusion},
     "convection": {"adjustment": InteriorConvection},
+    "wind_energy": {
+        "constant": ConstantWindEnergy,
+        "om4": OM4WindEnergy,
+        "reichl_hallberg": ReichlHallbergWindEnergy,
+    },
     "langmuir": {
         "li_2016": _langmuir("LWF16"),
         "li_2017": _langmuir("LF17"),
