@@ -7,10 +7,12 @@ from pydantic import ValidationError
 from tests.helpers import get_leaf
 from tunax_lite.closures import (
     CATKE,
+    EPBL,
     TKE,
     BougeaultAndre,
     Boundary,
     BreakingWaves,
+    ConstantWindEnergy,
     Exponents,
     GenericLengthScale,
     KEpsilon,
@@ -23,6 +25,7 @@ from tunax_lite.closures import (
     Parabolic,
     Penetration,
     PriceWellerPinkel,
+    ReichlHallbergWindEnergy,
     RiBased,
     SecondMomentClosure,
     SurfaceFlux,
@@ -94,6 +97,16 @@ def build(name, options, **parameters):
             ),
         ),
         ("kraus_turner", {}, KrausTurner()),
+        (
+            "epbl",
+            {"wind_energy": {"name": "constant", "decay": 0.0}, "exponent": 1, "n_passes": 2},
+            EPBL(wind_energy=ConstantWindEnergy(decay=0.0), exponent=1, n_passes=2),
+        ),
+        (
+            "epbl_om4",
+            {"wind_energy": "reichl_hallberg"},
+            EPBL.as_in_om4(wind_energy=ReichlHallbergWindEnergy()),
+        ),
         ("price_weller_pinkel", {}, PriceWellerPinkel()),
         (
             "mass_flux",

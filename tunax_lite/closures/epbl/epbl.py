@@ -2,9 +2,9 @@
 
     integral of K N² over the layer = m* u*³ + n* (what convection releases)
 
-A step finds the depth H at which this holds for the profile K(z; H) in the water as it is. Then, in the water
-with the forcing of the next step, it goes down from the surface and gives each face its K until the energy of
-the step is spent. The face where it ends gets what is left, those below nothing.
+A step finds the depth H at which this holds for the profile K(z; H). Then, in the water with the forcing of
+the next step, it goes down from the surface and gives each face its K until the energy of the step is spent.
+The face where it ends gets what is left, those below nothing.
 """
 
 from typing import Any
@@ -25,6 +25,7 @@ from .wind_energy import AbstractWindEnergy, Levels, OM4WindEnergy, ReichlHallbe
 
 _SMALLEST_CUBE = 1e-11
 """Of the convective velocity [m3 s-3]: below, it is linear in the flux."""
+_SMALLEST_SHAPE = 1e-6
 _UNSTABLE = 1e-7
 """-N² at which convection below the layer is complete [s-2]."""
 
@@ -52,9 +53,11 @@ class EPBL(AbstractClosure[EPBLState]):
         background_coefficient: of both viscosity and diffusivity, added everywhere [m2 s-1].
         convective_coefficient: where the water below the layer is unstable [m2 s-1].
         exponent: of the length, l = z (1 - z / H)^exponent above the base.
+        n_passes: how often H is found: after the first pass from what the mixing of the next step will cost,
+            not from what it costs in the water as it is. More than one serves long steps.
 
     Raises:
-        ValueError: an exponent that is not a whole number from 1 to 4.
+        ValueError: an exponent that is not a whole number from 1 to 4; no pass.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers of MOM6.
     """
@@ -69,10 +72,13 @@ class EPBL(AbstractClosure[EPBLState]):
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
     exponent: int = eqx.field(default=2, static=True)
+    n_passes: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
         if self.exponent not in (1, 2, 3, 4):
             raise ValueError(f"EPBL: expected an exponent of 1, 2, 3 or 4, got {self.exponent}.")
+        if not self.n_passes >= 1:
+            raise ValueError(f"EPBL: expected at least 1 pass, got n_passes = {self.n_passes}.")
 
     @classmethod
     def as_in_om4(cls, **others: Any) -> "EPBL":
@@ -98,9 +104,13 @@ class EPBL(AbstractClosure[EPBLState]):
         grid, forcing = inputs.grid, _surface_forcing(inputs)
         depth = face_depth(grid)
         scale = self._scale(inputs, depth)
-        layer = self._layer_depth(inputs, scale, depth, forcing)
-        profile = scale * self._shape.at(depth * reciprocal(layer))
-        costs = costs_of(profile, buoyancy_after(inputs, dt), grid, dt)
+        buoyancy = buoyancy_after(inputs, dt)
+        cost = scale * inputs.buoyancy_frequency_squared * grid.center_spacing
+        for _ in range(self.n_passes):
+            layer = self._layer_depth(inputs, cost, depth, forcing)
+            shape = self._shape.at(depth * reciprocal(layer))
+            costs = costs_of(scale * shape, buoyancy, grid, dt)
+            cost = costs.power * reciprocal(at_least(shape, _SMALLEST_SHAPE))
         share = share_allowed(costs, self._power(layer, inputs, forcing), self.convective_efficiency)
         coefficient = limited(costs, share) * (grid.center_spacing / dt)
 
@@ -127,11 +137,11 @@ class EPBL(AbstractClosure[EPBLState]):
         return self.von_karman * velocity * depth
 
     def _layer_depth(
-        self, inputs: ClosureInputs, scale: InnerFaceArray, depth: InnerFaceArray, forcing: SurfaceForcing
+        self, inputs: ClosureInputs, cost: InnerFaceArray, depth: InnerFaceArray, forcing: SurfaceForcing
     ) -> Scalar:
         """H: where the layer first costs more than there is, between two centers [m]."""
         grid = inputs.grid
-        cost = self._counted(scale * inputs.buoyancy_frequency_squared * grid.center_spacing)
+        cost = self._counted(cost)
         center = jnp.zeros_like(inputs.state.temperature) - grid.z_center
         needed = cost_of_layers(self._shape, cost, depth, center)
         missing = needed - self._power(center, inputs, forcing)
