@@ -76,7 +76,7 @@ def share_allowed(costs: Costs, power: Scalar, convective_efficiency: Scalar) ->
     left = power - (jnp.cumsum(spent[::-1], axis=0)[::-1] - spent)
     share = at_most(at_least(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 0.0), 1.0)
     # Unstable water needs no energy, but it is not reached where energy has run out above.
-    return jnp.where(costs.power < 0.0, jnp.where(left < 0.0, 0.0, 1.0), share)
+    return jnp.where((costs.power < 0.0) & (left >= 0.0), 1.0, share)
 
 
 def limited(costs: Costs, share: InnerFaceArray) -> InnerFaceArray:

@@ -43,7 +43,6 @@ class EPBL(AbstractClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
     Args:
-        wind_energy: formula for m*.
         convective_efficiency: n*, share of the energy that convection releases which lifts water [1].
         von_karman: kappa in K = kappa w l [1].
         wind_velocity: c_u; w = c_u u* + c_w (max(-B, 0) z)^(1/3) at the surface [1].
@@ -52,6 +51,7 @@ class EPBL(AbstractClosure[EPBLState]):
         transition: l / z at the base [1].
         background_coefficient: of both viscosity and diffusivity, added everywhere [m2 s-1].
         convective_coefficient: where the water below the layer is unstable [m2 s-1].
+        wind_energy: formula for m*.
         exponent: of the length, l = z (1 - z / H)^exponent above the base.
         n_passes: how often H is found: after the first pass from what the mixing of the next step will cost,
             not from what it costs in the water as it is. More than one serves long steps.
@@ -62,7 +62,6 @@ class EPBL(AbstractClosure[EPBLState]):
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers of MOM6.
     """
 
-    wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
     von_karman: Scalar = parameter(0.41, valid_range=(0.1, 1.0))
     wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0))
@@ -71,6 +70,7 @@ class EPBL(AbstractClosure[EPBLState]):
     transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
+    wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     exponent: int = eqx.field(default=2, static=True)
     n_passes: int = eqx.field(default=1, static=True)
 
