@@ -80,7 +80,7 @@ _TABLE = (
     Variable("plume_velocity", "downward velocity of plumes", "m s-1", "face"),
     Variable("plume_kinetic_energy", "turbulent kinetic energy in plumes", "m2 s-2", "face"),
     Variable("entrained_share", "share of the water of plumes that the cell above gave", "1", "face"),
-    Variable("passed_share", "share of the cell above that plumes pass", "1", "face"),
+    Variable("plume_depth", "depth that plumes reach", "m", "scalar"),
     Variable(
         "boundary_layer_depth",
         "depth of the surface boundary layer",

@@ -41,7 +41,7 @@ class MassFluxState(CloState):
         entrained_share: share of the water of the plumes that the cell above the face gave [1].
         plume_velocity: w [m s-1], positive downward.
         plume_kinetic_energy: k_p of the turbulence in the plumes [m2 s-2].
-        passed_share: share of the cell above the face that the plumes pass [1].
+        plume_depth: down to which they pass the cells [m].
     """
 
     local: CloState
@@ -50,7 +50,7 @@ class MassFluxState(CloState):
     entrained_share: FaceArray
     plume_velocity: FaceArray
     plume_kinetic_energy: FaceArray
-    passed_share: FaceArray
+    plume_depth: Scalar
 
     @property
     def eddy_viscosity(self) -> FaceArray:
@@ -82,7 +82,7 @@ class _Cells(NamedTuple):
     thermal: CenterArray
     haline: CenterArray
     tke: CenterArray
-    detrainment: CenterArray
+    thickness: CenterArray
     faster: CenterArray
     slower: CenterArray
     dissipation: CenterArray
@@ -99,17 +99,17 @@ class _Plumes(NamedTuple):
     u: Scalar
     v: Scalar
     kinetic_energy: Scalar
+    depth: Scalar
+    drained: Scalar
 
 
 class _Passage(NamedTuple):
-    """What stays of the passage through a cell: four values at the face below, and two of the cell."""
+    """What stays of the passage through a cell: values at the face below."""
 
     flux: Scalar
     velocity: Scalar
     kinetic_energy: Scalar
     share: Scalar
-    entrained: Scalar
-    passed: Scalar
 
 
 class MassFluxConvection(AbstractClosure[MassFluxState]):
@@ -151,12 +151,12 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
         nothing = jnp.zeros_like(local.eddy_viscosity)
-        return _state(local, *(nothing for _ in range(6)))
+        return _state(local, nothing[0], *(nothing for _ in range(5)))
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
-        depth = jnp.sum(clo_state.passed_share[:-1] * inputs.grid.cell_thickness, axis=0)
+        depth = at_least(clo_state.plume_depth, self.least_depth)
         local = self.local.step(clo_state.local, self._with_energy(clo_state, inputs), dt)
-        return self._march(local, inputs, at_least(depth, self.least_depth), dt)
+        return self._march(local, inputs, depth, dt)
 
     def _with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """The inputs of the local closure, with the energy that the plumes carry down."""
@@ -182,14 +182,13 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         """The plumes from the surface down, one cell after the other, with what they take from each."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
-        sink = partial(self._sink, drag)
-        _, passage = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
+        sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
+        end, passage = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
         # No cell may give more water within a step than it has.
-        drained = jnp.max(dt * passage.entrained * reciprocal(inputs.grid.cell_thickness[1:]), axis=0)
-        flux = passage.flux * reciprocal(at_least(drained, 1.0))
+        flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
-        kept = (flux, momentum_flux, passage.share, passage.velocity, passage.kinetic_energy, passage.passed)
-        return _state(local, *(with_end_faces(values, 0.0, 0.0) for values in kept))
+        kept = (flux, momentum_flux, passage.share, passage.velocity, passage.kinetic_energy)
+        return _state(local, end.depth, *(with_end_faces(values, 0.0, 0.0) for values in kept))
 
     def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
@@ -208,7 +207,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             thermal=eos.gravity * alpha,
             haline=eos.gravity * beta,
             tke=tke,
-            detrainment=0.5 * thickness * self.background_detrainment * reciprocal(depth),
+            thickness=thickness,
             faster=2.0 * thickness * reciprocal(inertia + thickness * drag),
             slower=2.0 * thickness * reciprocal(1.0 + thickness * drag),
             dissipation=2.0 * thickness * self.dissipation_coefficient * lax.rsqrt(squared_length),
@@ -234,20 +233,25 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             u=cells.u[-1],
             v=cells.v[-1],
             kinetic_energy=cells.tke[-1],
+            depth=nothing,
+            drained=nothing,
         )
 
-    def _sink(self, drag: Scalar, above: _Plumes, cell: _Cells) -> tuple[_Plumes, _Passage]:
+    def _sink(
+        self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
+    ) -> tuple[_Plumes, _Passage]:
         """From the face above a cell to that below it."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
-        goes_on = (squared > self.least_velocity**2) & (above.area > 0.0)
         velocity_squared = at_least(squared, self.least_velocity**2)
         velocity = jnp.sqrt(velocity_squared) - self.least_velocity
+        # From the root: what leads up to a condition, XLA repeats for each result of a batch.
+        goes_on = (velocity > 0.0) & (above.area > 0.0)
 
         total, faster = above.velocity + velocity, velocity - above.velocity
         taken = self.entrainment * at_least(faster, 0.0)
         left = self.detrainment * at_least(-faster, 0.0)
-        left = left + at_least(cell.detrainment * total, 2.0 * self.least_velocity)
+        left = left + at_least(0.5 * cell.thickness * detrainment * total, 2.0 * self.least_velocity)
         # (a w)' = E - D with the mean of the areas at both faces, solved for the area below.
         factor = 2.0 * velocity - taken + left
         area_per_factor = above.area * reciprocal(factor)
@@ -256,6 +260,10 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         carried = above.velocity * factor + entrained
         share = jnp.where(goes_on, entrained * reciprocal(jnp.where(carried > 0.0, carried, 1.0)), 0.0)
 
+        stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
+            at_least(-gain, self.least_velocity**2)
+        )
+        passed = jnp.where(above.area > 0.0, jnp.where(goes_on, 1.0, at_most(stops_after, 1.0)), 0.0)
         below = _Plumes(
             velocity_squared=velocity_squared,
             velocity=velocity,
@@ -265,19 +273,10 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             u=_mixed(above.u, cell.u, share),
             v=_mixed(above.v, cell.v, share),
             kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, total, share), 0.0),
+            depth=above.depth + passed * cell.thickness,
+            drained=at_least(above.drained, area_per_factor * entrained * reciprocal(cell.thickness)),
         )
-        stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
-            at_least(-gain, self.least_velocity**2)
-        )
-        passed = jnp.where(above.area > 0.0, jnp.where(goes_on, 1.0, at_most(stops_after, 1.0)), 0.0)
-        return below, _Passage(
-            flux=below.area * velocity,
-            velocity=velocity,
-            kinetic_energy=below.kinetic_energy,
-            share=share,
-            entrained=area_per_factor * entrained,
-            passed=passed,
-        )
+        return below, _Passage(below.area * velocity, velocity, below.kinetic_energy, share)
 
     def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
         """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
@@ -296,9 +295,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         return arriving * passing * reciprocal(passing + lost)
 
 
-def _state(local: CloState, *values: FaceArray) -> MassFluxState:
-    names = [field.name for field in dataclasses.fields(MassFluxState) if field.name != "local"]
-    return MassFluxState(local=local, **dict(zip(names, values, strict=True)))  # pyright: ignore
+def _state(local: CloState, depth: Scalar, *values: FaceArray) -> MassFluxState:
+    _, *names, _ = (field.name for field in dataclasses.fields(MassFluxState))
+    return MassFluxState(local=local, plume_depth=depth, **dict(zip(names, values, strict=True)))  # pyright: ignore
 
 
 def _mixed(plume: Scalar, cell: Scalar, share: Scalar) -> Scalar:

@@ -293,7 +293,8 @@ def read_trajectory(
                 fields[field.name] = closure_state(inner_class, inner)
             elif field.name in dataset.variables or not has_default:
                 fields[field.name] = values(field.name)
-        return cls(**fields)
+        # Frame by frame: shapes are those of a closure state without the axis of time.
+        return jax.vmap(lambda frame: cls(**frame))(fields)
 
     tracers = {name: values(name) for name in str(dataset.attrs.get("tracers", "")).split()}
     state = State(**{name: values(name) for name in _STATE_NAMES}, tracers=tracers)

@@ -73,26 +73,20 @@ class Flow(NamedTuple):
 
     def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> TridiagonalMatrix:
         """The matrix of a step in which the volumes also carry."""
-        lower, diagonal, upper = matrix.diagonals()
-        if self.upward is not None:
-            lost, gained = shifts(dt * self.upward)
-            lower, diagonal = lower - gained, diagonal + lost
-        if self.downward is not None:
-            gained, lost = shifts(dt * self.downward)
-            upper, diagonal = upper - gained, diagonal + lost
-        return TridiagonalMatrix(lower, diagonal, upper)
+        # What a volume hands to its neighbour leaves its own diagonal: columns sum to `own`.
+        up = matrix.exchange if self.upward is None else matrix.exchange + dt * self.upward
+        down = matrix.exchange if self.downward is None else matrix.exchange + dt * self.downward
+        (lost_up, gained_up), (gained_down, lost_down) = shifts(up), shifts(down)
+        return TridiagonalMatrix(-gained_up, matrix.own + lost_up + lost_down, -gained_down)
 
-    def gain(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
-        """What the volumes gain from each other [unit m s-1], and from what sinks in exchange."""
-        gained = jnp.zeros_like(quantity)
+    def between(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> InnerFaceArray:
+        """What lower volumes gain from the upper [unit m s-1], and from what sinks in exchange."""
+        gained = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
-            below, above = shifts(
-                self.upward * (-quantity[:-1] if sinking is None else sinking - quantity[:-1])
-            )
-            gained = gained + (below - above)
+            below = quantity[:-1]
+            gained = gained + self.upward * (-below if sinking is None else sinking - below)
         if self.downward is not None:
-            below, above = shifts(self.downward * quantity[1:])
-            gained = gained + (below - above)
+            gained = gained + self.downward * quantity[1:]
         return gained
 
 
@@ -171,11 +165,13 @@ def diffusion_system(
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
-        gained = convergence(exchange, quantity)
+        between = exchange * (quantity[1:] - quantity[:-1])
+        if flow is not None:
+            between = between + dt * flow.between(quantity, added.sinking)
+        from_above, to_below = shifts(between)
+        gained = from_above - to_below
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
-        if flow is not None:
-            gained = gained + dt * flow.gain(quantity, added.sinking)
         return added.add_to(gained, dt)
 
     matrix = ExchangeMatrix(own, theta * exchange)
