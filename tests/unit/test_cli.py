@@ -259,7 +259,8 @@ def test_report_in_a_browser(calibrated, invoke, tmp_path):
     flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --dump-dom"
     command = ["chromium", *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    found = json.loads(re.search(r"<title>(.*?)</title>", done.stdout)[1].replace("&quot;", '"'))
+    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    found = json.loads(title.replace("&quot;", '"'))
     n_parameters = len(yaml.safe_load((folder / "parameters.yaml").read_text())["parameters"])
     assert min(found["figures"]) > 300 and len(found["figures"]) == 3
     assert (found["rows"], found["wide"]) == (n_parameters, False)
