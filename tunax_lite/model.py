@@ -163,7 +163,8 @@ class Model(eqx.Module):
             radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha * sunlight,
             bottom_friction_velocity=at_bottom[0],
             bottom_roughness_length=at_bottom[1],
-            stokes_shear=None if drift is None else _stokes_shear(state, grid, drift),
+            stokes_shear=None if drift is None else _stokes_shear((state.u, state.v), grid, drift),
+            stokes_shear_squared=None if drift is None else _stokes_shear(drift, grid, drift),
             stokes_drift=drift,
             tridiagonal_method=self.tridiagonal_method,
         )
@@ -181,6 +182,8 @@ def _rotated(state: State, case: Case, time: ScalarLike, dt: ScalarLike) -> Stat
     return State(u, v, state.temperature, state.salinity, state.tracers)
 
 
-def _stokes_shear(state: State, grid: Grid, drift: tuple[CenterArray, CenterArray]) -> InnerFaceArray:
-    along = gradient(state.u, grid) * gradient(drift[0], grid)
-    return along + gradient(state.v, grid) * gradient(drift[1], grid)
+def _stokes_shear(
+    velocity: tuple[CenterArray, CenterArray], grid: Grid, drift: tuple[CenterArray, CenterArray]
+) -> InnerFaceArray:
+    along = gradient(velocity[0], grid) * gradient(drift[0], grid)
+    return along + gradient(velocity[1], grid) * gradient(drift[1], grid)

@@ -13,9 +13,11 @@ from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState
 from .forcing import SurfaceFluxes
+from .grid import Grid
 from .interior import Target, VerticalVelocity, advect
 from .numerics.diffusion import DiffusionSystem, Flow, Source, diffusion_system
 from .numerics.limiters import reciprocal, vector_norm
+from .numerics.stencils import gradient, with_end_faces
 from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .physics.plume import Plume
 from .state import State
@@ -89,7 +91,7 @@ def transport(
         theta: weight of the new values in the diffusive fluxes.
         method: of the linear solves.
     """
-    velocity_sources = _momentum_sources(state, case, fluxes, time)
+    velocity_sources = _momentum_sources(state, clo_state, case, fluxes, time)
     content_sources = _content_sources(state, clo_state, case, fluxes, time)
     if plume is not None:
         velocity_sources = _sinking(velocity_sources, plume.velocity)
@@ -216,7 +218,7 @@ def _surface_drag(state: State, case: Case, fluxes: SurfaceFluxes) -> CenterArra
 
 
 def _momentum_sources(
-    state: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
+    state: State, clo_state: CloState, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
 ) -> tuple[Source, Source]:
     """Acceleration times thickness [m2 s-2] of u and v."""
     eos, interior, thickness = case.equation_of_state, case.interior, case.grid.cell_thickness
@@ -230,12 +232,22 @@ def _momentum_sources(
         if acceleration is not None:
             parts = (thickness * component for component in acceleration)
             volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
+    coefficient, drift = clo_state.down_stokes_shear(), interior.stokes_drift
+    if coefficient is not None and drift is not None:
+        parts = (_down_gradient(coefficient, values, case.grid) for values in drift.at(case.grid, time))
+        volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
     given = zip((fluxes.stress_u, fluxes.stress_v), (state.u, state.v), strict=True)
     stress = [or_zero(flux, state) + or_zero(fluxes.surface_drag, state) * speed[-1] for flux, speed in given]
     return (
         Source(volumes=volumes[0], surface=stress[0] / eos.reference_density),
         Source(volumes=volumes[1], surface=stress[1] / eos.reference_density),
     )
+
+
+def _down_gradient(coefficient: FaceArray, values: CenterArray, grid: Grid) -> CenterArray:
+    """Convergence of the flux down a gradient [m s-1 times the unit], none through the ends."""
+    flux = with_end_faces(coefficient[1:-1] * gradient(values, grid), 0.0, 0.0)
+    return flux[1:] - flux[:-1]
 
 
 def _content_sources(

@@ -50,6 +50,7 @@ _TABLE = (
         "face",
         "ocean_vertical_momentum_diffusivity",
     ),
+    Variable("stokes_viscosity", "eddy viscosity down the shear of the Stokes drift", "m2 s-1", "face"),
     Variable("eddy_diffusivity", "eddy diffusivity", "m2 s-1", "face", "ocean_vertical_tracer_diffusivity"),
     Variable(
         "turbulent_kinetic_energy",

@@ -45,6 +45,7 @@ from .richardson import RichardsonState as RichardsonState
 from .stability import PUBLISHED_SETS as PUBLISHED_SETS
 from .stability import Brueggemann as Brueggemann
 from .stability import ConstantStability as ConstantStability
+from .stability import Harcourt as Harcourt
 from .stability import MunkAnderson as MunkAnderson
 from .stability import SchumannGerz as SchumannGerz
 from .stability import SecondMomentClosure as SecondMomentClosure

@@ -32,6 +32,13 @@ class CloState(eqx.Module):
         """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
         return None
 
+    def down_stokes_shear(self) -> FaceArray | None:
+        """Eddy coefficient of the momentum that the shear of the Stokes drift drives [m2 s-1].
+
+        `None` where waves drive none, which costs nothing.
+        """
+        return None
+
     @property
     def mass_flux(self) -> MassFlux | None:
         """Transport by plumes; `None` for a closure without them, which costs nothing."""
@@ -58,6 +65,7 @@ class ClosureInputs(eqx.Module):
         bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
         bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
+        stokes_shear_squared: |dU_s/dz|² [s-2]; `None` without waves.
         stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
         plume_energy: what the mass flux of the step did; `None` without one.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
@@ -76,6 +84,7 @@ class ClosureInputs(eqx.Module):
     bottom_friction_velocity: Scalar | None = None
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
+    stokes_shear_squared: InnerFaceArray | None = None
     stokes_drift: tuple[CenterArray, CenterArray] | None = None
     plume_energy: PlumeEnergy | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None

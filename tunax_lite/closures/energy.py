@@ -4,6 +4,9 @@
     P = nu S²,   P_St = nu dU/dz . dU_s/dz,   B = -kappa N²,   nu = c_mu k²/eps,   kappa = c_mu' k²/eps
     eps = c_mu0³ k^(3/2) / l
 
+and where waves drive momentum, u'w' = -nu dU/dz - nu_S dU_s/dz with nu_S = c_mu_S k²/eps,
+P = nu S² + nu_S dU/dz . dU_s/dz and P_St = nu dU/dz . dU_s/dz + nu_S |dU_s/dz|².
+
 The order is that of GOTM: P, B and the stability functions from k, eps, nu and kappa at the start of the
 step; then k; then the length scale, as eps; then floors and the limit of the length; then nu and kappa from
 the new k and eps with those stability functions. The diffusion and the sinks are implicit (Patankar).
@@ -25,26 +28,33 @@ from .. import constants
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..grid import Grid
 from ..numerics.diffusion import EndValues, Flow, Source, diffuse
-from ..numerics.limiters import at_least, reciprocal, safe_sqrt
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
 from .internal_waves import AbstractInternalWaves
-from .stability import AbstractStability, AbstractStabilityFunctions, SecondMomentClosure
+from .stability import AbstractStability, AbstractStabilityFunctions, SecondMomentClosure, Waves
 from .walls import Boundary, EndCondition, ShearFreeLayer, Wall, charnock_length
 
 
 class TurbulenceState(CloState):
-    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces."""
+    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces.
+
+    `stokes_viscosity` is nu_S; `None` where waves drive no momentum.
+    """
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: FaceArray
     dissipation_rate: FaceArray
+    stokes_viscosity: FaceArray | None = None
     nonlocal_transport: None = None
+
+    def down_stokes_shear(self) -> FaceArray | None:
+        return self.stokes_viscosity
 
 
 class Turbulence(NamedTuple):
-    """Turbulence at the start of a step, on inner faces."""
+    """Turbulence at the start of a step, on inner faces, with the stability functions of the step."""
 
     tke: InnerFaceArray
     inverse_tke: InnerFaceArray
@@ -56,6 +66,9 @@ class Turbulence(NamedTuple):
     buoyancy_production: InnerFaceArray
     stokes_production: InnerFaceArray | None
     flow: Flow | None
+    c_mu: InnerFaceArray
+    c_mu_prime: InnerFaceArray
+    c_mu_stokes: InnerFaceArray | None
 
 
 class Derived(eqx.Module):
@@ -106,6 +119,21 @@ def advance(
         flow=flow,
         method=inputs.tridiagonal_method,
     )
+
+
+def split_sources(
+    production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, waves: bool
+) -> tuple[InnerFaceArray, InnerFaceArray]:
+    """Explicit source and implicit sink of a quantity, so that no step makes it negative (Patankar).
+
+    Where the sum of production and buoyancy would consume, its buoyancy part joins the sink, and in `waves`,
+    which may take energy, the production too if it is negative.
+    """
+    produced = production + buoyancy
+    grows = produced > 0.0
+    source = jnp.where(grows, produced, production)
+    more = buoyancy + at_most(production, 0.0) if waves else buoyancy
+    return at_least(source, 0.0) if waves else source, jnp.where(grows, sink, sink - more)
 
 
 class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
@@ -170,25 +198,26 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        driven = self.stability.follows_waves and inputs.stokes_shear is not None
         return TurbulenceState(
             eddy_viscosity=faces + self.initial_eddy_coefficient,
             eddy_diffusivity=faces + self.initial_eddy_coefficient,
             turbulent_kinetic_energy=faces + self.turbulent_kinetic_energy_floor,
             dissipation_rate=faces + self.dissipation_rate_floor,
+            stokes_viscosity=faces if driven else None,
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         derived = self._derive() if self.derived is None else self.derived
         functions, n_squared = derived.functions, inputs.buoyancy_frequency_squared
-        old, walls = self._turbulence(clo_state, inputs), self._walls(derived, inputs)
-        c_mu, c_mu_prime = functions.in_flow(old.time_scale**2, n_squared, inputs.shear_squared)
-
-        tke = self._advance_tke(old, c_mu, c_mu_prime, derived, walls, inputs, dt)
+        old, walls = self._turbulence(clo_state, derived, inputs), self._walls(derived, inputs)
+        tke = self._advance_tke(old, derived, walls, inputs, dt)
         dissipation = self._dissipation(old, tke, derived, walls, inputs, dt)
         dissipation = self._limit_length(tke, dissipation, functions.c_mu_0, n_squared)
 
         scale = tke**2 * reciprocal(dissipation)
-        viscosity, diffusivity = c_mu * scale, c_mu_prime * scale
+        viscosity, diffusivity = old.c_mu * scale, old.c_mu_prime * scale
+        driven = None if old.c_mu_stokes is None else with_end_faces(old.c_mu_stokes * scale, 0.0, 0.0)
         if self.internal_waves is not None:
             viscosity, diffusivity = self.internal_waves.mix(
                 viscosity, diffusivity, tke, n_squared, inputs.shear_squared
@@ -201,33 +230,73 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
             turbulent_kinetic_energy=with_end_faces(tke, tke_bottom, tke_surface),
             dissipation_rate=with_end_faces(dissipation, dissipation_bottom, dissipation_surface),
+            stokes_viscosity=driven,
         )
 
-    def _turbulence(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Turbulence:
+    def _turbulence(self, clo_state: TurbulenceState, derived: Derived, inputs: ClosureInputs) -> Turbulence:
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         dissipation = clo_state.dissipation_rate[1:-1]
-        viscosity = clo_state.eddy_viscosity[1:-1]
-        n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
-        if self.internal_waves is not None:
-            s_squared = self.internal_waves.producing_shear_squared(s_squared, n_squared)
-        stokes, plume = inputs.stokes_shear, inputs.plume_energy
-        shear_production = viscosity * s_squared
-        buoyancy_production = -clo_state.eddy_diffusivity[1:-1] * n_squared
-        if plume is not None:
-            shear_production = shear_production + plume.shear_production
-            buoyancy_production = buoyancy_production + plume.buoyancy_production
+        viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
+        time_scale = tke * reciprocal(dissipation)
+        by_shear, by_buoyancy, by_waves = self._production(clo_state, inputs)
+        length = derived.functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
+        c_mu, c_mu_prime, c_mu_stokes = self._functions(time_scale, length, by_waves, derived, inputs)
         return Turbulence(
             tke=tke,
             inverse_tke=reciprocal(tke),
             dissipation=dissipation,
-            time_scale=tke * reciprocal(dissipation),
+            time_scale=time_scale,
             viscosity=viscosity,
             viscosity_at_centers=mean_of_neighbours(viscosity),
-            shear_production=shear_production,
-            buoyancy_production=buoyancy_production,
-            stokes_production=None if stokes is None else viscosity * stokes,
+            shear_production=by_shear,
+            buoyancy_production=by_buoyancy,
+            stokes_production=by_waves,
             flow=None if plume is None else plume.turbulent_flow(tke),
+            c_mu=c_mu,
+            c_mu_prime=c_mu_prime,
+            c_mu_stokes=c_mu_stokes,
         )
+
+    def _production(
+        self, clo_state: TurbulenceState, inputs: ClosureInputs
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
+        """P, B and P_St [m2 s-3]; the last is `None` without waves."""
+        n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
+        if self.internal_waves is not None:
+            s_squared = self.internal_waves.producing_shear_squared(s_squared, n_squared)
+        viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
+        by_shear = viscosity * s_squared
+        by_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
+        if plume is not None:
+            by_shear = by_shear + plume.shear_production
+            by_buoyancy = by_buoyancy + plume.buoyancy_production
+        if inputs.stokes_shear is None:
+            return by_shear, by_buoyancy, None
+        by_waves = viscosity * inputs.stokes_shear
+        if clo_state.stokes_viscosity is not None and inputs.stokes_shear_squared is not None:
+            driven = clo_state.stokes_viscosity[1:-1]
+            by_shear = by_shear + driven * inputs.stokes_shear
+            by_waves = by_waves + driven * inputs.stokes_shear_squared
+        return by_shear, by_buoyancy, by_waves
+
+    def _functions(
+        self,
+        time_scale: InnerFaceArray,
+        length: InnerFaceArray,
+        stokes_production: InnerFaceArray | None,
+        derived: Derived,
+        inputs: ClosureInputs,
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
+        """c_mu, c_mu' and, where waves drive momentum, c_mu_S [1]."""
+        flow = time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared
+        shear, shear_squared = inputs.stokes_shear, inputs.stokes_shear_squared
+        if shear is None or shear_squared is None or stokes_production is None:
+            return *derived.functions.in_flow(*flow), None
+        grid = inputs.grid
+        waves = Waves(
+            shear, shear_squared, stokes_production, length, -grid.z_face[1:-1], grid.center_spacing
+        )
+        return derived.functions.in_waves(*flow, waves)
 
     def _walls(self, derived: Derived, inputs: ClosureInputs) -> Walls:
         thickness, friction_velocity = inputs.grid.cell_thickness, inputs.surface_friction_velocity
@@ -252,22 +321,16 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     def _advance_tke(
         self,
         old: Turbulence,
-        c_mu: InnerFaceArray,
-        c_mu_prime: InnerFaceArray,
         derived: Derived,
         walls: Walls,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> InnerFaceArray:
-        del c_mu, c_mu_prime  # for closures without this equation
         production = old.shear_production
         if old.stokes_production is not None:
             production = production + old.stokes_production
-        produced = production + old.buoyancy_production
-        grows = produced > 0.0
-        # Patankar: where the sum would consume k, its buoyancy part joins the implicit sink.
-        source = jnp.where(grows, produced, production)
-        sink = jnp.where(grows, old.dissipation, old.dissipation - old.buoyancy_production)
+        waves = old.stokes_production is not None
+        source, sink = split_sources(production, old.buoyancy_production, old.dissipation, waves=waves)
         c_mu_0 = derived.functions.c_mu_0
         tke = advance(
             old.tke,

@@ -67,6 +67,9 @@ class MassFluxState(CloState):
     def salt_diffusivity(self) -> FaceArray | None:
         return self.local.salt_diffusivity()
 
+    def down_stokes_shear(self) -> FaceArray | None:
+        return self.local.down_stokes_shear()
+
     @property
     def mass_flux(self) -> MassFlux:
         return MassFlux(self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)

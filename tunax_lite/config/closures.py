@@ -29,6 +29,7 @@ from ..closures import (
     DoubleDiffusion,
     Exponents,
     GenericLengthScale,
+    Harcourt,
     InteriorConvection,
     KEpsilon,
     KOmega,
@@ -88,6 +89,7 @@ CLOSURES: dict[str, type[AbstractClosure]] = {
 VARIANTS: dict[str, Callable[..., AbstractClosure]] = {
     "epbl_om4": EPBL.as_in_om4,
     "k_epsilon_oceananigans": KEpsilon.as_in_oceananigans,
+    "mellor_yamada_harcourt": MellorYamada.harcourt,
     "tke_veros": TKE.veros,
 }
 """Names of closures with the constants of another model: class methods of those in `CLOSURES`."""
@@ -108,6 +110,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "munk_anderson": MunkAnderson,
         "schumann_gerz": SchumannGerz,
         "brueggemann": Brueggemann,
+        "harcourt": Harcourt,
     },
     "length": {
         "parabolic": Parabolic,

@@ -42,16 +42,14 @@ class OneEquation(AbstractEnergyClosure):
     def _advance_tke(
         self,
         old: Turbulence,
-        c_mu: InnerFaceArray,
-        c_mu_prime: InnerFaceArray,
         derived: Derived,
         walls: Walls,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> InnerFaceArray:
         if not self.local_equilibrium:
-            return super()._advance_tke(old, c_mu, c_mu_prime, derived, walls, inputs, dt)
-        growth = c_mu * inputs.shear_squared - c_mu_prime * inputs.buoyancy_frequency_squared
+            return super()._advance_tke(old, derived, walls, inputs, dt)
+        growth = old.c_mu * inputs.shear_squared - old.c_mu_prime * inputs.buoyancy_frequency_squared
         return at_least(old.tke * old.time_scale**2 * growth, self.turbulent_kinetic_energy_floor)
 
     def _dissipation(

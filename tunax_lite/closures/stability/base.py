@@ -1,10 +1,31 @@
 """What stability functions are: c_mu and c_mu' as functions of stratification and shear."""
 
 import abc
+from typing import NamedTuple
 
 import equinox as eqx
 
 from ..._types import InnerFaceArray, Scalar, ScalarLike
+
+
+class Waves(NamedTuple):
+    """What stability functions may know of the Stokes drift, on inner faces.
+
+    Args:
+        shear: dU/dz . dU_s/dz [s-2].
+        shear_squared: |dU_s/dz|² [s-2].
+        production: of turbulence by the Stokes drift [m2 s-3].
+        length: of the turbulence [m].
+        depth: below the surface [m].
+        spacing: between the centers on both sides [m].
+    """
+
+    shear: InnerFaceArray
+    shear_squared: InnerFaceArray
+    production: InnerFaceArray
+    length: InnerFaceArray
+    depth: InnerFaceArray
+    spacing: InnerFaceArray
 
 
 class AbstractStabilityFunctions(eqx.Module):
@@ -25,6 +46,20 @@ class AbstractStabilityFunctions(eqx.Module):
     ) -> tuple[InnerFaceArray, InnerFaceArray]:
         """c_mu and c_mu' [1] for given (k/eps)² [s2], N² and S² [s-2]."""
 
+    def in_waves(
+        self,
+        time_scale_squared: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+        waves: Waves,
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
+        """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1].
+
+        Unless a variant says otherwise, waves change nothing and drive no flux: `None`.
+        """
+        del waves
+        return *self.in_flow(time_scale_squared, n_squared, s_squared), None
+
     @abc.abstractmethod
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] where P + B = eps at a given Richardson number."""
@@ -32,6 +67,11 @@ class AbstractStabilityFunctions(eqx.Module):
 
 class AbstractStability(eqx.Module):
     """Constants of stability functions."""
+
+    @property
+    def follows_waves(self) -> bool:
+        """Whether the Stokes drift changes the functions and drives momentum."""
+        return False
 
     @abc.abstractmethod
     def stability_functions(self) -> AbstractStabilityFunctions:

@@ -20,7 +20,7 @@ from ...grid import Grid
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from ...numerics.powers import power, product_of_powers
 from ..base import ClosureInputs
-from ..energy import AbstractEnergyClosure, Derived, Turbulence, Walls, advance
+from ..energy import AbstractEnergyClosure, Derived, Turbulence, Walls, advance, split_sources
 from ..walls import EndCondition, ShearFreeLayer, Wall
 
 
@@ -158,21 +158,17 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         shear_part = known.c_1 * old.shear_production
         if old.stokes_production is not None:
             shear_part = shear_part + known.c_4 * old.stokes_production
-        buoyancy_part = c_3 * old.buoyancy_production
-        produced = shear_part + buoyancy_part
-        grows = produced > 0.0
-        psi = product_of_powers((c_mu_0, p + 3.0 * n), (old.dissipation, -n), (old.tke, m + 1.5 * n))
-        source = psi * old.inverse_tke * jnp.where(grows, produced, shear_part)
         consumed = self._sink_constant(old, derived, walls, inputs.grid, dt) * old.dissipation
-        # The sink is psi/k times this and is divided by psi: 1/k remains.
-        sink = jnp.where(grows, consumed, consumed - buoyancy_part)
+        waves = old.stokes_production is not None
+        source, sink = split_sources(shear_part, c_3 * old.buoyancy_production, consumed, waves=waves)
+        psi = product_of_powers((c_mu_0, p + 3.0 * n), (old.dissipation, -n), (old.tke, m + 1.5 * n))
         at_bottom = self._end_condition(walls.bottom, new_tke[0], derived)
         at_surface = self._end_condition(walls.surface, new_tke[-1], derived)
         new_psi = advance(
             psi,
             self._psi_conductance(old, derived, inputs.grid),
-            source,
-            sink * old.inverse_tke,
+            psi * old.inverse_tke * source,
+            sink * old.inverse_tke,  # psi/k times the sink, divided by psi
             (at_bottom, at_surface),
             inputs,
             dt,

@@ -10,6 +10,7 @@ Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constan
 """
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
 from ..energy import Derived, Turbulence, Walls
-from ..stability import AbstractStability, SecondMomentClosure
+from ..stability import AbstractStability, Harcourt, SecondMomentClosure
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 WALL_LENGTHS = ("parabolic", "triangular", "linear")
@@ -39,6 +40,8 @@ class MellorYamada(AbstractTwoEquation):
         e_3_plus: the same in unstable water; `None` for the value in stable water, as in GOTM.
         e_6: production by the Stokes drift [1].
         s_q, s_l: diffusivities of q² and q² l over q l [1].
+        s_h: share s of the stability function S_H in both, sqrt(S² + (s S_H)²) [1]; `None` for constant
+            ones.
         wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
             bottom, or the distance to the surface.
 
@@ -56,6 +59,7 @@ class MellorYamada(AbstractTwoEquation):
     e_6: Scalar = parameter(4.0, valid_range=(-5.0, 20.0))
     s_q: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
+    s_h: Scalar | None = parameter(None, valid_range=(0.0, 2.0))
     wall_length: str = eqx.field(default="parabolic", static=True)
 
     def __check_init__(self):
@@ -64,6 +68,27 @@ class MellorYamada(AbstractTwoEquation):
                 f"MellorYamada: expected wall_length out of {', '.join(WALL_LENGTHS)}, "
                 f"got {self.wall_length!r}."
             )
+
+    @classmethod
+    def harcourt(cls, **others: Any) -> "MellorYamada":
+        """The closure for Langmuir turbulence: `Harcourt`, and a length that only waves and walls limit.
+
+        Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, with the numbers of Li et al. (2019), J. Adv.
+        Model. Earth Syst. 11, 3545-3592.
+
+        Args:
+            others: arguments that replace or complete them.
+        """
+        constants: dict[str, Any] = {
+            "e_3_minus": 5.0,
+            "e_6": 6.0,
+            "s_h": 0.41,
+            "length_limit": None,
+            "wall_length": "linear",
+            "imposed_von_karman": 0.4,
+            "stability": Harcourt(),
+        }
+        return cls(**(constants | others))
 
     @property
     def e_3_stable(self) -> Scalar:
@@ -113,8 +138,13 @@ class MellorYamada(AbstractTwoEquation):
         return 0.5 + 0.5 * near_wall * length_squared
 
     def _conductance(self, factor: Scalar, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
-        """Diffusivity `factor` q l over the thickness [m s-1]."""
-        diffusivity = _ROOT_2 * factor * derived.functions.c_mu_0**3 * (old.tke * old.time_scale)
+        """Diffusivity `factor` q l, with the part of S_H, over the thickness [m s-1]."""
+        length_factor = _ROOT_2 * derived.functions.c_mu_0**3
+        share: Scalar | InnerFaceArray = factor
+        if self.s_h is not None:
+            s_h = old.c_mu_prime * reciprocal(length_factor)
+            share = safe_sqrt(factor**2 + (self.s_h * s_h) ** 2)
+        diffusivity = length_factor * share * (old.tke * old.time_scale)
         return mean_of_neighbours(diffusivity) * reciprocal(grid.cell_thickness[1:-1])
 
     def _tke_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
