@@ -21,6 +21,7 @@ case:
 grid: {kind: uniform, n_cells: 10}
 time: {step: 3600.0, output_interval: 86400.0}
 """
+DRIFT = "case.interior.stokes_drift"
 FRICTION = "case.interior.bottom_friction"
 SLOPE = "case.interior.pressure_gradient={kind: surface_slope, x: "
 
@@ -164,7 +165,9 @@ SETTINGS = [
     ),
     ("roughness", FRICTION + "={physical_roughness: -1}", [FRICTION, "physical_roughness", "-1"]),
     ("unknown friction", FRICTION + "={roughness: 1}", [FRICTION + ".roughness", "unknown key"]),
-    ("drift", "case.interior.stokes_drift={u: 1, decay_depth: 0}", ["stokes_drift.decay_depth", "[m]", "0"]),
+    ("drift", DRIFT + "={kind: exponential, decay_depth: 0}", [DRIFT + ".decay_depth", "[m]", "0"]),
+    ("drift of no wind", DRIFT + "={kind: wind_sea, u: 8}", [DRIFT, "both components", "u and v"]),
+    ("drift of no file", DRIFT + "={kind: profiles, paths: us.nc, u: us}", [DRIFT + ".paths", "us.nc"]),
     ("dry", "case.interior.surface_elevation=-200", ["surface_elevation", "-150 m", "-200 m", "sign"]),
 ]
 

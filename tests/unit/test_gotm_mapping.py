@@ -14,6 +14,7 @@ from tunax_lite.closures import (
     KPP,
     Constant,
     GenericLengthScale,
+    Harcourt,
     KEpsilon,
     KOmega,
     MellorYamada,
@@ -495,7 +496,15 @@ def test_closures(tmp_path):
     closure = closure_of(
         tmp_path, len_scale_method="mellor_yamada", tke_method="mellor_yamada", my={"length": 3}
     )
-    assert isinstance(closure, MellorYamada) and closure.wall_length == "linear"
+    assert isinstance(closure, MellorYamada) and closure.wall_length == "linear" and closure.s_h is None
+    in_waves = {"method": "quasi_eq_h15", "scnd_coeff": "kantha_clayson"}
+    closure = closure_of(
+        tmp_path, len_scale_method="mellor_yamada", tke_method="mellor_yamada", scnd=in_waves
+    )
+    assert isinstance(closure, MellorYamada) and isinstance(closure.stability, Harcourt)
+    assert (float(closure.s_h or 0.0), float(closure.e_6)) == (0.41, 4.0)
+    known = SecondMomentClosure.of("kantha_clayson").stability_functions()
+    assert float(closure.stability.stability_functions().c_mu_0) == float(known.c_mu_0)
     closure = closure_of(tmp_path, turb_method="no_model", turb_param={"const_num": 1e-3})
     assert isinstance(closure, Constant)
     assert (float(closure.viscosity), float(closure.diffusivity)) == (1e-3, 5e-4)
@@ -541,7 +550,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
             ("turbulence.tke_method", "blackadar"),
         ),
         ({"turbulence": {"tke_method": "mellor_yamada"}}, ("turbulence.tke_method", "use tke")),
-        ({"turbulence": {"scnd": {"method": "quasi_eq_h15"}}}, ("Harcourt",)),
         ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton")),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),

@@ -7,6 +7,7 @@ import gsw
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 import yaml
 
 from tests.unit import test_io_argo as argo
@@ -105,7 +106,11 @@ def test_parts_of_the_interior_arrive(load):
         "buoyancy_gradient": {"kind": "gradients", "salinity_x": -5e-4, "advect_salinity": True},
         "vertical_velocity": {"velocity": 1e-5, "height": -20.0, "scheme": "muscl", "n_substeps": 2},
         "bottom_friction": {"physical_roughness": 0.02},
-        "stokes_drift": {"u": {"time": [0.0, DAY], "values": [0.0, 0.1]}, "decay_depth": 7.0},
+        "stokes_drift": {
+            "kind": "exponential",
+            "u": {"time": [0.0, DAY], "values": [0.0, 0.1]},
+            "decay_depth": 7.0,
+        },
         "surface_elevation": {"harmonics": [{"amplitude": 1.5, "period": 44714.0}]},
     }
     case = case_of(load(**WATER, weather=WEATHER, air_sea=SKY, interior=interior))
@@ -132,6 +137,27 @@ def test_parts_of_the_interior_arrive(load):
         7.0,
     )
     np.testing.assert_allclose(got.surface_elevation.at(44714.0 / 4.0), 1.5, rtol=1e-4)
+
+
+def test_waves_follow_the_wind_or_a_file(load, tmp_path):
+    def drift_at_noon(weather=WEATHER, **section):
+        case = case_of(load(**WATER, weather=weather, air_sea=SKY, interior={"stokes_drift": section}))
+        return np.stack(case.interior.stokes_drift.at(case.grid, 0.5 * DAY)), case
+
+    of_weather, case = drift_at_noon(kind="wind_sea")
+    given, _ = drift_at_noon(WEATHER | {"wind_u": 3.0}, kind="wind_sea", u=8.0, v=0.0)
+    np.testing.assert_allclose(of_weather, given, rtol=1e-13)
+    assert 0.02 < given[0, -1] < 0.0162 * 8.0 and not np.any(given[1])
+    depth, time = np.array([0.0, 10.0, 30.0]), np.array(["2012-06-10", "2012-06-11"], dtype="M8[ns]")
+    profiles = np.exp(-depth / 5.0) * np.array([[0.1], [0.3]])
+    xr.Dataset(
+        {"us": (("time", "depth"), profiles, {"units": "m s-1"})},
+        coords={"time": time, "depth": ("depth", depth, {"units": "m", "positive": "down", "axis": "Z"})},
+    ).to_netcdf(tmp_path / "waves.nc")
+    read, _ = drift_at_noon(kind="profiles", paths="waves.nc", u="us")
+    z = np.asarray(case.grid.z_center)
+    np.testing.assert_allclose(read[0], np.interp(-z, depth, 2.0 * profiles[0]), rtol=1e-12)
+    assert not np.any(read[1])
 
 
 def test_other_parts_by_name(load):

@@ -12,13 +12,11 @@ from ..interior import (
     AdvectionScheme,
     BottomFriction,
     BuoyancyGradient,
-    DriftVector,
     HorizontalGradient,
     Interior,
     MeanVelocity,
     Plume,
     Relaxation,
-    StokesDrift,
     SurfaceSlope,
     Target,
     Vector,
@@ -26,29 +24,34 @@ from ..interior import (
     VelocityAndLevel,
     VelocityAtHeight,
     VerticalVelocity,
+    WindVector,
     layered_rate,
 )
-from ..io.series import Series, on_common_times
+from ..io.series import Series
 from ..io.yaml_file import ConfigError, naming
 from ..time_series import TimeSeries
+from .build_waves import build_stokes_drift
 from .interior import (
     InteriorSection,
     MeteredGradient,
     PlumeSection,
     RelaxationRates,
     RelaxationSection,
-    StokesDriftSection,
     VerticalVelocitySection,
 )
 from .profiles import Profile, values_of
-from .series import Setting, TimedValue, read_timed
+from .series import Setting, read_common
 
 Observed = Callable[[str], Series]
 """Observed profiles of a variable on the cells of the grid over the time of the case."""
 
 
 def build_interior(
-    section: InteriorSection, grid: Grid, setting: Setting, observed: Observed | None = None
+    section: InteriorSection,
+    grid: Grid,
+    setting: Setting,
+    observed: Observed | None = None,
+    wind: TimeSeries[WindVector] | None = None,
 ) -> Interior:
     """What acts below the surface.
 
@@ -57,6 +60,7 @@ def build_interior(
         grid: of the case.
         setting: of the case.
         observed: profiles to relax to; `None` for a case without observations.
+        wind: at 10 m, which waves may follow; `None` for a case without weather.
 
     Raises:
         ConfigError: values that do not fit each other.
@@ -65,8 +69,8 @@ def build_interior(
     """
     elevation = None
     if section.surface_elevation is not None:
-        time, values = _common(
-            {"height": (section.surface_elevation, "height")}, setting, "surface_elevation"
+        time, values = read_common(
+            {"height": (section.surface_elevation, "height")}, setting, "interior", "surface_elevation"
         )
         lowest, depth = float(np.min(values["height"])), float(grid.depth)
         if lowest <= -depth:
@@ -82,21 +86,9 @@ def build_interior(
         buoyancy_gradient=_buoyancy_gradient(section.buoyancy_gradient, grid),
         vertical_velocity=_vertical_velocity(section.vertical_velocity, setting),
         bottom_friction=None if friction is None else BottomFriction(**friction.model_dump()),
-        stokes_drift=None if drift is None else _stokes_drift(drift, setting),
+        stokes_drift=None if drift is None else build_stokes_drift(drift, grid, setting, wind),
         surface_elevation=elevation,
     )
-
-
-def _common(parts: dict[str, tuple[TimedValue, str]], setting: Setting, *keys: str) -> tuple[Any, dict]:
-    """Times, and arrays over them, of the quantities of one part; `parts`: section and kind, by name."""
-    below = ("interior", *keys)
-    given = {
-        name: read_timed(section, quantity, setting, *below, *([name] if len(parts) > 1 else []))
-        for name, (section, quantity) in parts.items()
-    }
-    with naming(setting.source, ".".join((setting.key, *below))):
-        time, values = on_common_times(given, setting.duration)
-    return jnp.asarray(time), {name: jnp.asarray(value + 0.0 * time) for name, value in values.items()}
 
 
 def _relaxation(
@@ -136,9 +128,9 @@ def _pressure_gradient(section: Any, setting: Setting) -> AbstractPressureGradie
     parts = {"x": (section.x, quantity), "y": (section.y, quantity)}
     if isinstance(section, MeteredGradient):
         parts["height"] = (section.height, "height")
-        time, values = _common(parts, setting, "pressure_gradient")
+        time, values = read_common(parts, setting, "interior", "pressure_gradient")
         return VelocityAtHeight(TimeSeries(time, VelocityAndHeight(**values), "current"))
-    time, values = _common(parts, setting, "pressure_gradient")
+    time, values = read_common(parts, setting, "interior", "pressure_gradient")
     series = TimeSeries(time, Vector(**values), "pressure gradient")
     return SurfaceSlope(series) if quantity == "slope" else MeanVelocity(series)
 
@@ -161,7 +153,7 @@ def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting
     if section is None:
         return None
     parts = {"velocity": (section.velocity, "vertical_velocity"), "height": (section.height, "height")}
-    time, values = _common(parts, setting, "vertical_velocity")
+    time, values = read_common(parts, setting, "interior", "vertical_velocity")
     if float(np.max(values["height"])) >= 0.0:
         raise ConfigError(
             f"{setting.at('interior', 'vertical_velocity', 'height')}: expected a negative height [m], below "
@@ -172,10 +164,3 @@ def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting
         AdvectionScheme(section.scheme),
         n_substeps=section.n_substeps,
     )
-
-
-def _stokes_drift(section: StokesDriftSection, setting: Setting) -> StokesDrift:
-    time, values = _common(
-        {"u": (section.u, "velocity"), "v": (section.v, "velocity")}, setting, "stokes_drift"
-    )
-    return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), section.decay_depth)

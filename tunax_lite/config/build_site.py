@@ -19,6 +19,7 @@ from ..air_sea import (
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
+from ..interior import WindVector
 from ..io.dates import start_of_case
 from ..io.gaps import profiles_on_grid
 from ..io.series import Series, on_common_times
@@ -73,7 +74,9 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
         coriolis_parameter=coriolis_parameter(section.latitude),
         equation_of_state=water,
         absorption=absorption(section.absorption),
-        interior=build_interior(section.interior, grid, setting, None if observations is None else observed),
+        interior=build_interior(
+            section.interior, grid, setting, None if observations is None else observed, _wind(forcing)
+        ),
         duration=section.duration,
         name=section.name,
         start_time=start_of_case(section.start_time).isoformat(),
@@ -194,6 +197,14 @@ def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
         series = TimeSeries.constant(Weather(**numbers), "weather")
     with naming(setting.source, key):
         return _with_air_sea(series, measure, air_sea, sun)
+
+
+def _wind(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
+    """The wind that waves follow, without its offset; `None` if there is none at 10 m."""
+    if not isinstance(forcing, BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
+        return None
+    weather = forcing.weather
+    return TimeSeries(weather.time, WindVector(weather.values.wind_u, weather.values.wind_v), weather.name)
 
 
 def _radiation_of_era5(air_sea: AirSeaSection) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from .air_sea import Paths
 from .profiles import Profile, ProfileSection
 from .sections import Section, invalid
 from .series import TimedSection, TimedValue
@@ -133,10 +134,48 @@ class BottomFrictionSection(Section):
     viscosity: float = Field(default=1.3e-6, gt=0.0, le=1.0, description="molecular viscosity [m2 s-1]")
 
 
-class StokesDriftSection(Section):
+class ExponentialDrift(Section):
+    """A drift that decays exponentially with depth."""
+
+    kind: Literal["exponential"]
     u: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward, at the surface [m s-1]")
     v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward, at the surface [m s-1]")
     decay_depth: float = Field(default=5.0, ge=1e-3, le=1e4, description="depth of its decay [m]")
+
+
+class WindSea(Section):
+    """The drift of a sea in equilibrium with the wind."""
+
+    kind: Literal["wind_sea"]
+    u: TimedSection | None = Field(
+        default=None, description="eastward wind at 10 m [m s-1]; null for that of the weather"
+    )
+    v: TimedSection | None = Field(default=None, description="northward wind at 10 m [m s-1]; likewise")
+
+    @model_validator(mode="after")
+    def _check_components(self) -> "WindSea":
+        if (self.u is None) != (self.v is None):
+            raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
+        return self
+
+
+class ProfiledDrift(Section):
+    """The drift of a CF NetCDF file, over time and depth."""
+
+    kind: Literal["profiles"]
+    paths: Paths
+    u: str = Field(min_length=1, description="name in the file of the eastward drift")
+    v: str | None = Field(
+        default=None, min_length=1, description="of the northward drift; null for no such component"
+    )
+    units: dict[Literal["u", "v", "time", "z"], str] = Field(
+        default_factory=dict, description="units, instead of those in the file"
+    )
+    longest_gap: float = Field(default=86400.0, gt=0.0, description="longest time that is bridged [s]")
+
+
+StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
+"""The drift of surface waves."""
 
 
 class InteriorSection(Section):

@@ -4,14 +4,16 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from pydantic import BeforeValidator, Field, model_validator
 
 from .. import io
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import resolve
-from ..io.series import Series
-from ..io.yaml_file import ConfigError
+from ..io.series import Series, on_common_times
+from ..io.yaml_file import ConfigError, naming
 from .sections import Section, invalid
 
 _KNOTS_PER_PERIOD = 400
@@ -139,6 +141,30 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         return Series(np.asarray(section.time), np.asarray(section.values))
     assert section.constant is not None  # by the check of the section
     return section.constant
+
+
+def read_common(
+    parts: dict[str, tuple[TimedValue, str]], setting: Setting, *keys: str
+) -> tuple[Float[Array, " time"], dict[str, Float[Array, " time"]]]:
+    """Times, and arrays over them, of the quantities of one part.
+
+    Args:
+        parts: section and kind of each quantity, by name.
+        setting: of the case.
+        keys: of the part below the case, for messages.
+
+    Raises:
+        ConfigError: a value that cannot be, or series that do not cover the case.
+        FileNotFoundError: a file that is missing.
+        FileFormatError: a file that cannot be used.
+    """
+    given = {
+        name: read_timed(section, quantity, setting, *keys, *([name] if len(parts) > 1 else []))
+        for name, (section, quantity) in parts.items()
+    }
+    with naming(setting.source, ".".join((setting.key, *keys))):
+        time, values = on_common_times(given, setting.duration)
+    return jnp.asarray(time), {name: jnp.asarray(value + 0.0 * time) for name, value in values.items()}
 
 
 def _tide(harmonics: list[Harmonic], mean: float, duration: float) -> Series:

@@ -15,6 +15,7 @@ from ..closures import (
     ConstantStability,
     Exponents,
     GenericLengthScale,
+    Harcourt,
     KEpsilon,
     KOmega,
     MellorYamada,
@@ -33,7 +34,8 @@ from .settings import Settings
 from .turbulence import Turbulence
 
 _CONDITIONS: dict[str, Any] = {"neumann": "flux", "dirichlet": "value"}
-_EQUILIBRIA: dict[str, Any] = {"quasi_eq": "quasi", "weak_eq_kb_eq": "weak", "quasi_eq_h15": "quasi"}
+_EQUILIBRIA: dict[str, Any] = {"quasi_eq": "quasi", "weak_eq_kb_eq": "weak"}
+_LANGMUIR = "quasi_eq_h15"
 _FIRST_ORDER = {
     "constant": ConstantStability,
     "munk_anderson": MunkAnderson,
@@ -140,7 +142,7 @@ def _common(turbulence: Turbulence) -> dict[str, Any]:
         "dissipation_rate_floor": constants["eps_min"],
         "surface_roughness_length": turbulence.surface_roughness_length,
         "charnock_constant": turbulence.charnock,
-        "stability": _stability(turbulence),
+        "stability": _in_waves(turbulence, _stability(turbulence)),
     }
     method, numbers = turbulence.internal_waves
     if method == "mellor":
@@ -158,7 +160,7 @@ def _common(turbulence: Turbulence) -> dict[str, Any]:
 
 def _stability(turbulence: Turbulence) -> AbstractStability:
     if turbulence.equilibrium is not None:
-        equilibrium = _EQUILIBRIA[turbulence.equilibrium]
+        equilibrium = _EQUILIBRIA.get(turbulence.equilibrium, "quasi")
         if turbulence.coefficients:
             return SecondMomentClosure(**turbulence.coefficients, equilibrium=equilibrium)
         return SecondMomentClosure.of(turbulence.stability.replace("-", "_"), equilibrium=equilibrium)
@@ -166,6 +168,13 @@ def _stability(turbulence: Turbulence) -> AbstractStability:
     if turbulence.stability == "icon":
         return Brueggemann(c_mu_0=cm0)
     return _FIRST_ORDER[turbulence.stability](c_mu_0=cm0, neutral_prandtl_number=prandtl)
+
+
+def _in_waves(turbulence: Turbulence, stability: AbstractStability) -> AbstractStability:
+    """With Langmuir turbulence the functions have constants of their own; c_mu0 is that of the given set."""
+    if turbulence.equilibrium != _LANGMUIR:
+        return stability
+    return Harcourt(c_mu_0=stability.stability_functions().c_mu_0)
 
 
 def _given(turbulence: Turbulence, value: float) -> float | None:
@@ -252,6 +261,7 @@ def _mellor_yamada(
         e_2=numbers["e2"],
         e_3_minus=_given(turbulence, numbers["e3"]),
         e_6=numbers["e6"],
+        s_h=0.41 if turbulence.equilibrium == _LANGMUIR else None,
         s_q=numbers["sq"],
         s_l=numbers["sl"],
         wall_length=wall_length,

@@ -22,7 +22,7 @@ class Turbulence:
         length_scale: `dissipation`, `omega`, `gls`, `mellor_yamada`, or the name of an algebraic length.
         stability: functions of a first-order closure, or the coefficients of a second-order one; `custom`
             for those in `coefficients`.
-        equilibrium: `quasi_eq` or `weak_eq_kb_eq`; `None` for first order.
+        equilibrium: `quasi_eq`, `weak_eq_kb_eq` or `quasi_eq_h15`; `None` for first order.
         coefficients: cc1 to ctt of `custom`; empty otherwise.
         length_equation: numbers of the length-scale equation; `None` for an algebraic length.
         barotropic_length: of the Mellor-Yamada equation.
@@ -173,9 +173,5 @@ def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None
     if method == "second_order":
         say("stab_method", "turbulence.turb_method is second_order")
         say("scnd.kb_method", "neither of GOTM's two equilibria depends on the buoyancy variance")
-        if settings["turbulence.scnd.method"] == "quasi_eq_h15":
-            settings.refuse(
-                "turbulence.scnd.method", "Harcourt's (2015) closure of Langmuir turbulence is not supported"
-            )
         return
     say("scnd", f"turbulence.turb_method is {method}")
