@@ -167,7 +167,6 @@ SETTINGS = [
     ("unknown friction", FRICTION + "={roughness: 1}", [FRICTION + ".roughness", "unknown key"]),
     ("drift", DRIFT + "={kind: exponential, decay_depth: 0}", [DRIFT + ".decay_depth", "[m]", "0"]),
     ("drift of no wind", DRIFT + "={kind: wind_sea, u: 8}", [DRIFT, "both components", "u and v"]),
-    ("drift of no file", DRIFT + "={kind: profiles, paths: us.nc, u: us}", [DRIFT + ".paths", "us.nc"]),
     ("dry", "case.interior.surface_elevation=-200", ["surface_elevation", "-150 m", "-200 m", "sign"]),
 ]
 
