@@ -75,7 +75,7 @@ def largest_share(function):
     return min([1.0, *positive])
 
 
-def functions_in(n_squared, shear, stokes, proximity, dtype=float):
+def functions_in(n_squared, shear, stokes, proximity, dtype: Any = float):
     """S_M, S_H and F S_S for l = q = 1, below a layer of which F has given values."""
     n = len(n_squared)
     one = jnp.ones(n, dtype)
@@ -96,7 +96,7 @@ def functions_in(n_squared, shear, stokes, proximity, dtype=float):
 def random_forcing(seed, n, n_squared, largest):
     rng = np.random.default_rng(seed)
     shear, stokes = rng.uniform(-largest, largest, (2, n, 2))
-    return rng.uniform(*n_squared, n), shear, stokes, rng.uniform(0.05, 0.999, n)
+    return rng.uniform(n_squared[0], n_squared[1], n), shear, stokes, rng.uniform(0.05, 0.999, n)
 
 
 def test_functions_solve_the_equations_of_the_stresses():
