@@ -1,6 +1,6 @@
 """What every closure must do in every case: `ALL_CLOSURES` times `CASES` of `helpers.py`."""
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -29,30 +29,61 @@ from tunax_lite.simulation import batched_case, run_frames, start_of
 
 DT = 60.0
 RUN = 120 * DT
+N_STEPS = (2, 500)  # over which derivatives are compared
 
-every_closure = pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
 every_case = pytest.mark.parametrize("name", CASES)
+# Compiling takes longer than running, and the code of the compiler is not what is tested.
+QUICKLY = {"xla_backend_optimization_level": 0}
 
 
-@cache
-def _trajectory(index, name):
-    model = Model(ALL_CLOSURES[index])
-    return simulate(model, CASES[name], dt=DT, duration=RUN, output_interval=DT)
+class Counter:
+    """A number that may change in a static field: equal to itself only."""
+
+    count = 0
 
 
-def trajectory(closure, name):
-    """A run with every step saved, computed once."""
-    return _trajectory(next(i for i, c in enumerate(ALL_CLOSURES) if c is closure), name)
+class Counting(AbstractClosure[CloState]):
+    """Passes everything on and counts how often `step` is traced."""
+
+    closure: AbstractClosure
+    traces: Counter = eqx.field(static=True)
+
+    def prepare(self):
+        return Counting(self.closure.prepare(), self.traces)
+
+    def init(self, inputs: ClosureInputs) -> CloState:
+        return self.closure.init(inputs)
+
+    def step(self, clo_state: CloState, inputs: ClosureInputs, dt) -> CloState:
+        self.traces.count += 1
+        return self.closure.step(clo_state, inputs, dt)
+
+
+@pytest.fixture(scope="module", params=ALL_CLOSURES, ids=CLOSURE_IDS)
+def closure(request):
+    """Each closure in turn: all tests of one follow each other, share its programs, and let go of them."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def counting(closure):
+    return Counting(closure, Counter())
+
+
+@pytest.fixture(scope="module")
+def trajectories(counting):
+    """A run of every case with every step saved."""
+    run = partial(simulate, Model(counting), dt=DT, duration=RUN, output_interval=DT)
+    return {name: run(case) for name, case in CASES.items()}
 
 
 def batch_of_cases():
     return stack_cases(list(CASES.values()))
 
 
-@every_closure
 @every_case
-def test_shapes_and_finite(closure, name):
-    run = trajectory(closure, name)
+def test_shapes_and_finite(trajectories, name):
+    run = trajectories[name]
     n_frames = round(RUN / DT) + 1
     assert {leaf.shape for leaf in jax.tree.leaves(run.state)} == {(n_frames, N_CELLS)}
     places = {(n_frames, N_CELLS + 1), (n_frames, N_CELLS), (n_frames,)}  # faces, cells, the column
@@ -64,26 +95,23 @@ def test_shapes_and_finite(closure, name):
     assert dtypes == {np.dtype(np.float64)}
 
 
-@every_closure
 @every_case
-def test_turbulence_is_not_negative(closure, name):
-    for leaf in jax.tree.leaves(trajectory(closure, name).clo_state):
+def test_turbulence_is_not_negative(trajectories, name):
+    for leaf in jax.tree.leaves(trajectories[name].clo_state):
         assert float(jnp.min(leaf)) >= 0.0
 
 
-@every_closure
 @every_case
-def test_nothing_mixes_through_the_ends(closure, name):
-    run = trajectory(closure, name)
+def test_nothing_mixes_through_the_ends(trajectories, name):
+    run = trajectories[name]
     for coefficient in (run.clo_state.eddy_viscosity, run.clo_state.eddy_diffusivity):
         # The first frame may hold the start value of a closure, which the ends do not use.
         assert np.all(np.asarray(coefficient)[1:, [0, -1]] == 0.0)
 
 
-@every_closure
 @every_case
-def test_budgets_close(closure, name):
-    run, case = trajectory(closure, name), CASES[name]
+def test_budgets_close(trajectories, name):
+    run, case = trajectories[name], CASES[name]
     fluxes = jax.vmap(case.forcing.at)(run.time[1:])
     eos, thickness = case.equation_of_state, np.asarray(case.grid.cell_thickness)
     density = float(eos.reference_density)
@@ -114,8 +142,7 @@ def test_budgets_close(closure, name):
     assert abs(momentum[-1] - expected) <= 1e-12 * np.max(np.abs(momentum))
 
 
-@every_closure
-def test_compiled_equals_interpreted(closure):
+def test_compiled_equals_interpreted(closure, trajectories):
     """Guards against wrong code from the compiler; the two round differently in the last digits."""
     model = Model(closure)
     case = batched_case(model, batch_of_cases())
@@ -125,7 +152,7 @@ def test_compiled_equals_interpreted(closure):
             time = jnp.asarray(step * DT)
             state, clo_state = model.step(state, clo_state, case, time, jnp.asarray(DT))
     for i, name in enumerate(CASES):
-        compiled = trajectory(closure, name)
+        compiled = trajectories[name]
         for ours, theirs in zip(
             jax.tree.leaves(column((state, clo_state), i)),
             jax.tree.leaves((compiled.state, compiled.clo_state)),
@@ -136,19 +163,18 @@ def test_compiled_equals_interpreted(closure):
             np.testing.assert_allclose(ours, theirs[2], rtol=1e-11, atol=1e-14 * scale)
 
 
-@every_closure
-def test_batch_and_vmap_equal_single_columns(closure):
+def test_batch_and_vmap_equal_single_columns(closure, trajectories):
     """Trailing batch axis and `vmap` against a loop, to round-off: loops over rows vectorise otherwise."""
-    model, batch = Model(closure), batch_of_cases()
-    batched = simulate(model, batch, dt=DT, duration=RUN, output_interval=RUN)
-    mapped = jax.vmap(
-        lambda case: simulate(model, case, dt=DT, duration=RUN, output_interval=RUN),
-        in_axes=-1,
-        out_axes=-1,
-    )(stack_columns(list(CASES.values())))
+    run = partial(simulate, dt=DT, duration=RUN, output_interval=RUN)
+
+    @partial(jax.jit, compiler_options=QUICKLY)
+    def both_ways(model, batch, columns):
+        return run(model, batch), jax.vmap(partial(run, model), in_axes=-1, out_axes=-1)(columns)
+
+    batched_and_mapped = both_ways(Model(closure), batch_of_cases(), stack_columns(list(CASES.values())))
     for i, name in enumerate(CASES):
-        single = jax.tree.map(lambda leaf: leaf[jnp.array([0, -1])], trajectory(closure, name))
-        for several in (batched, mapped):
+        single = jax.tree.map(lambda leaf: leaf[np.array([0, -1])], trajectories[name])
+        for several in batched_and_mapped:
             for ours, theirs in zip(
                 jax.tree.leaves((single.state, single.clo_state)),
                 jax.tree.leaves(column((several.state, several.clo_state), i)),
@@ -158,7 +184,6 @@ def test_batch_and_vmap_equal_single_columns(closure):
                 np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10 * scale)
 
 
-@every_closure
 def test_known_case_inside_a_traced_function(closure):
     """Where only a parameter is traced, the checks of the case must still see its numbers."""
     case, finer = CASES["everything"], Grid.uniform(DEPTH, 2 * N_CELLS)
@@ -173,90 +198,69 @@ def test_known_case_inside_a_traced_function(closure):
         jax.eval_shape(lambda nu: simulate(Model(closure, nu), case, duration=too_long), jnp.asarray(1e-6))
 
 
-class Counter:
-    """A number that may change in a static field: equal to itself only."""
-
-    count = 0
-
-
-class Counting(AbstractClosure[CloState]):
-    """Passes everything on and counts how often `step` is traced."""
-
-    closure: AbstractClosure
-    traces: Counter = eqx.field(static=True)
-
-    def prepare(self):
-        return Counting(self.closure.prepare(), self.traces)
-
-    def init(self, inputs: ClosureInputs) -> CloState:
-        return self.closure.init(inputs)
-
-    def step(self, clo_state: CloState, inputs: ClosureInputs, dt) -> CloState:
-        self.traces.count += 1
-        return self.closure.step(clo_state, inputs, dt)
-
-
-@every_closure
-def test_new_numbers_do_not_compile_again(closure):
-    traces = Counter()
-    run = partial(simulate, dt=DT, duration=4 * DT, output_interval=2 * DT)
-    run(Model(Counting(closure, traces)), CASES["wind"])
-    first = traces.count
+def test_new_numbers_do_not_compile_again(closure, counting, trajectories):
+    del trajectories  # compiled what all runs share
+    first = counting.traces.count
     assert first > 0
-    for info in iterate_parameters(closure):
-        if info.value is not None:
-            other = with_leaf(closure, info.path, 1.01 * info.value)
-            run(Model(Counting(other, traces)), CASES["cooling"])
-    for path, weights in iterate_weights(closure):
-        run(Model(Counting(with_leaf(closure, path, 1.01 * weights), traces)), CASES["cooling"])
-    run(Model(Counting(closure, traces), molecular_viscosity=1e-5), CASES["everything"])
-    assert traces.count == first
+    run = partial(simulate, dt=DT, duration=RUN, output_interval=DT)
+    numbers = [(info.path, info.value) for info in iterate_parameters(closure) if info.value is not None]
+    for path, value in [*numbers, *iterate_weights(closure)]:
+        run(Model(with_leaf(counting, f"closure.{path}", 1.01 * value)), CASES["cooling"])
+    run(Model(counting, molecular_viscosity=1e-5), CASES["everything"])
+    assert counting.traces.count == first
 
 
-# Derivatives: one program per closure and number of steps, with a column per case and, for parameters, one
-# number per column, so that each case has a gradient of its own.
+# Derivatives: one program per closure and kind for both numbers of steps, with a column per case and, for
+# parameters, one number per column, so that each case has a gradient of its own.
 
 
-def loss_of(model, case, n_steps):
-    """A smooth number per column of everything at the end of a run."""
+def losses_of(model, case):
+    """A smooth number, per number of steps and column, of everything at the end of a run."""
     case = batched_case(model, case)
-    end = run_frames(
+    initial = case.initial_state
+
+    def loss(current):
+        state, mixing = current.state, current.clo_state
+        warming = state.temperature - initial.temperature
+        freshening = state.salinity - initial.salinity
+        terms = (
+            warming**2 + 0.1 * warming,
+            freshening**2 + 0.1 * freshening + state.tracers["dye"] ** 2,
+            10.0 * ((state.u - 0.01) ** 2 + (state.v - 0.02) ** 2),
+            (mixing.eddy_viscosity + 2.0 * mixing.eddy_diffusivity)[1:-1],
+        )
+        return sum(jnp.mean(term, axis=0) for term in terms)
+
+    few, many = N_STEPS
+    losses = run_frames(
         model,
         case,
         start_of(model, case),
         DT,
-        n_frames=1,
-        steps_per_frame=n_steps,
+        n_frames=many // few,
+        steps_per_frame=few,
         checkpointing=SaveSteps(),
+        save=loss,
     )
-    end = jax.tree.map(lambda leaf: leaf[0], end)
-    state, mixing, initial = end.state, end.clo_state, case.initial_state
-    warming = state.temperature - initial.temperature
-    freshening = state.salinity - initial.salinity
-    terms = (
-        warming**2 + 0.1 * warming,
-        freshening**2 + 0.1 * freshening + state.tracers["dye"] ** 2,
-        10.0 * ((state.u - 0.01) ** 2 + (state.v - 0.02) ** 2),
-        (mixing.eddy_viscosity + 2.0 * mixing.eddy_diffusivity)[1:-1],
-    )
-    return sum(jnp.mean(term, axis=0) for term in terms)
+    return losses[jnp.asarray([0, -1])]
 
 
-@cache
-def derivatives(n_steps):
-    """Loss per column, gradient of their sum, and directional derivative per column."""
-    loss = partial(loss_of, n_steps=n_steps)
+class Derivatives:
+    """The losses, and three kinds of derivatives, of one closure."""
 
-    def reverse(both):
-        return eqx.filter_grad(lambda both: jnp.sum(loss(*both)))(both)
+    def __init__(self, closure):
+        self.both = one_parameter_set_per_column(closure), batch_of_cases().unlabelled()
+        compiled: Any = partial(jax.jit, compiler_options=QUICKLY)
+        self.losses = compiled(lambda both: losses_of(*both))
+        # Of the sum over all columns of the losses by weight.
+        loss = lambda both, weights: jnp.sum(weights @ losses_of(*both))  # noqa: E731
+        self.reverse = compiled(jax.grad(loss))
+        self.forward = compiled(lambda *given: jax.jvp(lambda *both: losses_of(*both), *given)[1])
 
-    def forward(both, tangents):
-        return eqx.filter_jvp(loss, both, tangents)[1]
 
-    # Few steps take longer to compile than to run.
-    options = {"xla_backend_optimization_level": 0} if n_steps < 10 else None
-    jitted: Any = partial(eqx.filter_jit, compiler_options=options)  # pyright: ignore[reportCallIssue]
-    return jitted(loss), jitted(reverse), jitted(forward)
+@pytest.fixture(scope="module")
+def derivatives(closure):
+    return Derivatives(closure)
 
 
 def one_parameter_set_per_column(closure):
@@ -288,13 +292,10 @@ def replace_leaf(both, path, value):
 
 
 @pytest.mark.slow
-@every_closure
-@pytest.mark.parametrize("n_steps", [2, 500])
-def test_reverse_equals_forward_equals_central_differences(closure, n_steps):
-    loss, reverse, forward = derivatives(n_steps)
-    both = (one_parameter_set_per_column(closure), batch_of_cases())
-    size = np.abs(np.asarray(loss(*both)))
-    gradient = reverse(both)
+def test_reverse_equals_forward_equals_central_differences(closure, derivatives):
+    both = derivatives.both
+    sizes = np.abs(np.asarray(derivatives.losses(both)))
+    gradients = [derivatives.reverse(both, weights) for weights in jnp.eye(len(N_STEPS))]
     zero = jax.tree.map(jnp.zeros_like, both)
     for path, scale in directions(closure):
         value = leaf_of(both, path)
@@ -303,41 +304,39 @@ def test_reverse_equals_forward_equals_central_differences(closure, n_steps):
         pattern = jnp.cos(jnp.arange(value.shape[0], dtype=float)).reshape(shape) + jnp.zeros_like(value)
         if value.ndim == 1:
             pattern = jnp.ones_like(value)
-        by_reverse = (leaf_of(gradient, path) * pattern).reshape(-1, len(CASES)).sum(axis=0)
-        by_reverse = np.asarray(by_reverse)
-        by_forward = np.asarray(forward(both, replace_leaf(zero, path, pattern)))
-        np.testing.assert_allclose(
-            by_forward, by_reverse, rtol=1e-8, atol=1e-12 * np.max(size) / scale, err_msg=path
-        )
+        slopes = [np.asarray(leaf_of(gradient, path) * pattern) for gradient in gradients]
+        by_reverse = np.stack([slope.reshape(-1, len(CASES)).sum(axis=0) for slope in slopes])
+        by_forward = np.asarray(derivatives.forward(both, replace_leaf(zero, path, pattern)))
+        for ours, theirs, size, n_steps in zip(by_forward, by_reverse, sizes, N_STEPS, strict=True):
+            message = f"{path} over {n_steps} steps"
+            np.testing.assert_allclose(
+                ours, theirs, rtol=1e-8, atol=1e-12 * np.max(size) / scale, err_msg=message
+            )
 
         def changed(x, path=path, value=value, pattern=pattern):
-            return np.asarray(loss(*replace_leaf(both, path, value + x * pattern)))
+            return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
 
-        by_difference = central_difference(changed, 0.0, scale, by_reverse)
-        error = np.abs(by_difference - by_reverse) * scale
         # 1e-6 of the derivative, and rounding of the loss, 2e-15, over an interval of 6e-6.
-        tolerance = 1e-6 * np.abs(by_reverse) * scale + 3e-10 * size
+        tolerance = 1e-6 * np.abs(by_reverse) + 3e-10 * sizes / scale
         for kinks in (KINKS[None], KINKS.get(type(closure), {})):
             for name in kinks.get(path, ()):
-                tolerance[list(CASES).index(name)] = np.inf
-        assert np.all(error <= tolerance), f"{path}: {by_reverse} is not {by_difference}"
+                tolerance[:, list(CASES).index(name)] = np.inf
+        by_difference = central_difference(changed, 0.0, scale, by_reverse, tolerance)
+        agrees = np.abs(by_difference - by_reverse) <= tolerance
+        assert np.all(agrees), f"{path} over {N_STEPS} steps: {by_reverse} is not {by_difference}"
 
 
 @pytest.mark.slow
-@every_closure
-def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure):
-    _, reverse, _ = derivatives(2)
-    _, reverse_long, _ = derivatives(500)
-    both = (one_parameter_set_per_column(closure), batch_of_cases())
+def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, derivatives):
     not_finite = []
     for info in iterate_parameters(closure):
         for bound in info.valid_range:
             if info.value is None or not np.isfinite(bound):
                 continue
             path = f"0.closure.{info.path}"
-            at_bound = replace_leaf(both, path, jnp.full(len(CASES), bound, dtype=float))
-            for gradient in (reverse(at_bound), reverse_long(at_bound)):
-                for where, leaf in jax.tree_util.tree_leaves_with_path(gradient):
-                    if not np.all(np.isfinite(leaf)):
-                        not_finite.append(f"{info.path} = {bound:g}: {jax.tree_util.keystr(where)}")
+            at_bound = replace_leaf(derivatives.both, path, jnp.full(len(CASES), bound, dtype=float))
+            gradient = derivatives.reverse(at_bound, jnp.ones(len(N_STEPS)))
+            for where, leaf in jax.tree_util.tree_leaves_with_path(gradient):
+                if not np.all(np.isfinite(leaf)):
+                    not_finite.append(f"{info.path} = {bound:g}: {jax.tree_util.keystr(where)}")
     assert not not_finite, "\n".join(not_finite)
