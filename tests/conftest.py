@@ -4,6 +4,7 @@
 is read, and before the last `pytest_configure`.
 """
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Compiling takes most of the time of the tests. The variable reaches the processes that tests start.
 CACHE = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 
+MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure() -> None:
@@ -23,6 +26,8 @@ def pytest_configure() -> None:
     configure(precision="float64", cache_folder=CACHE)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
+    # Tracing makes millions of objects, and looking for cycles among them took a tenth of the time.
+    gc.set_threshold(100_000, 20, 20)
 
 
 def _find(variable: str, relative: str) -> Path:
@@ -53,9 +58,12 @@ def find_gotm_case(name: str) -> Path:
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs() -> Iterator[None]:
-    """The compiled programs of one file, gigabytes of all files together."""
+    """The compiled programs of a file: of all together they are gigabytes. Small ones serve several files."""
+    from tunax_lite.runtime import used_memory
+
     yield
-    jax.clear_caches()
+    if used_memory() > MOST_MEMORY:
+        jax.clear_caches()
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ NEEDS_DATA = {
     "04_ocean_weather_station_papa": "gotm_cases/ows_papa",
     "05_neural_closure": "lesbrary/*.jld2 and les_legay",
 }
+# What takes their time is to compile programs that run for milliseconds.
+WITHOUT_OPTIMISATION = ("01_first_run", "03_cost_of_the_gradient")
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
 
@@ -42,6 +44,8 @@ def test_notebook_runs(name, tmp_path, monkeypatch):
         pytest.skip(f"$TUNAX_LITE_DATA is not set: needs {NEEDS_DATA[name]} below that folder")
     monkeypatch.delenv("MPLBACKEND", raising=False)  # figures go into the notebook
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # no start-up files of the user
+    if name in WITHOUT_OPTIMISATION:
+        monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     notebook = read(name)
     resources = {"metadata": {"path": str(tmp_path)}}
     # Raises CellExecutionError with the cell and its traceback.

@@ -107,12 +107,15 @@ def test_bougeault_andre_has_the_gradient_of_central_differences_and_serves_a_ba
     grid, rng = Grid.uniform(30.0, 12), np.random.default_rng(9)
     n_squared, tke = 1e-5 * rng.normal(size=(11, 3)), 10.0 ** rng.uniform(-6.0, -3.5, (11, 3))
 
+    @jax.jit
     def mean(tke, n_squared):
         return jnp.mean(BougeaultAndre()(place_of(grid, tke, n_squared)))
 
+    slopes = jax.jit(jax.grad(mean, argnums=(0, 1)))
+
     for i in range(3):
         column = tke[:, i], n_squared[:, i]
-        gradients = jax.grad(mean, argnums=(0, 1))(*(jnp.asarray(x) for x in column))
+        gradients = slopes(*(jnp.asarray(x) for x in column))
         for argument, scale in ((0, 1e-6), (1, 1e-6)):
             direction = scale * column[argument] / np.abs(column[argument]).max()
             ends = [

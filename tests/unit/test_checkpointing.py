@@ -1,5 +1,7 @@
 """What is kept for the gradient changes its cost, never its value."""
 
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -125,27 +127,39 @@ def test_gradient_is_the_same_and_its_memory_falls_with_every_layout():
     assert steps < 5.0 * 900 * state
 
 
-@pytest.mark.parametrize("layout", [SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)], ids=repr)
-@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (50, 2), (1, 200)])
-def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_per_frame):
+DERIVATIVES = {
+    "reverse": jax.jacrev,
+    "forward": jax.jacfwd,
+    "second": lambda run: jax.jacfwd(jax.jacrev(run)),
+}
+
+
+@cache
+def frames_and_derivatives(layout, n_frames, steps_per_frame):
     inputs = jnp.linspace(0.5, 2.0, n_frames)
 
-    def run(x, checkpointing):
+    def run(x):
         return scan_frames(
             lambda c: jnp.sin(1.1 * c + x),
             lambda c, given: given * c,
             x,
             n_frames=n_frames,
             steps_per_frame=steps_per_frame,
-            checkpointing=checkpointing,
+            checkpointing=layout,
             inputs=inputs,
         )[1]
 
-    x = jnp.asarray(0.3)
-    np.testing.assert_allclose(run(x, layout), run(x, SaveEverything()), rtol=1e-14)
-    for derivative in (jax.jacrev, jax.jacfwd, lambda run: jax.jacfwd(jax.jacrev(run))):
-        found = [jax.jit(derivative(lambda x, c=c: run(x, c)))(x) for c in (layout, SaveEverything())]
-        np.testing.assert_allclose(*found, rtol=1e-10)
+    return jax.jit(lambda x: (run(x), [of(run)(x) for of in DERIVATIVES.values()]))(jnp.asarray(0.3))
+
+
+@pytest.mark.parametrize("layout", [SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)], ids=repr)
+@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (50, 2), (1, 200)])
+def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_per_frame):
+    frames, derivatives = frames_and_derivatives(layout, n_frames, steps_per_frame)
+    plain_frames, plain = frames_and_derivatives(SaveEverything(), n_frames, steps_per_frame)
+    np.testing.assert_allclose(frames, plain_frames, rtol=1e-14)
+    for found, expected, name in zip(derivatives, plain, DERIVATIVES, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
 
 
 def test_pairs_follow_what_is_differentiated_and_nothing_else():

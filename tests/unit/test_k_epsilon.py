@@ -67,13 +67,17 @@ def test_homogeneous_decay_follows_its_power_law():
     np.testing.assert_allclose(2.0 * decay_exponents[2] - decay_exponents[1], c_2, rtol=1e-3)
 
 
+@jax.jit
+def coefficients(alpha_n):
+    return SecondMomentClosure().stability_functions().quasi_equilibrium(alpha_n[None])
+
+
 def stationary_growth_rate(ri):
     """Growth rate of k over S and alpha_N where k / eps no longer changes, by bisection."""
-    functions = SecondMomentClosure().stability_functions()
     c_1, c_2, c_3 = 1.44, 1.92, float(KEpsilon().c_eps_3_stable)
 
     def rates(alpha_n):
-        c_mu, c_mu_prime = (float(x[0]) for x in functions.quasi_equilibrium(jnp.array([alpha_n])))
+        c_mu, c_mu_prime = (float(x[0]) for x in coefficients(jnp.asarray(alpha_n)))
         production, buoyancy = c_mu * alpha_n / ri, -c_mu_prime * alpha_n
         of_tke = production + buoyancy - 1.0
         return of_tke, c_1 * production + c_3 * buoyancy - c_2
