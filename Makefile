@@ -34,6 +34,7 @@ bench: $(VENV)/.installed-dev
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reference
+	$(BIN)/pytest -n 2 --dist worksteal -m study tests
 
 # The checks of the interpreter come first: a clear message instead of a failure in the middle.
 $(VENV)/bin/python:

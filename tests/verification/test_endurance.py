@@ -59,8 +59,17 @@ def assert_physical(trajectory: Trajectory) -> None:
         assert low <= np.min(leaf) and np.max(leaf) <= high, (name, np.min(leaf), np.max(leaf))
 
 
+# One case for each closure and kind of forcing stands for the others.
+OF_EVERY_CHANGE = ("entrainment_gls", "entrainment_my", "wave_breaking", "estuary", "nns_annual")
+
+
+def marked(name: str):
+    case = name.split("/")[1]
+    return pytest.param(name, id=case, marks=() if case in OF_EVERY_CHANGE else pytest.mark.study)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES, ids=[name.split("/")[1] for name in CASES])
+@pytest.mark.parametrize("name", [marked(name) for name in CASES])
 def test_ten_times_the_time_step(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")
@@ -71,7 +80,7 @@ def test_ten_times_the_time_step(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["medsea_east/medsea_east", "nns_annual/nns_annual"])
+@pytest.mark.parametrize("name", [marked(f"{name}/{name}") for name in ("medsea_east", "nns_annual")])
 def test_ten_times_the_time_step_with_turbulence_that_recovers(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")
@@ -110,6 +119,7 @@ def repeated(case: Case, n_times: int) -> Case:
 
 
 @pytest.mark.slow
+@pytest.mark.study
 def test_twenty_years_of_the_weather_at_papa():
     run = run_of("ows_papa/ows_papa_meteo")
     day, year = 86400.0, run.case.duration
