@@ -42,12 +42,15 @@ class Model(eqx.Module):
         coefficient_memory: share of the eddy coefficients that is kept from the step before [1]; by default
             none. Closures of several equations flicker from step to step where turbulence is marginal; the
             flicker hardly changes a run, but its derivatives grow without bound. 0.5 ends it.
+        n_sweeps: how often a step is taken; the second time on, with eddy coefficients halfway between those
+            of the last time and what the closure then found. 2 is for steps much longer than turbulence
+            takes to follow the forcing, and costs twice as much.
         theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
             0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
         tridiagonal_method: how linear systems are solved; by default the fastest for the platform.
 
     Raises:
-        ValueError: theta outside of [0, 1].
+        ValueError: theta outside of [0, 1], or a number of sweeps that is not a whole number from 1 on.
     """
 
     closure: AbstractClosure
@@ -59,12 +62,17 @@ class Model(eqx.Module):
     )
     molecular_salt_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
+    n_sweeps: int = eqx.field(default=1, static=True)
     theta: float = eqx.field(default=1.0, static=True)
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):
         if not 0.0 <= self.theta <= 1.0:
             raise ValueError(f"Model: expected theta between 0 and 1, got {self.theta}.")
+        if not isinstance(self.n_sweeps, int) or self.n_sweeps < 1:
+            raise ValueError(
+                f"Model: expected n_sweeps to be a whole number from 1 on, got {self.n_sweeps!r}."
+            )
 
     def completed(self, case: Case) -> Case:
         """The case with what it takes from the closure: kappa of the logarithmic layer at the bottom."""
@@ -104,6 +112,27 @@ class Model(eqx.Module):
         entering = _rotated(state, case, end, dt)
         if case.interior.freezing_bound is not None:
             entering = case.interior.freezing_bound.apply(entering)
+        used = clo_state
+        new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
+        for _ in range(self.n_sweeps - 1):
+            used = _with_coefficients(clo_state, used, new_clo_state, 0.5)
+            new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
+        if self.coefficient_memory is not None:
+            new_clo_state = _with_coefficients(
+                new_clo_state, clo_state, new_clo_state, self.coefficient_memory
+            )
+        return new_state, new_clo_state
+
+    def _sweep(
+        self,
+        entering: State,
+        clo_state: CloState,
+        case: Case,
+        fluxes: SurfaceFluxes,
+        end: ScalarLike,
+        dt: ScalarLike,
+    ) -> tuple[State, CloState]:
+        """Transport with the coefficients of a closure state, and the closure after it."""
         molecular = MolecularMixing(
             self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
         )
@@ -125,16 +154,7 @@ class Model(eqx.Module):
         if plume is not None and mass_flux is not None:
             energy = PlumeEnergy.of(plume, mass_flux, new_state, entering, case.grid, case.equation_of_state)
             inputs = dataclasses.replace(inputs, plume_energy=energy)
-        return new_state, self._remember(clo_state, self.closure.step(clo_state, inputs, dt))
-
-    def _remember(self, old: CloState, new: CloState) -> CloState:
-        """The closure state with its coefficients between those of the last step and the new ones."""
-        if self.coefficient_memory is None:
-            return new
-        coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
-        kept = self.coefficient_memory
-        blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
-        return eqx.tree_at(coefficients, new, blend)
+        return new_state, self.closure.step(clo_state, inputs, dt)
 
     def _closure_inputs(
         self, state: State, entering: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
@@ -168,6 +188,13 @@ class Model(eqx.Module):
             stokes_drift=drift,
             tridiagonal_method=self.tridiagonal_method,
         )
+
+
+def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:
+    """A closure state with the eddy coefficients of two others, the share `kept` of the old ones."""
+    coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
+    blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
+    return eqx.tree_at(coefficients, changed, blend)
 
 
 def _rotated(state: State, case: Case, time: ScalarLike, dt: ScalarLike) -> State:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.helpers import CASES
 from tests.unit.columns import exchange_matrix, random_grid
 from tunax_lite import (
     Case,
@@ -15,6 +16,7 @@ from tunax_lite import (
     ConstantForcing,
     LinearEquationOfState,
     Model,
+    PacanowskiPhilander,
     State,
     SurfaceFluxes,
     TimeSeriesForcing,
@@ -262,3 +264,24 @@ def test_parameters_of_the_case_are_differentiable():
     to_capacity, to_heat = jax.grad(warming, argnums=(0, 1))(jnp.asarray(4000.0), forcing.fluxes.heat_flux)
     np.testing.assert_allclose(to_capacity, -DT * 350.0 / (1020.0 * 4000.0**2), rtol=1e-8)
     np.testing.assert_allclose(to_heat, [0.0, DT / (1020.0 * 4000.0), 0.0], rtol=1e-8)
+
+
+def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found():
+    closure, case = PacanowskiPhilander(), CASES["wind"]
+    once, twice = Model(closure), Model(closure, n_sweeps=2)
+    state, start = case.initial_state, once.init(case)
+    program = eqx.filter_jit(lambda model, clo_state: model.step(state, clo_state, case, 0.0, 3600.0))
+    _, found = program(once, start)
+
+    def halfway(name):
+        return 0.5 * (getattr(start, name) + getattr(found, name))
+
+    names = ("eddy_viscosity", "eddy_diffusivity")
+    between = dataclasses.replace(start, **{name: halfway(name) for name in names})
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15),
+        program(twice, start),
+        program(once, between),
+    )
+    with pytest.raises(ValueError, match="expected n_sweeps to be a whole number from 1 on, got 0"):
+        Model(closure, n_sweeps=0)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Trajectory, simulate
-from tunax_lite.closures import KEpsilon
+from tunax_lite.closures.two_equation import AbstractTwoEquation
 from tunax_lite.config import Run
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.simulation import first_non_finite
@@ -31,8 +31,8 @@ CASES = (
     "ows_papa/ows_papa_meteo",
     "ows_papa/ows_papa_meteo_dt600",
 )
-# In the scheme of GOTM turbulence that has collapsed takes tens of such steps to recover, and a calm surface
-# layer takes the stress of each of them: see docs/numerics.
+# The currents are those of GOTM's scheme, in which turbulence that has collapsed takes tens of such steps to
+# recover, and a calm surface layer takes the stress of each of them: see docs/numerics.
 RANGES = {
     "temperature": (-3.0, 45.0),
     "salinity": (0.0, 45.0),
@@ -79,22 +79,37 @@ def test_ten_times_the_time_step(name):
     assert_physical(trajectory)
 
 
+# Those whose currents leave the physical range without what is for long steps, and one per closure.
+LONG = (
+    "couette/couette",
+    "channel/channel",
+    "entrainment/entrainment",
+    "entrainment/entrainment_gls",
+    "langmuir/langmuir_exp",
+    "medsea_east/medsea_east",
+    "nns_annual/nns_annual",
+    "ows_papa/ows_papa_meteo",
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [marked(f"{name}/{name}") for name in ("medsea_east", "nns_annual")])
-def test_ten_times_the_time_step_with_turbulence_that_recovers(name):
+@pytest.mark.parametrize("name", [marked(name) for name in LONG])
+def test_ten_times_the_time_step_with_what_is_for_long_steps(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")
     closure = run.model.closure
-    assert isinstance(closure, KEpsilon)
-    closure = dataclasses.replace(closure, exact_decay=True)
-    model = dataclasses.replace(run.model, closure=closure, coefficient_memory=jnp.asarray(0.5, dtype=float))
+    assert isinstance(closure, AbstractTwoEquation)
+    closure = dataclasses.replace(closure, long_steps=True)
+    memory = jnp.asarray(0.5, dtype=float)
+    model = dataclasses.replace(run.model, closure=closure, coefficient_memory=memory, n_sweeps=2)
     duration = int(run.duration_from(0.0) / dt) * dt
     trajectory = simulate(model, run.case, dt=dt, output_interval=dt, duration=duration)
     assert first_non_finite(trajectory) is None
+    assert_physical(trajectory)
+    speed = np.hypot(trajectory.state.u, trajectory.state.v)
     # The first steps find no turbulence to carry the stress and the tide.
-    state, clo_state = jax.tree.map(lambda x: x[10:], (trajectory.state, trajectory.clo_state))
-    assert_physical(dataclasses.replace(trajectory, state=state, clo_state=clo_state))
-    assert np.max(np.hypot(state.u, state.v)) < 3.0
+    assert np.max(speed[:11]) < 10.0
+    assert np.max(speed[10:]) < 4.0  # 2.7 as measured; rounding alone moves it by 0.2
 
 
 def repeated(case: Case, n_times: int) -> Case:

@@ -54,8 +54,13 @@ class TurbulenceState(CloState):
 
 
 class Turbulence(NamedTuple):
-    """Turbulence at the start of a step, on inner faces, with the stability functions of the step."""
+    """Turbulence on inner faces: what rates are taken from, and k and epsilon at the start of the step.
 
+    Rates are those of the start of the step, unless it is repeated with those of its middle.
+    """
+
+    tke_before: InnerFaceArray
+    dissipation_before: InnerFaceArray
     tke: InnerFaceArray
     inverse_tke: InnerFaceArray
     dissipation: InnerFaceArray
@@ -69,6 +74,25 @@ class Turbulence(NamedTuple):
     c_mu: InnerFaceArray
     c_mu_prime: InnerFaceArray
     c_mu_stokes: InnerFaceArray | None
+
+    def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Turbulence":
+        """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
+        tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
+        return self._replace(
+            tke=tke,
+            inverse_tke=reciprocal(tke),
+            dissipation=dissipation,
+            time_scale=tke * reciprocal(dissipation),
+        )
+
+    def sources_of_tke(self) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """Source of k [m2 s-3] and rate of its implicit sink [s-1]."""
+        production = self.shear_production
+        if self.stokes_production is not None:
+            production = production + self.stokes_production
+        waves = self.stokes_production is not None
+        source, sink = split_sources(production, self.buoyancy_production, self.dissipation, waves=waves)
+        return source, sink * self.inverse_tke
 
 
 class Derived(eqx.Module):
@@ -177,6 +201,11 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
                 f"{type(self).__name__}: expected breaking waves at the surface only, got some at the bottom."
             )
 
+    @property
+    def _repeats(self) -> bool:
+        """Whether a step is taken again with the rates of its middle."""
+        return False
+
     @abc.abstractmethod
     def _derive(self) -> Derived:
         """What follows from the parameters."""
@@ -211,9 +240,15 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         derived = self._derive() if self.derived is None else self.derived
         functions, n_squared = derived.functions, inputs.buoyancy_frequency_squared
         old, walls = self._turbulence(clo_state, derived, inputs), self._walls(derived, inputs)
-        tke = self._advance_tke(old, derived, walls, inputs, dt)
-        dissipation = self._dissipation(old, tke, derived, walls, inputs, dt)
-        dissipation = self._limit_length(tke, dissipation, functions.c_mu_0, n_squared)
+
+        def evolve(rates: Turbulence) -> tuple[InnerFaceArray, InnerFaceArray]:
+            tke = self._advance_tke(rates, derived, walls, inputs, dt)
+            dissipation = self._dissipation(rates, tke, derived, walls, inputs, dt)
+            return tke, self._limit_length(tke, dissipation, functions.c_mu_0, n_squared)
+
+        tke, dissipation = evolve(old)
+        if self._repeats:
+            tke, dissipation = evolve(old.towards(tke, dissipation))
 
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = old.c_mu * scale, old.c_mu_prime * scale
@@ -242,6 +277,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         length = derived.functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
         c_mu, c_mu_prime, c_mu_stokes = self._functions(time_scale, length, by_waves, derived, inputs)
         return Turbulence(
+            tke_before=tke,
+            dissipation_before=dissipation,
             tke=tke,
             inverse_tke=reciprocal(tke),
             dissipation=dissipation,
@@ -326,17 +363,13 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> InnerFaceArray:
-        production = old.shear_production
-        if old.stokes_production is not None:
-            production = production + old.stokes_production
-        waves = old.stokes_production is not None
-        source, sink = split_sources(production, old.buoyancy_production, old.dissipation, waves=waves)
+        source, sink_rate = old.sources_of_tke()
         c_mu_0 = derived.functions.c_mu_0
         tke = advance(
-            old.tke,
+            old.tke_before,
             self._tke_conductance(old, derived, inputs.grid),
             source,
-            sink * old.inverse_tke,
+            sink_rate,
             (walls.bottom.tke_condition(c_mu_0), walls.surface.tke_condition(c_mu_0)),
             inputs,
             dt,

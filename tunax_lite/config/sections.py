@@ -133,6 +133,9 @@ class ModelSection(Section):
         le=0.99,
         description="share of the eddy coefficients kept from the step before [1]; 0.5 for smooth gradients",
     )
+    n_sweeps: int = Field(
+        default=1, ge=1, le=10, description="how often a step is taken; 2 for very long steps"
+    )
 
 
 NCells = Annotated[int, Field(ge=3, le=100_000, description="number of cells")]

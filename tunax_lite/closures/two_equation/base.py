@@ -10,7 +10,7 @@ Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baume
 """
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,16 +20,10 @@ from ...grid import Grid
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from ...numerics.powers import power, product_of_powers
 from ..base import ClosureInputs
-from ..energy import AbstractEnergyClosure, Derived, Turbulence, Walls, advance, split_sources
+from ..energy import AbstractEnergyClosure, Derived, Turbulence, Walls, advance
 from ..walls import EndCondition, ShearFreeLayer, Wall
-
-
-class Exponents(NamedTuple):
-    """p, m and n of psi = c_mu0^p k^m l^n, known when the program is built [1]."""
-
-    p: float
-    m: float
-    n: float
+from .sources import Exponents as Exponents
+from .sources import SourceConstants, sources_at_long_steps, sources_of_psi
 
 
 class LengthScaleConstants(eqx.Module):
@@ -58,10 +52,13 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             in stable water follows from it unless that is given.
         imposed_von_karman: kappa of the logarithmic layer [1], from which a constant of the equation for psi
             follows; `None` for what the constants imply.
+        long_steps: whether steps may be much longer than k/eps: see `sources`. It costs a second step of
+            the closure, and vanishes as steps become short.
     """
 
     steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
+    long_steps: bool = eqx.field(default=False, static=True)
 
     @property
     def von_karman(self) -> Scalar:
@@ -76,11 +73,15 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
         """The constants as given; one follows from `imposed_von_karman` if that is given."""
 
+    @property
+    def _repeats(self) -> bool:
+        return self.long_steps
+
     def _sink_constant(
-        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid, dt: ScalarLike
+        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid
     ) -> Scalar | InnerFaceArray:
         """c_2 [1]."""
-        del old, walls, grid, dt
+        del old, walls, grid
         return _length_scale(derived).c_2
 
     def _stable_constant(self) -> Any:
@@ -150,30 +151,35 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> InnerFaceArray:
-        known, (p, m, n) = _length_scale(derived), self._exponents
-        c_mu_0 = derived.functions.c_mu_0
-        c_3: Any = known.c_3_stable
-        if known.c_3_unstable is not None:
-            c_3 = jnp.where(old.buoyancy_production > 0.0, known.c_3_unstable, c_3)
-        shear_part = known.c_1 * old.shear_production
-        if old.stokes_production is not None:
-            shear_part = shear_part + known.c_4 * old.stokes_production
-        consumed = self._sink_constant(old, derived, walls, inputs.grid, dt) * old.dissipation
-        waves = old.stokes_production is not None
-        source, sink = split_sources(shear_part, c_3 * old.buoyancy_production, consumed, waves=waves)
-        psi = product_of_powers((c_mu_0, p + 3.0 * n), (old.dissipation, -n), (old.tke, m + 1.5 * n))
+        (p, m, n), c_mu_0 = self._exponents, derived.functions.c_mu_0
+        constants = self._present_constants(old, derived, walls, inputs.grid)
+        if self.long_steps:
+            psi, source, sink_rate = sources_at_long_steps(
+                old, new_tke, constants, self._exponents, c_mu_0, dt
+            )
+        else:
+            psi, source, sink_rate = sources_of_psi(old, constants, self._exponents, c_mu_0)
         at_bottom = self._end_condition(walls.bottom, new_tke[0], derived)
         at_surface = self._end_condition(walls.surface, new_tke[-1], derived)
         new_psi = advance(
             psi,
             self._psi_conductance(old, derived, inputs.grid),
-            psi * old.inverse_tke * source,
-            sink * old.inverse_tke,  # psi/k times the sink, divided by psi
+            source,
+            sink_rate,
             (at_bottom, at_surface),
             inputs,
             dt,
         )
         return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (new_tke, 1.5 + m / n))
+
+    def _present_constants(
+        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid
+    ) -> SourceConstants:
+        known = _length_scale(derived)
+        c_3: Any = known.c_3_stable
+        if known.c_3_unstable is not None:
+            c_3 = jnp.where(old.buoyancy_production > 0.0, known.c_3_unstable, c_3)
+        return SourceConstants(known.c_1, self._sink_constant(old, derived, walls, grid), c_3, known.c_4)
 
     def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
         """Diffusivity of psi over the thickness, at the centers of inner cells [m s-1]."""

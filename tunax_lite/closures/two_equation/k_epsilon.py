@@ -13,11 +13,11 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..._types import ColumnArray, Scalar, parameter
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
-from ..energy import Derived, Turbulence, Walls
+from ..energy import Derived, Turbulence
 from ..stability import SecondMomentClosure
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
@@ -34,9 +34,6 @@ class KEpsilon(AbstractTwoEquation):
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
         varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
             layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
-        exact_decay: whether the time scale k/eps of turbulence that nothing feeds grows by (c_2 - 1) dt in a
-            step, however long, as it does in time; in the implicit step of GOTM it grows by the factor c_2 at
-            most, and turbulence that has collapsed in steps much longer than k/eps takes many to recover.
 
     Raises:
         ValueError: a Schmidt number that varies without `imposed_von_karman`.
@@ -49,8 +46,6 @@ class KEpsilon(AbstractTwoEquation):
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
     varying_schmidt_number: bool = eqx.field(default=False, static=True)
-
-    exact_decay: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         if self.varying_schmidt_number and self.imposed_von_karman is None:
@@ -113,19 +108,6 @@ class KEpsilon(AbstractTwoEquation):
         ratio = self.imposed_von_karman / c_mu
         decay = safe_sqrt(1.5 * self.sigma_k) / ratio
         return (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
-
-    def _sink_constant(
-        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid, dt: ScalarLike
-    ) -> Scalar | InnerFaceArray:
-        c_2 = super()._sink_constant(old, derived, walls, grid, dt)
-        if not self.exact_decay:
-            return c_2
-        production = old.shear_production + old.buoyancy_production
-        if old.stokes_production is not None:
-            production = production + old.stokes_production
-        # With x = dt eps/k, k is divided by 1 + x, and eps by (1 + x)(1 + (c_2 - 1) x).
-        unfed = at_least(old.dissipation - production, 0.0)
-        return c_2 + (c_2 - 1.0) * dt * unfed * old.inverse_tke
 
     def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
         if not self.varying_schmidt_number:

@@ -15,7 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..._types import ColumnArray, InnerFaceArray, Scalar, parameter
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
@@ -119,10 +119,7 @@ class MellorYamada(AbstractTwoEquation):
             sigma_shear_free=sigma,
         )
 
-    def _sink_constant(
-        self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid, dt: ScalarLike
-    ) -> InnerFaceArray:
-        del dt
+    def _sink_constant(self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid) -> InnerFaceArray:
         z = grid.z_face
         from_surface = -z[1:-1] + walls.surface.roughness_length
         from_bottom = z[1:-1] - z[0] + walls.bottom.roughness_length
