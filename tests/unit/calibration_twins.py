@@ -1,7 +1,7 @@
 """Small twin problems: observations that a model with known parameters made.
 
 As a program it calibrates the cheap twin into a folder and can kill itself on the way:
-`python -m tests.unit.calibration_twins FOLDER OPTIMISER N_ITERATIONS (never | report | write) ITERATION`.
+`python -m tests.unit.calibration_twins FOLDER METHOD N_ITERATIONS (never | report | write) ITERATION`.
 """
 
 import functools
@@ -16,8 +16,10 @@ from tunax_lite.calibration import (
     LBFGS,
     Adam,
     CosineDecay,
+    EnsembleKalman,
     FreeParameter,
     FreeParameters,
+    LevenbergMarquardt,
     Target,
     ZScore,
     with_parameters,
@@ -76,16 +78,21 @@ def cheap_targets() -> tuple[Target, ...]:
     return make_targets(truth, cases, dt=300.0, interval=1800.0)
 
 
-OPTIMISERS = {"adam": Adam(0.1, CosineDecay(30, 3)), "lbfgs": LBFGS()}
+METHODS = {
+    "adam": Adam(0.1, CosineDecay(30, 3)),
+    "lbfgs": LBFGS(),
+    "levenberg_marquardt": LevenbergMarquardt(),
+    "ensemble_kalman": EnsembleKalman(noise=1e-3, n_members=8, prior_spread=0.5),
+}
 
 
-def calibrate_cheap(folder, optimiser: str, n_iterations: int, **options):
+def calibrate_cheap(folder, method: str, n_iterations: int, **options):
     """Calibrate the cheap twin from the closure's defaults."""
     return calibration.calibrate(
         Model(PacanowskiPhilander()),
         CHEAP_FREE,
         cheap_targets(),
-        OPTIMISERS[optimiser],
+        METHODS[method],
         n_iterations,
         folder=folder,
         score=calibration.MeanSquare(),
@@ -97,7 +104,7 @@ def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _main(folder: str, optimiser: str, n_iterations: str, where: str, iteration: str) -> None:
+def _main(folder: str, method: str, n_iterations: str, where: str, iteration: str) -> None:
     jax.config.update("jax_enable_x64", True)
     history_module = sys.modules["tunax_lite.calibration.checkpoint"]
     serialise = history_module.eqx.tree_serialise_leaves
@@ -114,7 +121,7 @@ def _main(folder: str, optimiser: str, n_iterations: str, where: str, iteration:
         serialise(file, tree, *rest)
 
     history_module.eqx.tree_serialise_leaves = serialise_half
-    calibrate_cheap(folder, optimiser, int(n_iterations), resume=True, report=report)
+    calibrate_cheap(folder, method, int(n_iterations), resume=True, report=report)
 
 
 if __name__ == "__main__":

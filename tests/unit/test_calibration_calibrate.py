@@ -25,7 +25,7 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import Evaluation, Evaluator
+from tunax_lite.calibration.evaluation import Fit, GradientEvaluation, GradientEvaluator
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.model import Model
 
@@ -82,8 +82,8 @@ def test_five_parameters_of_k_epsilon_are_recovered():
     cases = (make_case(0.1, -50.0, n_cells=32, hours=12.0), make_case(0.2, 50.0, n_cells=32, hours=12.0))
     targets = make_targets(Model(with_parameters(start, truth)), cases, dt=120.0, interval=1200.0)
     results = {
-        optimiser: calibrate(Model(start), free, targets, optimiser, 60, score=MeanSquare())
-        for optimiser in (LBFGS(), Adam(0.1, CosineDecay(60, 0, 0.05)))
+        method: calibrate(Model(start), free, targets, method, 60, score=MeanSquare())
+        for method in (LBFGS(), Adam(0.1, CosineDecay(60, 0, 0.05)))
     }
     lbfgs, adam = results.values()
     for path, value in truth.items():
@@ -93,22 +93,22 @@ def test_five_parameters_of_k_epsilon_are_recovered():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("optimiser", "where"), [("adam", "report"), ("lbfgs", "write")])
-def test_a_killed_calibration_goes_on_bit_by_bit(optimiser, where, tmp_path, uninterrupted):
+@pytest.mark.parametrize(("method", "where"), [("adam", "report"), ("lbfgs", "write")])
+def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninterrupted):
     folder = tmp_path / "calibration"
     program = [sys.executable, "-m", "tests.unit.calibration_twins"]
     cache = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}  # pyright: ignore
     killed = subprocess.run(
-        [*program, str(folder), optimiser, "12", where, "5"],
+        [*program, str(folder), method, "12", where, "5"],
         cwd=ROOT,
         env=os.environ | cache,
         capture_output=True,
         text=True,
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    result = calibrate_cheap(folder, optimiser, 12, resume=True)
-    _same_history(result.history, uninterrupted[optimiser].history)
-    assert result.best == uninterrupted[optimiser].best
+    result = calibrate_cheap(folder, method, 12, resume=True)
+    _same_history(result.history, uninterrupted[method].history)
+    assert result.best == uninterrupted[method].best
     assert [path.name for path in folder.iterdir()] == ["checkpoint.eqx"]
 
 
@@ -138,14 +138,14 @@ def test_a_finished_calibration_can_be_prolonged(tmp_path, uninterrupted):
 def test_another_calibration_is_not_resumed(tmp_path):
     calibrate_cheap(tmp_path, "adam", 2)
     before = (tmp_path / "checkpoint.eqx").read_bytes()
-    with pytest.raises(OtherCalibrationError, match="optimiser: started with Adam.*now LBFGS"):
+    with pytest.raises(OtherCalibrationError, match="method: started with Adam.*now LBFGS"):
         calibrate_cheap(tmp_path, "lbfgs", 3, resume=True)
 
     def resume(free=CHEAP_FREE, targets=None, closure=None):
         model = Model(closure or PacanowskiPhilander())
-        optimiser = Adam(0.1, CosineDecay(30, 3))
+        method = Adam(0.1, CosineDecay(30, 3))
         targets = targets or cheap_targets()
-        return calibrate(model, free, targets, optimiser, 3, folder=tmp_path, resume=True, score=MeanSquare())
+        return calibrate(model, free, targets, method, 3, folder=tmp_path, resume=True, score=MeanSquare())
 
     wider = FreeParameters((FreeParameter("alpha", 1.0, 30.0), *CHEAP_FREE.parameters[1:]))
     with pytest.raises(OtherCalibrationError, match="free parameter alpha: started with 1.0 to 20.0"):
@@ -189,24 +189,25 @@ def test_a_damaged_checkpoint_is_named(tmp_path, damage):
 
 def _breaking(monkeypatch, broken: set[int]) -> list[np.ndarray]:
     """Let some evaluations come out as NaN; the list fills with the iterates."""
-    plain, seen = Evaluator.__call__, []
+    plain, seen = GradientEvaluator.__call__, []
 
     def call(self, x):
         seen.append(np.asarray(x))
         evaluation = plain(self, x)
         if len(seen) - 1 in broken:
             nan = np.full_like(evaluation.gradient, np.nan)
-            return Evaluation(np.nan, nan, evaluation.scores * np.nan, evaluation.errors * np.nan)
+            fit = evaluation.fit
+            return GradientEvaluation(Fit(np.nan, fit.scores * np.nan, fit.errors * np.nan), nan)
         return evaluation
 
-    monkeypatch.setattr(Evaluator, "__call__", call)
+    monkeypatch.setattr(GradientEvaluator, "__call__", call)
     return seen
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "lbfgs"])
-def test_a_broken_evaluation_is_rejected_and_reported(monkeypatch, tmp_path, optimiser):
+@pytest.mark.parametrize("method", ["adam", "lbfgs"])
+def test_a_broken_evaluation_is_rejected_and_reported(monkeypatch, tmp_path, method):
     seen = _breaking(monkeypatch, {3, 4})
-    result = calibrate_cheap(tmp_path, optimiser, 12)
+    result = calibrate_cheap(tmp_path, method, 12)
     assert result.n_non_finite == 2
     assert result.history.rejected[3] and result.history.rejected[4]
     np.testing.assert_allclose(seen[4] - seen[2], 0.5 * (seen[3] - seen[2]), rtol=1e-9, atol=1e-14)

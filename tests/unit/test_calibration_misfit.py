@@ -19,7 +19,7 @@ from tunax_lite.calibration import (
     misfit,
     prepare,
 )
-from tunax_lite.calibration.evaluation import Evaluator
+from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
@@ -122,7 +122,7 @@ def test_given_uncertainty_scales():
 
 def test_a_perfect_fit_has_zero_loss_and_gradient(perfect):
     # The loop is compiled with its gradient, so sums may differ in round-off from those of the plain run.
-    assert perfect.loss < 1e-24
+    assert perfect.fit.loss < 1e-24
     assert np.abs(perfect.gradient).max() < 1e-12
 
 
@@ -130,8 +130,8 @@ def test_a_perfect_fit_has_zero_loss_and_gradient(perfect):
 def perfect():
     twin = Target(CASE, observe(MODEL, CASE, dt=DT, interval=1800.0), dt=DT)
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Evaluator(MODEL, free, [twin], MeanSquare(), SaveSegments(), 1) as evaluate:
-        return evaluate(free.start())
+    with Problem(MODEL, free, [twin], MeanSquare()) as problem:
+        return GradientEvaluator(problem)(free.start())
 
 
 @pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
@@ -151,8 +151,8 @@ def evaluated():
         for case, weight in ((CASE, 1.0), (make_case(0.2, 50.0), 3.0), (make_case(0.05, 0.0), 0.0))
     ]
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Evaluator(MODEL, free, targets, RootMeanSquare(), SaveSegments(), 2) as evaluate:
-        yield targets, free, evaluate
+    with Problem(MODEL, free, targets, RootMeanSquare()) as problem:
+        yield targets, free, GradientEvaluator(problem)
 
 
 def test_cases_of_equal_shape_compile_once(evaluated):
@@ -163,16 +163,18 @@ def test_cases_of_equal_shape_compile_once(evaluated):
 def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
     targets, free, evaluate = evaluated
     evaluation = evaluate(free.start())
-    for target, score in zip(targets, evaluation.scores, strict=True):
+    for target, score in zip(targets, evaluation.fit.scores, strict=True):
         assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
-    assert evaluation.loss == pytest.approx((evaluation.scores[0] + 3.0 * evaluation.scores[1]) / 4.0)
+    assert evaluation.fit.loss == pytest.approx(
+        (evaluation.fit.scores[0] + 3.0 * evaluation.fit.scores[1]) / 4.0
+    )
 
 
 def test_threads_do_not_change_a_bit(evaluated):
     _, free, evaluate = evaluated
     first, *others = (evaluate(free.start()) for _ in range(5))
     for other in others:
-        assert other.loss == first.loss
+        assert other.fit.loss == first.fit.loss
         np.testing.assert_array_equal(other.gradient, first.gradient)
 
 
@@ -183,7 +185,7 @@ def test_gradient_equals_central_differences(evaluated):
     step = 1e-5
     for i in range(x.size):
         shift = step * np.eye(x.size)[i]
-        ahead, behind = evaluate(jnp.asarray(x + shift)).loss, evaluate(jnp.asarray(x - shift)).loss
+        ahead, behind = (evaluate(jnp.asarray(x + way * shift)).fit.loss for way in (1.0, -1.0))
         # Error of the difference: step² and round-off of the loss (1e-15 of 1e-2) over the step.
         assert gradient[i] == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6, abs=1e-10)
 
@@ -198,16 +200,16 @@ def test_a_case_without_weight_cannot_spoil_the_loss():
         Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
     ]
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Evaluator(MODEL, free, targets, MeanSquare(), SaveSegments(), 1) as evaluate:
-        evaluation = evaluate(free.start())
-    assert not np.isfinite(evaluation.scores[1])
+    with Problem(MODEL, free, targets, MeanSquare()) as problem:
+        evaluation = GradientEvaluator(problem)(free.start())
+    assert not np.isfinite(evaluation.fit.scores[1])
     assert evaluation.is_finite
 
 
 def test_checkpointing_does_not_change_the_gradient(evaluated):
     targets, free, evaluate = evaluated
-    with Evaluator(MODEL, free, targets, RootMeanSquare(), SaveEverything(), 1) as plain:
-        expected = plain(free.start()).gradient
+    with Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything()) as problem:
+        expected = GradientEvaluator(problem)(free.start()).gradient
     np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
 
 
@@ -259,31 +261,32 @@ def test_heights_below_the_bottom_are_refused():
         prepare(Target(CASE, deep, dt=DT))
 
 
-def _evaluator(targets):
+def _problem(targets):
     free: FreeParameters = CHEAP_FREE.resolve(MODEL.closure)
-    return Evaluator(MODEL, free, targets, MeanSquare(), SaveSegments(), 1)
+    return Problem(MODEL, free, targets, MeanSquare())
 
 
 def test_no_case_and_equal_names_are_refused():
     target = Target(CASE, OBSERVED, dt=DT)
     with pytest.raises(ValueError, match="at least one target"):
-        _evaluator([])
+        _problem([])
     with pytest.raises(ValueError, match="different names"):
-        _evaluator([target, target])
+        _problem([target, target])
     with pytest.raises(ValueError, match="weight 0 for all"):
-        _evaluator([dataclasses.replace(target, weight=0.0)])
+        _problem([dataclasses.replace(target, weight=0.0)])
 
 
 def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
     chosen = []
     for budget in (2**28, 40_000, 100):
-        evaluator = Evaluator(MODEL, free, [target], MeanSquare(), Auto(budget), 1)
+        problem = Problem(MODEL, free, [target], MeanSquare(), Auto(budget), n_threads=1)
         if budget == 100:
             with pytest.raises(MemoryError, match="most frugal"):
-                evaluator.__enter__()
+                GradientEvaluator(problem)
             continue
-        with evaluator as evaluate:
+        with problem:
+            evaluate = GradientEvaluator(problem)
             chosen.append((evaluate.explanations, evaluate(free.start())))
     (roomy, first), (tight, second) = chosen
     assert (

@@ -166,7 +166,7 @@ n_iterations: 7
     assert (target.time_window, target.depth_window) == ((3600.0, 86400.0), (-50.0, -5.0))
     assert type(target.scale).__name__ == "ZScore"
     assert type(setup.score).__name__ == "MeanSquare"
-    assert (type(setup.optimiser).__name__, setup.n_iterations) == ("LBFGS", 7)
+    assert (type(setup.method).__name__, setup.n_iterations) == ("LBFGS", 7)
     free = setup.free_parameters.resolve(setup.model.closure)
     assert free.paths == ("c_eps_1", "stability.cc1")
     assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]

@@ -13,7 +13,7 @@ import tunax_lite as tl
 from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
 from tests.unit.calibration_twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
 from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, prepare, with_parameters
-from tunax_lite.calibration.evaluation import Evaluator
+from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.precision import in_precision, precision_of
 from tunax_lite.simulation import simulate
 
@@ -120,8 +120,8 @@ def test_a_calibration_in_float32_moves_its_parameters_in_float64():
     for precision in ("float32", "float64"):
         case = in_precision(target.case, precision)
         cast = in_precision(model, precision), [dataclasses.replace(target, case=case)]
-        with Evaluator(cast[0], free, cast[1], RootMeanSquare(), tl.SaveSteps(), 1) as evaluator:
-            gradients.append(evaluator(free.start()).gradient)
+        with Problem(cast[0], free, cast[1], RootMeanSquare()) as problem:
+            gradients.append(GradientEvaluator(problem)(free.start()).gradient)
     np.testing.assert_allclose(*gradients, rtol=1e-3, atol=1e-6)
 
 

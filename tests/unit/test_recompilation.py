@@ -14,8 +14,16 @@ import pytest
 import tunax_lite as tl
 from tests.helpers import with_leaf
 from tests.unit.calibration_twins import CHEAP_FREE, CHEAP_TRUTH, make_case, make_targets
-from tunax_lite.calibration import LBFGS, Adam, RootMeanSquare, calibrate, with_parameters
-from tunax_lite.calibration.evaluation import Evaluator
+from tunax_lite.calibration import (
+    LBFGS,
+    Adam,
+    EnsembleKalman,
+    LevenbergMarquardt,
+    RootMeanSquare,
+    calibrate,
+    with_parameters,
+)
+from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.precision import in_precision
 
 RUN: dict[str, Any] = {"dt": 300.0, "output_interval": 900.0, "duration": 3600.0}
@@ -169,16 +177,20 @@ def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_i
     targets = (*targets[:4], dataclasses.replace(targets[4], time_window=(0.0, 5400.0)))
     closure = tl.PacanowskiPhilander()
     free = CHEAP_FREE.resolve(closure)
-    evaluator = Evaluator(tl.Model(closure), free, targets, RootMeanSquare(), tl.SaveSteps(), 2)
-    with counting() as counts, evaluator:
+    with counting() as counts, Problem(tl.Model(closure), free, targets, RootMeanSquare()) as problem:
+        evaluator = GradientEvaluator(problem)
         evaluator(free.start())
         evaluator(free.start() + 0.1)
     assert evaluator.n_compiled == 2
     assert counts.compiled.count("value_and_gradient") == 2
 
 
-@pytest.mark.parametrize("optimiser", [Adam(), LBFGS()], ids=["Adam", "L-BFGS"])
-def test_iterations_compile_nothing_after_the_first_ones(optimiser):
+@pytest.mark.parametrize(
+    "method",
+    [Adam(), LBFGS(), LevenbergMarquardt(), EnsembleKalman(noise=1e-4, n_members=5)],
+    ids=lambda method: type(method).__name__,
+)
+def test_iterations_compile_nothing_after_the_first_ones(method):
     n_traced, n_compiled = [], []
     with counting() as counts:
 
@@ -186,6 +198,6 @@ def test_iterations_compile_nothing_after_the_first_ones(optimiser):
             n_traced.append(len(counts.traced))
             n_compiled.append(len(counts.compiled))
 
-        calibrate(model(), CHEAP_FREE, targets_of((0.1, -200.0)), optimiser, 30, report=report)
+        calibrate(model(), CHEAP_FREE, targets_of((0.1, -200.0)), method, 30, report=report)
     assert n_compiled[-1] == n_compiled[5], counts.compiled[n_compiled[5] :]
     assert n_traced[-1] == n_traced[5], counts.traced[n_traced[5] :]

@@ -1,4 +1,4 @@
-"""Calibration: free parameters, targets, optimisers, and the loop that brings them together."""
+"""Calibration: free parameters, targets, methods, and the loop that brings them together."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +9,18 @@ from .files import write_parameters as write_parameters
 from .files import write_results as write_results
 from .history import CalibrationResult as CalibrationResult
 from .history import History as History
+from .methods import LBFGS as LBFGS
+from .methods import Adam as Adam
+from .methods import ConstantRate as ConstantRate
+from .methods import CosineDecay as CosineDecay
+from .methods import EnsembleKalman as EnsembleKalman
+from .methods import ExponentialDecay as ExponentialDecay
+from .methods import LevenbergMarquardt as LevenbergMarquardt
 from .misfit import Comparison as Comparison
 from .misfit import MeanSquare as MeanSquare
 from .misfit import RootMeanSquare as RootMeanSquare
 from .misfit import misfit as misfit
-from .optimisers import LBFGS as LBFGS
-from .optimisers import Adam as Adam
-from .optimisers import ConstantRate as ConstantRate
-from .optimisers import CosineDecay as CosineDecay
-from .optimisers import ExponentialDecay as ExponentialDecay
+from .misfit import residuals as residuals
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
 from .parameters import in_short as in_short

@@ -1,20 +1,19 @@
-"""The loop of a calibration: evaluate, tell the optimiser, save, report."""
+"""The loop of a calibration: ask the method, evaluate, tell it, save, report."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..checkpointing import AbstractCheckpointing, SaveSegments
+from ..checkpointing import AbstractCheckpointing
 from ..model import Model
 from .checkpoint import CheckpointFile, fingerprint
-from .evaluation import Evaluation, Evaluator
+from .evaluation import AbstractEvaluation, Problem
 from .files import HISTORY_NAME, PARAMETERS_NAME
 from .history import CalibrationResult, History
+from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare
-from .optimisers import AbstractOptimiser, OptimiserState
 from .parameters import FreeParameters
 from .targets import Target
 
@@ -26,7 +25,7 @@ def calibrate(
     model: Model,
     free_parameters: FreeParameters,
     targets: Sequence[Target],
-    optimiser: AbstractOptimiser,
+    method: AbstractMethod,
     n_iterations: int,
     *,
     folder: str | Path | None = None,
@@ -41,14 +40,15 @@ def calibrate(
 ) -> CalibrationResult:
     """Find the parameters of a closure for which a model fits the observations of one or more cases.
 
-    After every iteration, which is one evaluation of loss and gradient, the folder holds all that the
-    next one depends on: a calibration that was interrupted in any way goes on with the same iterates.
+    After every iteration, which is one evaluation of the kind that the method needs, the folder holds all
+    that the next one depends on: a calibration that was interrupted in any way goes on with the same
+    iterates.
 
     Args:
         model: whose closure is calibrated; its other parameters stay.
         free_parameters: what may change.
         targets: cases with observations.
-        optimiser: how the loss is lowered.
+        method: how the loss is lowered.
         n_iterations: in all, those before an interruption included.
         folder: for the checkpoint; without one nothing is saved.
         resume: go on with the calibration in the folder, or start if there is none.
@@ -66,7 +66,8 @@ def calibrate(
     Raises:
         ValueError: settings that do not fit each other, a folder that holds a calibration (without
             `resume` or `overwrite`) or another one than this (with `resume`).
-        FloatingPointError: the start values do not give a finite loss and gradient.
+        FloatingPointError: the start values do not give a finite loss and gradient, or all members of an
+            ensemble broke down.
         MemoryError: no layout of `Auto` fits its budget.
     """
     if n_iterations < 1 or max_non_finite < 1:
@@ -75,25 +76,25 @@ def calibrate(
             f"{n_iterations} and {max_non_finite}."
         )
     score = RootMeanSquare() if score is None else score
-    checkpointing = SaveSegments() if checkpointing is None else checkpointing
     checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     free = free_parameters.resolve(model.closure)
-    evaluator = Evaluator(model, free, targets, score, checkpointing, n_threads)
-    parts = fingerprint(model, free, evaluator, score, optimiser)
-    state, history = _start(optimiser, free, evaluator)
+    problem = Problem(model, free, targets, score, checkpointing, n_threads)
+    parts = fingerprint(problem, method)
+    shape = len(free.paths), len(problem.case_names), len(problem.variables)
+    state, history = method.init(free.start()), History.empty(0, *shape)
     if checkpoint is not None and resume and checkpoint.path.exists():
-        shape = len(free.paths), len(evaluator.case_names), len(evaluator.variables)
         state, history = checkpoint.read(parts, state, shape)
-    with evaluator:
+    with problem:
+        evaluator = method.evaluator(problem)
         if announce is not None:
             for explanation in evaluator.explanations:
                 announce(explanation)
         to_physical = jax.jit(free.to_physical)
-        while (reason := _stop_reason(state, history, n_iterations, max_non_finite)) is None:
-            evaluation = evaluator(state.trial)
+        while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
+            evaluation = evaluator(*method.ask(state))
             if history.n_iterations == 0:
-                _check_first(evaluation, evaluator.case_names)
-            told = optimiser.tell(state, evaluation.loss, jnp.asarray(evaluation.gradient))
+                _check_first(evaluation, problem.case_names)
+            told = method.tell(state, evaluation)
             values = np.asarray(to_physical(state.trial))
             history = history.append(state.trial, values, evaluation, not bool(told.accepted))
             state = told
@@ -102,8 +103,8 @@ def calibrate(
                 if history.n_iterations == 1:
                     _remove_results(checkpoint.folder)
             if report is not None:
-                _report(report, history, free, evaluator.case_names)
-    names, variables = evaluator.case_names, evaluator.variables
+                _report(report, history, free, problem.case_names)
+    names, variables = problem.case_names, problem.variables
     return CalibrationResult.from_history(model.closure, free, history, names, variables, reason)
 
 
@@ -138,15 +139,8 @@ def _remove_results(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _start(
-    optimiser: AbstractOptimiser, free: FreeParameters, evaluator: Evaluator
-) -> tuple[OptimiserState, History]:
-    shape = len(free.paths), len(evaluator.case_names), len(evaluator.variables)
-    return optimiser.init(free.start()), History.empty(0, *shape)
-
-
 def _stop_reason(
-    state: OptimiserState, history: History, n_iterations: int, max_non_finite: int
+    method: AbstractMethod, state: MethodState, history: History, n_iterations: int, max_non_finite: int
 ) -> str | None:
     if history.n_iterations >= n_iterations:
         return f"all {history.n_iterations} iterations are done"
@@ -156,14 +150,16 @@ def _stop_reason(
             "them is kept; narrower bounds or a lower learning rate may help"
         )
     if bool(state.finished):
-        return "the optimiser found no step that lowers the loss"
+        return method.end
     return None
 
 
-def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
+def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) -> None:
     if evaluation.is_finite:
         return
-    bad = [name for name, score in zip(case_names, evaluation.scores, strict=True) if not np.isfinite(score)]
+    bad = [
+        name for name, score in zip(case_names, evaluation.fit.scores, strict=True) if not np.isfinite(score)
+    ]
     what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
     raise FloatingPointError(
         f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose other "

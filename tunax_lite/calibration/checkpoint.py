@@ -1,7 +1,7 @@
 """A calibration on disk: everything that the next iterate depends on, in one file that is never half written.
 
-The file is a line of JSON (what is calibrated, how many iterations) and the arrays of the optimiser's
-state and of the history.
+The file is a line of JSON (what is calibrated, how many iterations) and the arrays of the method's state
+and of the history.
 """
 
 import dataclasses
@@ -15,38 +15,29 @@ import jax
 import numpy as np
 
 from ..io.atomic import replacing
-from ..model import Model
-from .evaluation import Evaluator
+from .evaluation import Problem
 from .history import History
-from .misfit import AbstractScore
-from .optimisers import AbstractOptimiser, OptimiserState
-from .parameters import FreeParameters
+from .methods import AbstractMethod, MethodState
 
 CHECKPOINT_NAME = "checkpoint.eqx"
-_FORMAT = 1
+_FORMAT = 2
 
 
-def fingerprint(
-    model: Model,
-    free_parameters: FreeParameters,
-    evaluator: Evaluator,
-    score: AbstractScore,
-    optimiser: AbstractOptimiser,
-) -> dict[str, str]:
+def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:
     """What makes a calibration this one, by part: readable where short, else a digest."""
     parts = {
-        "precision": str(free_parameters.start().dtype),
-        "optimiser": repr(optimiser),
-        "score": repr(score),
-        "closure": type(model.closure).__name__,
-        "model": _digest(model),
-        "case weights": repr(evaluator.weights.tolist()),
+        "precision": str(problem.free_parameters.start().dtype),
+        "method": repr(method),
+        "score": repr(problem.score),
+        "closure": type(problem.model.closure).__name__,
+        "model": _digest(problem.model),
+        "case weights": repr(problem.weights.tolist()),
     }
-    for free in free_parameters.parameters:
+    for free in problem.free_parameters.parameters:
         parts[f"free parameter {free.path}"] = (
             f"{free.lower!r} to {free.upper!r} from {free.start!r}, {free.scale}"
         )
-    for name, comparison in zip(evaluator.case_names, evaluator.comparisons, strict=True):
+    for name, comparison in zip(problem.case_names, problem.comparisons, strict=True):
         parts[f"case {name}"] = _digest(comparison)
     return parts
 
@@ -72,7 +63,7 @@ class CheckpointFile:
     def path(self) -> Path:
         return self.folder / CHECKPOINT_NAME
 
-    def write(self, parts: Mapping[str, str], state: OptimiserState, history: History) -> None:
+    def write(self, parts: Mapping[str, str], state: MethodState, history: History) -> None:
         """Replace the checkpoint."""
         header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
         with replacing(self.path) as temporary, open(temporary, "wb") as file:
@@ -80,9 +71,9 @@ class CheckpointFile:
             eqx.tree_serialise_leaves(file, (state, history))
 
     def read(
-        self, parts: Mapping[str, str], state: OptimiserState, shape: tuple[int, int, int]
-    ) -> tuple[OptimiserState, History]:
-        """Optimiser state and history of the same calibration.
+        self, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
+    ) -> tuple[MethodState, History]:
+        """State of the method and history of the same calibration.
 
         Args:
             parts: from `fingerprint`.

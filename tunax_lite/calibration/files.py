@@ -64,6 +64,7 @@ def write_parameters(
             "n_iterations": result.history.n_iterations,
             "n_rejected": result.n_rejected,
             "n_non_finite": result.n_non_finite,
+            "n_failed_members": result.n_failed,
             "stop_reason": result.stop_reason,
             "root_mean_square_errors": result.errors(),
         },

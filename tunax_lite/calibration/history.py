@@ -6,18 +6,20 @@ import equinox as eqx
 import numpy as np
 
 from ..closures.base import AbstractClosure
-from .evaluation import Evaluation
+from .evaluation import AbstractEvaluation
 from .parameters import FreeParameters, known_parameters, with_parameters
 
 
 class History(eqx.Module):
-    """One row per iteration; an iteration is one evaluation of loss and gradient.
+    """One row per iteration, which is one evaluation of the kind that the method needs.
 
     Args:
         loss: `(n_iterations,)`; NaN or infinite where a run broke down.
-        gradient_norm: of the gradient to the unconstrained vector, `(n_iterations,)`.
-        rejected: whether the optimiser took the step back, `(n_iterations,)`.
-        x: unconstrained vector, `(n_iterations, n_parameters)`.
+        gradient_norm: of the gradient to the unconstrained vector, or NaN without one; `(n_iterations,)`.
+        is_finite: whether the evaluation, with its gradient if it has one, was finite, `(n_iterations,)`.
+        rejected: whether the method took the step back, `(n_iterations,)`.
+        n_failed: members of an ensemble that broke down, `(n_iterations,)`.
+        x: unconstrained vector, of an ensemble the mean, `(n_iterations, n_parameters)`.
         values: physical values, `(n_iterations, n_parameters)`.
         scores: `(n_iterations, n_cases)`.
         errors: root mean square errors, `(n_iterations, n_cases, n_variables)`.
@@ -25,7 +27,9 @@ class History(eqx.Module):
 
     loss: np.ndarray
     gradient_norm: np.ndarray
+    is_finite: np.ndarray
     rejected: np.ndarray
+    n_failed: np.ndarray
     x: np.ndarray
     values: np.ndarray
     scores: np.ndarray
@@ -37,7 +41,9 @@ class History(eqx.Module):
         return cls(
             loss=np.zeros(n_iterations),
             gradient_norm=np.zeros(n_iterations),
+            is_finite=np.zeros(n_iterations, dtype=bool),
             rejected=np.zeros(n_iterations, dtype=bool),
+            n_failed=np.zeros(n_iterations, dtype=int),
             x=np.zeros((n_iterations, n_parameters)),
             values=np.zeros((n_iterations, n_parameters)),
             scores=np.zeros((n_iterations, n_cases)),
@@ -47,11 +53,6 @@ class History(eqx.Module):
     @property
     def n_iterations(self) -> int:
         return self.loss.size
-
-    @property
-    def is_finite(self) -> np.ndarray:
-        """Where both loss and gradient were finite, `(n_iterations,)`."""
-        return np.isfinite(self.loss) & np.isfinite(self.gradient_norm)
 
     @property
     def best_iteration(self) -> int:
@@ -69,16 +70,18 @@ class History(eqx.Module):
         """Evaluations in a row, up to the last one, that were not finite."""
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
-    def append(self, x, values, evaluation: Evaluation, rejected: bool) -> "History":
+    def append(self, x, values, evaluation: AbstractEvaluation, rejected: bool) -> "History":
         """The history with one more iteration."""
         row = (
-            evaluation.loss,
-            float(np.linalg.norm(evaluation.gradient)),
+            evaluation.fit.loss,
+            evaluation.gradient_norm,
+            evaluation.is_finite,
             rejected,
+            evaluation.n_failed,
             np.asarray(x),
             np.asarray(values),
-            evaluation.scores,
-            evaluation.errors,
+            evaluation.fit.scores,
+            evaluation.fit.errors,
         )
         columns = (getattr(self, field.name) for field in dataclasses.fields(self))
         return History(
@@ -146,13 +149,18 @@ class CalibrationResult:
 
     @property
     def n_rejected(self) -> int:
-        """Steps that the optimiser took back."""
+        """Steps that the method took back."""
         return int(self.history.rejected.sum())
 
     @property
     def n_non_finite(self) -> int:
         """Evaluations that broke down; each is also a rejected step."""
         return int((~self.history.is_finite).sum())
+
+    @property
+    def n_failed(self) -> int:
+        """Members of ensembles that broke down, in all iterations together."""
+        return int(self.history.n_failed.sum())
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
         """Root mean square errors by case and variable [unit of the variable].

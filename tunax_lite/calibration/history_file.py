@@ -44,8 +44,9 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             "iteration", history.gradient_norm, "norm of the gradient to the unconstrained parameters", "1"
         ),
         "rejected": variable(
-            "iteration", history.rejected.astype(np.int8), "whether the optimiser took the step back", "1"
+            "iteration", history.rejected.astype(np.int8), "whether the method took the step back", "1"
         ),
+        "n_failed": variable("iteration", history.n_failed, "members of the ensemble that broke down", "1"),
         "score": variable(("iteration", "case"), history.scores, "score of the case", "1"),
     }
     for column, name in enumerate(result.variables):

@@ -8,20 +8,26 @@ observed variables only.
 
 import abc
 import dataclasses
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from .._types import Scalar
 from ..case import Case
-from ..checkpointing import AbstractCheckpointing
+from ..checkpointing import AbstractCheckpointing, SaveEverything
 from ..model import Model
 from ..numerics.limiters import safe_sqrt
 from ..simulation import batched_case, run_frames, start_of
 from ..state import State
 from ..trajectory import Restart
+
+Values = dict[str, Float[Array, " level"]]
+"""By variable, of one column."""
+Differences = dict[str, Float[Array, "level *#member"]]
+"""By variable, of one column or of the members of an ensemble."""
 
 
 class Interpolation(eqx.Module):
@@ -99,25 +105,70 @@ def misfit(
         score: of the weighted mean square.
         checkpointing: what reverse mode keeps of the time loop.
     """
-    mean_squares = _mean_squares(model, comparison, checkpointing)
+
+    # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
+    def squares(differences: Differences, counts: Values) -> dict[str, Scalar]:
+        return {name: _mean_square(differences[name], counts[name]) for name in differences}
+
+    frames = _compare(model, comparison, checkpointing, squares)
+    mean_squares = {name: jnp.sum(by_time, axis=0) for name, by_time in frames.items()}
     total = sum(comparison.factors[name] * mean_squares[name] for name in mean_squares)
     return score(jnp.asarray(total)), mean_squares
 
 
-def _mean_squares(
-    model: Model, comparison: Comparison, checkpointing: AbstractCheckpointing
-) -> dict[str, Scalar]:
-    """Mean square error of each variable at the observed heights and times."""
-    observed, counts = comparison.observed, comparison.counts
+def residuals(
+    model: Model, comparison: Comparison
+) -> tuple[dict[str, Float[Array, "time level *#member"]], dict[str, Scalar]]:
+    """Differences by variable whose squares sum to the weighted mean square, and the mean square errors.
 
-    def at_heights(restart: Restart):
-        values = {name: variable_of(restart.state, name) for name in observed}
+    With w_v, s_v as above, and n values of a variable that count, r is sqrt(w_v / (n sum w)) / s_v times
+    the difference, and 0 where a value does not count. For forward mode and ensembles: all frames are kept.
+
+    Args:
+        model: of a single column, or with parameters of several members along a trailing axis.
+        comparison: from `prepare`.
+    """
+
+    def both(differences: Differences, counts: Values):
+        scaled = {
+            name: jnp.sqrt(comparison.factors[name] * _like(counts[name], difference)) * difference
+            for name, difference in differences.items()
+        }
+        return scaled, {name: _mean_square(differences[name], counts[name]) for name in differences}
+
+    frames, mean_squares = _compare(model, comparison, SaveEverything(), both)
+    return frames, {name: jnp.sum(by_time, axis=0) for name, by_time in mean_squares.items()}
+
+
+def _like(values: Float[Array, " level"], batch: Float[Array, "level *#member"]):
+    """Values of one column, to be broadcast over a batch of columns."""
+    return values.reshape(values.shape + (1,) * (batch.ndim - 1))
+
+
+def _mean_square(difference: Float[Array, "level *#member"], counts: Float[Array, " level"]) -> Scalar:
+    return jnp.sum(_like(counts, difference) * difference**2, axis=0)
+
+
+def _compare(
+    model: Model,
+    comparison: Comparison,
+    checkpointing: AbstractCheckpointing,
+    of_time: Callable[[Differences, Values], PyTree],
+) -> PyTree:
+    """A function of the differences at one time and of what they count, at all observed times.
+
+    Results have a leading axis of time.
+    """
+
+    def at_heights(restart: Restart) -> Differences:
+        values = {name: variable_of(restart.state, name) for name in comparison.observed}
         if comparison.in_depth is None:
             return values
         return {name: comparison.in_depth(value) for name, value in values.items()}
 
-    def squares(modelled, observed, counts):
-        return {name: jnp.sum(counts[name] * (modelled[name] - observed[name]) ** 2) for name in observed}
+    def compared(modelled: Differences, observed: Values, counts: Values):
+        differences = {name: value - _like(observed[name], value) for name, value in modelled.items()}
+        return of_time(differences, counts)
 
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
@@ -135,13 +186,15 @@ def _mean_squares(
             inputs=inputs,
         )
 
+    given = comparison.observed, comparison.counts
     if comparison.in_time is None:
-        # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
-        first, later = (jax.tree.map(lambda x, i=i: x[i], (observed, counts)) for i in (0, slice(1, None)))
-        parts = run(lambda restart, given: squares(at_heights(restart), *given), later)
-        return jax.tree.map(lambda a, b: a + jnp.sum(b), squares(at_heights(start), *first), parts)
+        first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
+        parts = run(lambda restart, given: compared(at_heights(restart), *given), later)
+        of_start = compared(at_heights(start), *first)
+        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, parts)
     frames = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), at_heights(start), run(at_heights))
-    return squares({name: comparison.in_time(values) for name, values in frames.items()}, observed, counts)
+    modelled = {name: comparison.in_time(values) for name, values in frames.items()}
+    return jax.vmap(compared)(modelled, *given)
 
 
 def variable_of(state: State, name: str) -> Float[Array, "..."]:

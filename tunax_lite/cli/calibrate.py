@@ -69,7 +69,7 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
                 setup.model,
                 setup.free_parameters,
                 setup.targets,
-                setup.optimiser,
+                setup.method,
                 setup.n_iterations,
                 folder=folder,
                 resume=resume,
@@ -133,3 +133,5 @@ def _summarise(result: CalibrationResult) -> None:
         typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units.get(path, '1')}]")
     if result.n_non_finite:
         typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
+    if result.n_failed:
+        typer.echo(f"{result.n_failed} members of the ensemble broke down in all; they were drawn anew")

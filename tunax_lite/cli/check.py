@@ -106,7 +106,7 @@ def _describe_calibration(setup: Calibration) -> None:
             f"free: {parameter.path} from {parameter.start:g}, bounds {parameter.lower:g} to "
             f"{parameter.upper:g}, {parameter.scale}"
         )
-    typer.echo(f"{type(setup.optimiser).__name__}, {setup.n_iterations} iterations")
+    typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
 
 
 def _describe_case(case: Case, observations: Observations | None) -> None:

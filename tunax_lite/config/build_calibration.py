@@ -11,8 +11,10 @@ from ..calibration import (
     Adam,
     ConstantRate,
     CosineDecay,
+    EnsembleKalman,
     ExponentialDecay,
     FreeParameters,
+    LevenbergMarquardt,
     MeanSquare,
     Physical,
     RootMeanSquare,
@@ -21,15 +23,16 @@ from ..calibration import (
     ZScore,
     prepare,
 )
+from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
-from ..calibration.optimisers import AbstractOptimiser
 from ..case import Case
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
 from .build import build_case, build_model, build_run
 from .load import Loaded
-from .schema import CalibrationConfig, EvaluationSection, LBFGSSection, RunConfig
+from .optimiser import EnsembleKalmanSection, LBFGSSection, LevenbergMarquardtSection
+from .schema import CalibrationConfig, EvaluationSection, RunConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Calibration:
         model: whose closure is calibrated.
         free_parameters: what may change.
         targets: cases with observations.
-        optimiser: how the loss is lowered.
-        n_iterations: evaluations of loss and gradient.
+        method: how the loss is lowered.
+        n_iterations: evaluations, of the kind that the method needs.
         score: of a case.
         n_threads: cases computed at the same time.
         max_non_finite: evaluations in a row that may break down.
@@ -50,7 +53,7 @@ class Calibration:
     model: Model
     free_parameters: FreeParameters
     targets: tuple[Target, ...]
-    optimiser: AbstractOptimiser
+    method: AbstractMethod
     n_iterations: int
     score: AbstractScore
     n_threads: int
@@ -82,12 +85,13 @@ def build_calibration(
                 "remove one of the two."
             )
     with naming(source, "optimiser"):
-        optimiser = _optimiser(config.optimiser, config.n_iterations)
+        method = _method(config.optimiser, config.n_iterations)
+        method.init(config.free_parameters.resolve(config.model.closure.build()).start())  # checks sizes
     return Calibration(
         model=build_model(config.model, source, parameters),
         free_parameters=config.free_parameters,
         targets=targets,
-        optimiser=optimiser,
+        method=method,
         n_iterations=config.n_iterations,
         score=_SCORES[config.misfit.score],
         n_threads=config.n_threads,
@@ -177,9 +181,17 @@ def _evaluation_target(
     return target
 
 
-def _optimiser(section: Any, n_iterations: int) -> AbstractOptimiser:
-    if isinstance(section, LBFGSSection):
-        return LBFGS(**section.model_dump(exclude={"name"}))
+_METHODS = {
+    LBFGSSection: LBFGS,
+    LevenbergMarquardtSection: LevenbergMarquardt,
+    EnsembleKalmanSection: EnsembleKalman,
+}
+"""Methods whose sections hold their arguments."""
+
+
+def _method(section: Any, n_iterations: int) -> AbstractMethod:
+    if type(section) in _METHODS:
+        return _METHODS[type(section)](**section.model_dump(exclude={"name"}))
     n_steps = max(n_iterations, section.n_warmup + 1)
     schedules = {
         "constant": lambda: ConstantRate(),

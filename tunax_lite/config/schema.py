@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..calibration.parameters import FreeParameter, FreeParameters
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
+from .optimiser import AdamSection, OptimiserSection
 from .sections import (
     GridSection,
     ModelSection,
@@ -123,43 +124,6 @@ class CalibrationTimeSection(Section):
     step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
 
 
-class AdamSection(Section):
-    """Adam with a schedule of the learning rate over `n_iterations`."""
-
-    name: Literal["adam"]
-    learning_rate: float = Field(
-        default=0.05, gt=0.0, le=10.0, description="largest change per step of an unconstrained number [1]"
-    )
-    schedule: Literal["constant", "cosine", "exponential"] = Field(
-        default="cosine", description="how the learning rate falls"
-    )
-    n_warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises")
-    final_share: float = Field(
-        default=0.05, ge=0.0, le=1.0, description="last learning rate over the largest [1]"
-    )
-    beta_1: float = Field(default=0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients [1]")
-    beta_2: float = Field(default=0.999, ge=0.0, lt=1.0, description="decay of the mean of squares [1]")
-    largest_gradient: float | None = Field(
-        default=None, gt=0.0, description="norm to which longer gradients are scaled down; null for any [1]"
-    )
-
-
-class LBFGSSection(Section):
-    """Limited-memory BFGS with a backtracking line search."""
-
-    name: Literal["lbfgs"]
-    memory_size: int = Field(default=10, ge=1, le=1000, description="pairs of steps that are kept")
-    largest_step: float = Field(
-        default=0.5, gt=0.0, description="largest change per step of an unconstrained number [1]"
-    )
-    sufficient_decrease: float = Field(default=1e-4, gt=0.0, lt=1.0, description="Armijo's constant [1]")
-    backtracking: float = Field(default=0.5, gt=0.0, lt=1.0, description="factor after a rejection [1]")
-    shortest_step: float = Field(default=1e-4, gt=0.0, lt=1.0, description="shortest step length [1]")
-
-
-OptimiserSection = Annotated[AdamSection | LBFGSSection, Field(discriminator="name")]
-
-
 class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
@@ -175,7 +139,7 @@ class CalibrationConfig(Section):
     optimiser: OptimiserSection = Field(
         default=AdamSection(name="adam"), description="how the loss is lowered"
     )
-    n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of loss and gradient")
+    n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of the loss")
     n_threads: int = Field(default=2, ge=1, le=1024, description="cases computed at the same time")
     max_non_finite: int = Field(
         default=10, ge=1, description="evaluations in a row that may break down before the end"

@@ -7,7 +7,6 @@ back through it. Memory is a straight line in the size of the chunk.
 """
 
 from .by_case import BlockedJacobian as BlockedJacobian
-from .by_case import NormalEquations as NormalEquations
 from .by_case import jacobian_by_case as jacobian_by_case
 from .compiled import CompiledJacobian as CompiledJacobian
 from .compiled import jacobian as jacobian
@@ -15,3 +14,4 @@ from .plan import ChunkSize as ChunkSize
 from .plan import JacobianPlan as JacobianPlan
 from .plan import JacobianResult as JacobianResult
 from .plan import Mode as Mode
+from .plan import NormalEquations as NormalEquations

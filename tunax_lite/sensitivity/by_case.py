@@ -1,34 +1,18 @@
 """The Jacobian of the residuals of several cases: a block of rows per case, each with its own chunk."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree
 
 from ..runtime import shapes_of
 from .compiled import CompiledJacobian, check_finite
-from .plan import ChunkSize, JacobianPlan, JacobianResult, Mode
+from .plan import ChunkSize, JacobianPlan, JacobianResult, Mode, NormalEquations
 
 Block = Callable[..., PyTree] | tuple[Callable[..., PyTree], tuple]
 """A function of the parameters, or a function with the tuple of its further arguments."""
-
-
-@dataclasses.dataclass(frozen=True)
-class NormalEquations:
-    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr.
-
-    Args:
-        matrix: JᵀJ.
-        gradient: Jᵀr, the gradient of rᵀr / 2.
-        sum_of_squares: rᵀr.
-    """
-
-    matrix: Float[Array, "parameter parameter"]
-    gradient: Float[Array, " parameter"]
-    sum_of_squares: Float[Array, ""]
 
 
 class BlockedJacobian:
@@ -98,9 +82,9 @@ class BlockedJacobian:
         """
         total = None
         for compiled, args in self._calls:
-            result = compiled(x, *args)
+            found = compiled(x, *args).normal_equations()
             # Waits, because JAX would otherwise start the next case beside this one.
-            part = jax.block_until_ready(_products(result.residuals, result.matrix))
+            part = jax.block_until_ready((found.matrix, found.gradient, found.sum_of_squares))
             total = part if total is None else jax.tree.map(jnp.add, total, part)
         assert total is not None
         return NormalEquations(*total)
@@ -121,11 +105,6 @@ def jacobian_by_case(
     check_finite(x)
     blocked = BlockedJacobian(blocks, x, mode=mode, chunk_size=chunk_size, memory_budget=memory_budget)
     return blocked(x)
-
-
-@jax.jit
-def _products(residuals, matrix):
-    return matrix.T @ matrix, matrix.T @ residuals, residuals @ residuals
 
 
 def _one_each(chunk_size: ChunkSize | Sequence[ChunkSize], n_cases: int) -> Sequence[ChunkSize]:

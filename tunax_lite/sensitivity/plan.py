@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -44,6 +45,21 @@ class JacobianPlan:
 
 
 @dataclasses.dataclass(frozen=True)
+class NormalEquations:
+    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr.
+
+    Args:
+        matrix: JᵀJ.
+        gradient: Jᵀr, the gradient of rᵀr / 2.
+        sum_of_squares: rᵀr.
+    """
+
+    matrix: Float[Array, "parameter parameter"]
+    gradient: Float[Array, " parameter"]
+    sum_of_squares: Float[Array, ""]
+
+
+@dataclasses.dataclass(frozen=True)
 class JacobianResult:
     """Residuals and their derivatives; both may hold values that are not finite.
 
@@ -66,3 +82,12 @@ class JacobianResult:
     @property
     def is_finite(self) -> bool:
         return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
+
+    def normal_equations(self) -> NormalEquations:
+        """Their sums over the residuals."""
+        return NormalEquations(*_products(self.residuals, self.matrix))
+
+
+@jax.jit
+def _products(residuals, matrix):
+    return matrix.T @ matrix, matrix.T @ residuals, residuals @ residuals

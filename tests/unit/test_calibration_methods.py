@@ -1,4 +1,4 @@
-"""Optimisers on functions that cost nothing."""
+"""Methods that need gradients, on functions that cost nothing."""
 
 import dataclasses
 import math
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
+from tunax_lite.calibration.evaluation import Fit, GradientEvaluation
 
-OPTIMISERS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
+METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
 
 
 @jax.jit
@@ -20,13 +21,18 @@ def rosenbrock(x):
     return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-def _steps(optimiser, function, x, n):
+def _told(method, state, loss, gradient):
+    """The state after an evaluation."""
+    fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
+    return method.tell(state, GradientEvaluation(fit, np.asarray(gradient)))
+
+
+def _steps(method, function, x, n):
     """States after each of n evaluations."""
-    state = optimiser.init(jnp.asarray(x))
+    state = method.init(jnp.asarray(x))
     states = [state]
     for _ in range(n):
-        loss, gradient = function(state.trial)
-        state = optimiser.tell(state, float(loss), gradient)
+        state = _told(method, state, *function(*method.ask(state)))
         states.append(state)
         if bool(state.finished):
             break
@@ -45,8 +51,8 @@ def test_adam_finds_the_minimum_of_a_badly_scaled_bowl():
     np.testing.assert_allclose(last.trial, 1.0, atol=1e-2)  # about what is left of the learning rate
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=repr)
-def test_values_that_are_not_finite_shorten_the_step(optimiser):
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_values_that_are_not_finite_shorten_the_step(method):
     """Below zero the function does not exist; the minimum lies at 0.1."""
 
     def walled(x):
@@ -54,7 +60,7 @@ def test_values_that_are_not_finite_shorten_the_step(optimiser):
             return math.nan, jnp.full(1, jnp.nan)
         return float(jnp.sum((x - 0.1) ** 2)), 2.0 * (x - 0.1)
 
-    wide = dataclasses.replace(optimiser, **{"learning_rate": 1.0} if isinstance(optimiser, Adam) else {})
+    wide = dataclasses.replace(method, **{"learning_rate": 1.0} if isinstance(method, Adam) else {})
     states = _steps(wide, walled, [2.0], 60)
     trials = np.array([float(state.trial[0]) for state in states])
     for before, after in zip(states[1:-1], states[2:], strict=True):
@@ -66,34 +72,33 @@ def test_values_that_are_not_finite_shorten_the_step(optimiser):
     assert abs(trials[-1] - 0.1) < 0.5
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=repr)
-def test_the_rejected_trial_is_halved_towards_the_last_good_point(optimiser):
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_the_rejected_trial_is_halved_towards_the_last_good_point(method):
     x = jnp.array([1.0, -2.0])
-    good = optimiser.tell(optimiser.init(x), 1.0, jnp.array([0.3, -0.1]))
-    bad = optimiser.tell(good, math.inf, jnp.array([0.3, -0.1]))
-    worse = optimiser.tell(bad, 1.0, jnp.array([jnp.nan, 0.0]))
+    good = _told(method, method.init(x), 1.0, [0.3, -0.1])
+    bad = _told(method, good, math.inf, [0.3, -0.1])
+    worse = _told(method, bad, 1.0, [math.nan, 0.0])
     np.testing.assert_allclose(bad.trial - x, 0.5 * (good.trial - x), rtol=1e-12)
     np.testing.assert_allclose(worse.trial - x, 0.25 * (good.trial - x), rtol=1e-12)
     assert not bool(bad.accepted) and not bool(worse.accepted)
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=repr)
-def test_a_state_that_was_saved_goes_on_bit_by_bit(optimiser, tmp_path):
-    states = _steps(optimiser, rosenbrock, np.full(3, -0.5), 12)
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_state_that_was_saved_goes_on_bit_by_bit(method, tmp_path):
+    states = _steps(method, rosenbrock, np.full(3, -0.5), 12)
     eqx.tree_serialise_leaves(tmp_path / "state.eqx", states[6])
-    state = eqx.tree_deserialise_leaves(tmp_path / "state.eqx", optimiser.init(jnp.zeros(3)))
+    state = eqx.tree_deserialise_leaves(tmp_path / "state.eqx", method.init(jnp.zeros(3)))
     for expected in states[7:]:
-        loss, gradient = rosenbrock(state.trial)
-        state = optimiser.tell(state, float(loss), gradient)
+        state = _told(method, state, *rosenbrock(state.trial))
         np.testing.assert_array_equal(state.trial, expected.trial)
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=repr)
-def test_the_state_keeps_its_structure(optimiser):
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_the_state_keeps_its_structure(method):
     """Else a checkpoint could not be read into the state before the first evaluation."""
     shapes = [
         jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), state)
-        for state in _steps(optimiser, rosenbrock, np.full(3, -0.5), 3)
+        for state in _steps(method, rosenbrock, np.full(3, -0.5), 3)
     ]
     assert all(shape == shapes[0] for shape in shapes)
 
@@ -113,7 +118,7 @@ def test_lbfgs_never_goes_further_than_its_largest_step():
 
 def test_clipping_bounds_the_gradient_that_adam_remembers():
     state = Adam(0.1, largest_gradient=1.0).init(jnp.zeros(2))
-    told = Adam(0.1, largest_gradient=1.0).tell(state, 1.0, jnp.array([3e8, 4e8]))
+    told = _told(Adam(0.1, largest_gradient=1.0), state, 1.0, [3e8, 4e8])
     _, moments = told.transformation  # pyright: ignore[reportGeneralTypeIssues]
     np.testing.assert_allclose(
         moments.mu,  # pyright: ignore[reportAttributeAccessIssue]

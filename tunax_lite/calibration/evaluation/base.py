@@ -1,0 +1,88 @@
+"""What every kind of evaluation has in common."""
+
+import abc
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from .problem import Problem
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """How well one vector of parameters fits.
+
+    Args:
+        loss: mean of the scores, weighted by case.
+        scores: `(n_cases,)`.
+        errors: root mean square error by case and variable, in the unit of the variable; NaN where a
+            case does not observe a variable; `(n_cases, n_variables)`.
+    """
+
+    loss: float
+    scores: np.ndarray
+    errors: np.ndarray
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.loss)
+
+
+class AbstractEvaluation(abc.ABC):
+    """What a method is told: the fit at the iterate, and more."""
+
+    fit: Fit
+
+    @property
+    @abc.abstractmethod
+    def is_finite(self) -> bool:
+        """Whether the method can use it."""
+
+    @property
+    @abc.abstractmethod
+    def gradient_norm(self) -> float:
+        """Of the gradient of the loss to the unconstrained vector; NaN where there is none."""
+
+    @property
+    @abc.abstractmethod
+    def n_failed(self) -> int:
+        """Members of an ensemble that broke down."""
+
+
+class AbstractEvaluator(abc.ABC):
+    """Programs that evaluate a problem; making one compiles them. The threads are those of the problem.
+
+    Args:
+        problem: what is evaluated.
+
+    Raises:
+        MemoryError: no program fits a memory budget that was given.
+    """
+
+    explanations: tuple[str, ...]
+    n_compiled: int
+
+    @abc.abstractmethod
+    def __init__(self, problem: Problem): ...
+
+    @abc.abstractmethod
+    def __call__(self, *request: Any) -> AbstractEvaluation:
+        """Evaluate what `ask` of the method returned."""
+
+
+def fit_of(problem: Problem, scores: np.ndarray, mean_squares: list[dict[str, Any]]) -> Fit:
+    """The fit of a vector of parameters.
+
+    Args:
+        problem: that was evaluated.
+        scores: `(n_cases,)`.
+        mean_squares: by variable, one mapping per case.
+    """
+    errors = np.full((len(scores), len(problem.variables)), np.nan)
+    for row, by_variable in zip(errors, mean_squares, strict=True):
+        for column, variable in enumerate(problem.variables):
+            if variable in by_variable:
+                row[column] = math.sqrt(by_variable[variable])
+    return Fit(float(problem.weighted_sum(scores)), scores, errors)

@@ -1,0 +1,130 @@
+"""Loss, gradient and Gauss-Newton matrix, in forward mode.
+
+With the residuals r_c of a case, whose squares sum to its mean square m_c, their Jacobian J_c, the weight w_c
+of the case and the slope s'(m_c) of the score,
+
+    gradient = sum_c 2 w_c s'(m_c) J_cᵀ r_c
+    matrix   = sum_c 2 w_c s'(m_c) J_cᵀ J_c
+
+The gradient is that of the loss. The matrix leaves out the second derivatives of the residuals, as Gauss and
+Newton do, and the curvature of the score: the root is concave, so that the quadratic function with this
+matrix lies above the one with the curvature, and a step to its minimum does not go too far.
+"""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...checkpointing import SaveEverything
+from ...model import Model
+from ...runtime import Program, compile_program
+from ...sensitivity import CompiledJacobian
+from ..misfit import Comparison, misfit, residuals
+from ..parameters import UnconstrainedVector
+from .base import AbstractEvaluation, AbstractEvaluator, Fit, fit_of
+from .problem import Problem
+
+
+@dataclasses.dataclass(frozen=True)
+class NormalEquationsEvaluation(AbstractEvaluation):
+    """Fit, and where it is better than what was asked for, gradient and Gauss-Newton matrix; else NaN.
+
+    Args:
+        fit: at the unconstrained vector.
+        has_jacobian: whether gradient and matrix were computed.
+        gradient: of the loss, `(n_parameters,)`.
+        matrix: approximate second derivative of the loss, `(n_parameters, n_parameters)`.
+    """
+
+    fit: Fit
+    has_jacobian: bool
+    gradient: np.ndarray
+    matrix: np.ndarray
+
+    @property
+    def is_finite(self) -> bool:
+        if not (self.has_jacobian and self.fit.is_finite):
+            return self.fit.is_finite
+        return bool(np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all())
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.linalg.norm(self.gradient))
+
+    @property
+    def n_failed(self) -> int:
+        return 0
+
+
+class NormalEquationsEvaluator(AbstractEvaluator):
+    """Evaluates the loss by a plain run, and the normal equations by the Jacobian of the residuals.
+
+    The Jacobian of one case per thread is in memory at a time.
+    """
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self.explanations = ()
+        self._runs, self.n_compiled = problem.programs(self._compile_run)
+        self._jacobians, _ = problem.programs(self._compile_jacobian)
+        self._slope = jax.jit(jax.grad(problem.score))
+
+    def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> NormalEquationsEvaluation:
+        """Fit at an unconstrained vector, and the rest if the loss is below `loss_to_beat`."""
+        problem, x = self._problem, jnp.asarray(x)
+
+        def run(index: int):
+            return jax.device_get(self._runs[index](x, problem.model, problem.comparisons[index]))
+
+        results = problem.map_cases(run)
+        scores = np.array([float(score) for score, _ in results])
+        fit = fit_of(problem, scores, [mean_squares for _, mean_squares in results])
+        if not (fit.is_finite and fit.loss < loss_to_beat):
+            nothing = np.full((x.size, x.size), np.nan)
+            return NormalEquationsEvaluation(fit, False, nothing[0], nothing)
+        parts = problem.map_cases(lambda index: self._normal_equations(x, index))
+        gradient = problem.weighted_sum([gradient for gradient, _ in parts])
+        matrix = problem.weighted_sum([matrix for _, matrix in parts])
+        return NormalEquationsEvaluation(fit, True, gradient, matrix)
+
+    def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and matrix of a case."""
+        problem = self._problem
+        if problem.weights[index] == 0.0:
+            return np.zeros(x.shape), np.zeros((x.size, x.size))
+        found = self._jacobians[index](x, problem.model, problem.comparisons[index]).normal_equations()
+        slope = float(self._slope(found.sum_of_squares))
+        gradient, matrix = jax.device_get((found.gradient, found.matrix))
+        return 2.0 * slope * np.asarray(gradient, float), 2.0 * slope * np.asarray(matrix, float)
+
+    def _compile_run(self, comparison: Comparison) -> Program:
+        problem = self._problem
+
+        def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
+            return misfit(problem.calibrated(x, model), comparison, problem.score, SaveEverything())
+
+        return compile_program(
+            run,
+            problem.free_parameters.start(),
+            problem.model,
+            comparison,
+            identity=("misfit", problem.free_parameters, problem.score),
+        )
+
+    def _compile_jacobian(self, comparison: Comparison) -> CompiledJacobian:
+        problem = self._problem
+
+        def of_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
+            return residuals(problem.calibrated(x, model), comparison)[0]
+
+        return CompiledJacobian(
+            of_parameters,
+            problem.free_parameters.start(),
+            problem.model,
+            comparison,
+            mode="forward",
+            identity=("residuals", problem.free_parameters),
+        )

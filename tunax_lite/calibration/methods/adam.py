@@ -1,0 +1,127 @@
+"""Adam: steps of about equal length in all parameters, from the signs and the steadiness of the gradients."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from ..._types import ScalarLike
+from ..evaluation import GradientEvaluation, GradientEvaluator
+from ..parameters import UnconstrainedVector
+from .base import AbstractMethod, MethodState, compiled, optax_update
+from .schedules import AbstractSchedule, ConstantRate
+
+if TYPE_CHECKING:
+    import optax
+
+
+class AdamState(MethodState):
+    """Base of the steps, the step at hand and its shortening, and the moments."""
+
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
+    base: UnconstrainedVector
+    update: UnconstrainedVector
+    shortening: Float[Array, ""]
+    step: Int[Array, ""]
+    transformation: PyTree
+
+
+@dataclasses.dataclass(frozen=True)
+class Adam(AbstractMethod[AdamState, GradientEvaluation]):
+    """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
+
+    Args:
+        learning_rate: at the peak of the schedule: about the change per step of each unconstrained
+            number.
+        schedule: of the learning rate.
+        beta_1, beta_2: decay of the means of the gradient and of its square.
+        largest_gradient: longer gradients are scaled down to this norm.
+
+    Raises:
+        ValueError: numbers out of range.
+    """
+
+    learning_rate: float = 0.05
+    schedule: AbstractSchedule = ConstantRate()
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    largest_gradient: float = math.inf
+
+    evaluator: ClassVar = GradientEvaluator
+    end: ClassVar = "nothing is left to do"  # it never ends by itself
+
+    def __post_init__(self):
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0.0):
+            raise ValueError(f"Adam: expected a positive learning_rate, got {self.learning_rate}.")
+        if not (0.0 <= self.beta_1 < 1.0 and 0.0 <= self.beta_2 < 1.0):
+            raise ValueError(
+                f"Adam: expected beta_1 and beta_2 from 0 to below 1, got {self.beta_1}, {self.beta_2}."
+            )
+        if not self.largest_gradient > 0.0:
+            raise ValueError(f"Adam: expected a positive largest_gradient, got {self.largest_gradient}.")
+
+    @property
+    def _transformation(self) -> "optax.GradientTransformation":
+        import optax  # not before it is needed: commands that do not calibrate start sooner
+
+        adam = optax.scale_by_adam(self.beta_1, self.beta_2)
+        if math.isinf(self.largest_gradient):
+            return adam
+        return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
+
+    def init(self, x: UnconstrainedVector) -> AdamState:
+        return self._start(x)
+
+    def ask(self, state: AdamState) -> tuple[UnconstrainedVector]:
+        return (state.trial,)
+
+    def tell(self, state: AdamState, evaluation: GradientEvaluation) -> AdamState:
+        if not evaluation.is_finite:
+            return self._shorten(state)
+        return self._advance(state, jnp.asarray(evaluation.gradient), self.schedule.share(int(state.step)))
+
+    @compiled
+    def _start(self, x: UnconstrainedVector) -> AdamState:
+        return AdamState(
+            trial=x,
+            accepted=jnp.asarray(False),
+            finished=jnp.asarray(False),
+            base=x,
+            update=jnp.zeros_like(x),
+            shortening=jnp.ones((), x.dtype),
+            step=jnp.zeros((), jnp.int32),
+            transformation=self._transformation.init(x),
+        )
+
+    @compiled
+    def _shorten(self, state: AdamState) -> AdamState:
+        # Moments and base stay those of the last good point.
+        shortening = 0.5 * state.shortening
+        return dataclasses.replace(
+            state,
+            trial=state.base + shortening * state.update,
+            accepted=jnp.asarray(False),
+            shortening=shortening,
+        )
+
+    @compiled
+    def _advance(self, state: AdamState, gradient: UnconstrainedVector, share: ScalarLike) -> AdamState:
+        adam = self._transformation
+        scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
+        update = (-self.learning_rate * share * jnp.asarray(scaled)).astype(gradient.dtype)
+        # After a rejection the full length comes back by doubling.
+        shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
+        return AdamState(
+            trial=state.trial + shortening * update,
+            accepted=jnp.asarray(True),
+            finished=state.finished,
+            base=state.trial,
+            update=update,
+            shortening=shortening,
+            step=state.step + 1,
+            transformation=transformation,
+        )

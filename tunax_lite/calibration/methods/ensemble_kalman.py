@@ -1,0 +1,176 @@
+"""Ensemble Kalman inversion: an ensemble of parameters moves from the prior to the posterior by itself.
+
+With the unconstrained vectors x_i of M members and residuals r_i = (model_i - observed) / noise, deviations
+
+    X = (x_i - mean) / sqrt(M - 1),    Y = (r_i - mean) / sqrt(M - 1)
+
+stand for the covariances of the ensemble. A step of length h in artificial time,
+
+    mean <- mean - h X (1 + h YᵀY)⁻¹ Yᵀ mean(r),    X <- X (1 + h YᵀY)^(-1/2)
+
+is the one of Kalman for an error covariance 1 / h. Steps whose lengths sum to 1 lead from the prior to the
+posterior; exactly so where the model is linear in x. Only products of residuals of members appear.
+"""
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ..evaluation import EnsembleEvaluation, EnsembleEvaluator
+from ..parameters import UnconstrainedVector
+from .base import AbstractMethod, MethodState
+
+
+class EnsembleKalmanState(MethodState):
+    """Mean and members, `members[:, i]` being the vector of one; the artificial time, and the step number."""
+
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
+    members: Float[Array, "parameter member"]
+    time: Float[Array, ""]
+    step: Int[Array, ""]
+
+
+@dataclasses.dataclass(frozen=True)
+class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
+    """Ensemble Kalman inversion with a transform of the ensemble and adaptive steps; needs no derivatives.
+
+    The prior is normal around the start values, independent in the unconstrained numbers. The data misfit,
+    minus the logarithm of the likelihood, is taken as
+
+        misfit = n_observations * loss / (2 noise²)
+
+    for the mean square as score: all that is compared is worth `n_observations` independent observations with
+    normal errors of standard deviation `noise`, in units of the scale of the targets. Levels and times of a
+    profile are far from independent, so that their number would be much too large. With the root mean square
+    as score, cases are weighted anew at every step, and the end is no posterior of anything.
+
+    An iteration is a batch of all members and their mean, which the history holds. Members that broke down,
+    or whose loss is huge beside the others', do not count; they are drawn anew from the rest after the step.
+
+    Args:
+        noise: in units of the scale, say the root mean square error of the best model that can be hoped for.
+        n_members: more than parameters.
+        n_observations: independent ones, of all cases together.
+        prior_spread: standard deviation of the prior of the unconstrained numbers.
+        final_time: 1 for the posterior; later the ensemble goes on towards the least misfit and collapses.
+        seed: of the random numbers.
+
+    Raises:
+        ValueError: numbers out of range.
+
+    Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; the transform of Bishop et al.
+        (2001), Mon. Wea. Rev. 129, 420-436, as in Huang et al. (2022), Inverse Problems 38, 125006; the
+        length of the steps of Iglesias and Yang (2021), Inverse Problems 37, 025008.
+    """
+
+    noise: float
+    n_members: int = 64
+    n_observations: float = 1.0
+    prior_spread: float = 1.0
+    final_time: float = 1.0
+    seed: int = 0
+
+    evaluator: ClassVar = EnsembleEvaluator
+    end: ClassVar = "the ensemble has arrived at its final time"
+
+    def __post_init__(self):
+        for name in ("noise", "n_observations", "prior_spread", "final_time"):
+            value = getattr(self, name)
+            if not (value > 0.0 and (math.isfinite(value) or name == "final_time")):
+                raise ValueError(f"EnsembleKalman: expected a positive {name}, got {value}.")
+        if self.n_members < 3 or self.seed < 0:
+            raise ValueError(
+                "EnsembleKalman: expected at least 3 members and a seed of at least 0, got "
+                f"{self.n_members} and {self.seed}."
+            )
+
+    def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
+        """The prior around x; mean and covariance of the members are those of the prior exactly.
+
+        Raises:
+            ValueError: not more members than parameters.
+        """
+        if self.n_members <= x.size:
+            raise ValueError(
+                f"EnsembleKalman: expected more members than the {x.size} parameters, because the ensemble "
+                f"moves between its members only, got {self.n_members}."
+            )
+        drawn = _normal(self.seed, 0, (x.size, self.n_members))
+        drawn -= drawn.mean(axis=1, keepdims=True)
+        factor = np.linalg.cholesky(drawn @ drawn.T / (self.n_members - 1))
+        members = np.asarray(x)[:, None] + self.prior_spread * np.linalg.solve(factor, drawn)
+        return EnsembleKalmanState(
+            trial=x,
+            accepted=jnp.asarray(False),
+            finished=jnp.asarray(False),
+            members=jnp.asarray(members, x.dtype),
+            time=jnp.zeros((), x.dtype),
+            step=jnp.zeros((), jnp.int32),
+        )
+
+    def ask(self, state: EnsembleKalmanState) -> tuple[Float[Array, "parameter member"]]:
+        return (state.members,)
+
+    def tell(self, state: EnsembleKalmanState, evaluation: EnsembleEvaluation) -> EnsembleKalmanState:
+        time = float(state.time)
+        if time >= self.final_time:  # what was evaluated is the end
+            return dataclasses.replace(state, accepted=jnp.asarray(True), finished=jnp.asarray(True))
+        good, step = ~evaluation.failed, int(state.step) + 1
+        if good.sum() < 2:
+            raise FloatingPointError(
+                f"EnsembleKalman: expected at least 2 members with a finite loss at iteration {step}, got "
+                f"{good.sum()} of {good.size}; choose narrower bounds, a smaller prior_spread or a shorter "
+                "time step."
+            )
+        products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
+        length = self._length(0.5 * np.diag(products))
+        time, length = min(time + length, self.final_time), min(length, self.final_time - time)
+        members = self._move(np.asarray(state.members)[:, good], products, length)
+        members = self._drawn_anew(members, good, step)
+        return EnsembleKalmanState(
+            trial=jnp.asarray(members.mean(axis=1), state.trial.dtype),
+            accepted=jnp.asarray(True),
+            finished=jnp.asarray(False),
+            members=jnp.asarray(members, state.members.dtype),
+            time=jnp.asarray(time, state.time.dtype),
+            step=jnp.asarray(step, jnp.int32),
+        )
+
+    def _length(self, misfits: np.ndarray) -> float:
+        """Of a step: as long as its change of the misfit is worth no more than the observations."""
+        half = 0.5 * self.n_observations
+        mean, variance = max(float(misfits.mean()), 1e-300), max(float(misfits.var()), 1e-300)
+        return max(half / mean, math.sqrt(half / variance))
+
+    @staticmethod
+    def _move(members: np.ndarray, products: np.ndarray, length: float) -> np.ndarray:
+        n_members = members.shape[1]
+        mean = members.mean(axis=1, keepdims=True)
+        deviations = members - mean
+        # Yᵀ mean(r) and YᵀY, but for factors of M - 1.
+        to_mean = products.mean(axis=1) - products.mean()
+        inner = products - products.mean(axis=0) - to_mean[:, None]
+        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T) * length / (n_members - 1))
+        values = np.maximum(values, 0.0)
+        shift = vectors @ ((vectors.T @ to_mean) / (1.0 + values)) * length / (n_members - 1)
+        transform = (vectors / np.sqrt(1.0 + values)) @ vectors.T
+        return mean - (deviations @ shift)[:, None] + deviations @ transform
+
+    def _drawn_anew(self, members: np.ndarray, good: np.ndarray, step: int) -> np.ndarray:
+        """All members, those that failed drawn from the normal distribution of the others."""
+        mean = members.mean(axis=1, keepdims=True)
+        deviations = (members - mean) / math.sqrt(members.shape[1] - 1)
+        every = np.empty((members.shape[0], good.size))
+        every[:, good] = members
+        every[:, ~good] = mean + deviations @ _normal(self.seed, step, (members.shape[1], int((~good).sum())))
+        return every
+
+
+def _normal(seed: int, step: int, shape: tuple[int, int]) -> np.ndarray:
+    return np.random.default_rng([seed, step]).standard_normal(shape)
