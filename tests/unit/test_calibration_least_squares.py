@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.calibration import EnsembleKalman, LevenbergMarquardt, MeanSquare, RootMeanSquare
+from tunax_lite.calibration import EnsembleKalman, LevenbergMarquardt, RootMeanSquare
 from tunax_lite.calibration.evaluation import (
     EnsembleEvaluation,
     EnsembleEvaluator,
@@ -62,9 +62,9 @@ def test_levenberg_marquardt_finds_the_minimum_of_a_curved_valley():
     states = _steps(LevenbergMarquardt(), valley, np.full(4, -0.5), 60)
     np.testing.assert_allclose(states[-1].trial, 1.0, rtol=1e-6)
     rejected = [not bool(state.accepted) for state in states[1:]]
-    assert 0 < sum(rejected) < 15
+    assert 0 < sum(rejected) < 30
     for before, after in zip(states, states[1:], strict=False):
-        assert float(jnp.abs(after.trial - after.base).max()) <= 1.0 + 1e-12
+        assert float(jnp.abs(after.trial - after.base).max()) <= 2.0 + 1e-12
         assert float(after.base_loss) <= float(before.base_loss)
 
 
@@ -105,12 +105,13 @@ def test_a_saved_state_goes_on_bit_by_bit(tmp_path):
         np.testing.assert_array_equal(state.trial, expected.trial)
 
 
-@pytest.fixture(scope="module", params=[MeanSquare(), RootMeanSquare()], ids=repr)
-def evaluators(request):
+@pytest.fixture(scope="module")
+def evaluators():
+    """With the root as score, whose slope weights the cases too."""
     free = CHEAP_FREE.resolve(MODEL.closure)
     first, second = cheap_targets()
     targets = [first, dataclasses.replace(second, weight=3.0)]
-    with Problem(MODEL, free, targets, request.param) as problem:
+    with Problem(MODEL, free, targets, RootMeanSquare()) as problem:
         yield problem, NormalEquationsEvaluator(problem), GradientEvaluator(problem)
 
 
@@ -144,22 +145,35 @@ def test_members_of_a_batch_give_what_single_runs_give(evaluators):
     mean = normal(members.mean(axis=1), 0.0).fit
     np.testing.assert_allclose(found.fit.scores, mean.scores, rtol=1e-9)
     np.testing.assert_allclose(found.fit.errors, mean.errors, rtol=1e-9)
-    if isinstance(problem.score, MeanSquare):
-        np.testing.assert_allclose(np.diag(found.products), found.losses, rtol=1e-9)
+    # sum w s'(m) r_i · r_j with s' = 1 / 2 sqrt(m), the m being those of the mean.
+    of_members = np.array([fit.scores for fit in fits]) ** 2
+    expected = of_members @ (problem.weights / (2.0 * mean.scores))
+    np.testing.assert_allclose(np.diag(found.products), expected, rtol=1e-9)
 
 
-def test_a_cheap_twin_is_recovered_by_least_squares():
-    result = calibrate_cheap(None, "levenberg_marquardt", 20)
+def test_a_cheap_twin_is_recovered_by_least_squares(uninterrupted):
+    result = uninterrupted["levenberg_marquardt"]
     for path, value in CHEAP_TRUTH.items():
         assert result.best[path] == pytest.approx(value, rel=1e-4)
     assert result.best_loss < 1e-8 * result.history.loss[0]
 
 
+@pytest.fixture(scope="module")
+def uninterrupted():
+    return {name: calibrate_cheap(None, name, 12) for name in ("levenberg_marquardt", "ensemble_kalman")}
+
+
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "ensemble_kalman"])
-def test_an_interrupted_calibration_goes_on_bit_by_bit(tmp_path, method):
-    plain = calibrate_cheap(None, method, 6)
-    calibrate_cheap(tmp_path, method, 3)
-    resumed = calibrate_cheap(tmp_path, method, 6, resume=True)
+def test_an_interrupted_calibration_goes_on_bit_by_bit(tmp_path, method, uninterrupted):
+    plain = uninterrupted[method]
+
+    def report(iteration, loss, scores, values):
+        if iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate_cheap(tmp_path, method, 12, report=report)
+    resumed = calibrate_cheap(tmp_path, method, 12, resume=True)
     for field in dataclasses.fields(plain.history):
         np.testing.assert_array_equal(
             getattr(plain.history, field.name), getattr(resumed.history, field.name), err_msg=field.name
@@ -227,7 +241,7 @@ def test_seeds_decide_the_ensemble():
     [
         (lambda: LevenbergMarquardt(damping=0.0), "positive damping"),
         (lambda: LevenbergMarquardt(largest_step=-1.0), "positive largest_step"),
-        (lambda: LevenbergMarquardt(largest_decrease=1.0), "largest_decrease above 1"),
+        (lambda: LevenbergMarquardt(decrease=1.0), "decrease above 1"),
         (lambda: LevenbergMarquardt(tolerance=math.nan), "positive tolerance"),
         (lambda: EnsembleKalman(noise=0.0), "positive noise"),
         (lambda: EnsembleKalman(noise=1.0, n_members=2), "at least 3 members"),

@@ -45,11 +45,11 @@ class LevenbergMarquardtSection(Section):
     """Damped Gauss-Newton steps from the Jacobian of all residuals."""
 
     name: Literal["levenberg_marquardt"]
-    damping: float = Field(default=1e-2, gt=0.0, description="at the start, over the diagonal [1]")
+    damping: float = Field(default=1e-2, gt=0.0, description="at the start [1]")
     largest_step: float = Field(
-        default=1.0, gt=0.0, description="largest change per step of an unconstrained number [1]"
+        default=2.0, gt=0.0, description="largest change per step of an unconstrained number [1]"
     )
-    largest_decrease: float = Field(default=3.0, gt=1.0, description="of the damping, as a factor [1]")
+    decrease: float = Field(default=10.0, gt=1.0, description="of the damping, as a factor [1]")
     tolerance: float = Field(
         default=1e-6, gt=0.0, description="promised decrease over the loss at which it ends [1]"
     )

@@ -83,11 +83,17 @@ class JacobianResult:
     def is_finite(self) -> bool:
         return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
 
-    def normal_equations(self) -> NormalEquations:
-        """Their sums over the residuals."""
-        return NormalEquations(*_products(self.residuals, self.matrix))
+    def normal_equations(self, limit: float = math.inf) -> NormalEquations:
+        """Their sums over the residuals.
+
+        Args:
+            limit: rows with a larger derivative are scaled down to it in JᵀJ; in Jᵀr they are not.
+        """
+        return NormalEquations(*_products(self.residuals, self.matrix, limit))
 
 
 @jax.jit
-def _products(residuals, matrix):
-    return matrix.T @ matrix, matrix.T @ residuals, residuals @ residuals
+def _products(residuals, matrix, limit):
+    largest = jnp.max(jnp.abs(matrix), axis=1, keepdims=True)
+    scaled = matrix * jnp.minimum(1.0, limit / jnp.maximum(largest, jnp.finfo(matrix.dtype).tiny))
+    return scaled.T @ scaled, matrix.T @ residuals, residuals @ residuals

@@ -9,6 +9,11 @@ of the case and the slope s'(m_c) of the score,
 The gradient is that of the loss. The matrix leaves out the second derivatives of the residuals, as Gauss and
 Newton do, and the curvature of the score: the root is concave, so that the quadratic function with this
 matrix lies above the one with the curvature, and a step to its minimum does not go too far.
+
+A derivative can be huge without meaning: where a front passes a cell, or turbulence ignites a little sooner,
+a residual changes by its own size over a tiny step, and by no more over a large one. A few such rows of J
+would outweigh all others. Therefore a row with a derivative above the largest residual of the case at the
+start values is scaled down to that in the matrix, never in the gradient.
 """
 
 import dataclasses
@@ -18,11 +23,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...checkpointing import SaveEverything
 from ...model import Model
 from ...runtime import Program, compile_program
 from ...sensitivity import CompiledJacobian
-from ..misfit import Comparison, misfit, residuals
+from ..misfit import Comparison, residuals
 from ..parameters import UnconstrainedVector
 from .base import AbstractEvaluation, AbstractEvaluator, Fit, fit_of
 from .problem import Problem
@@ -71,17 +75,16 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         self._runs, self.n_compiled = problem.programs(self._compile_run)
         self._jacobians, _ = problem.programs(self._compile_jacobian)
         self._slope = jax.jit(jax.grad(problem.score))
+        start = self._run(problem.free_parameters.start())
+        self._limits = [_positive_or_infinite(float(largest)) for *_, largest in start]
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> NormalEquationsEvaluation:
         """Fit at an unconstrained vector, and the rest if the loss is below `loss_to_beat`."""
         problem, x = self._problem, jnp.asarray(x)
 
-        def run(index: int):
-            return jax.device_get(self._runs[index](x, problem.model, problem.comparisons[index]))
-
-        results = problem.map_cases(run)
-        scores = np.array([float(score) for score, _ in results])
-        fit = fit_of(problem, scores, [mean_squares for _, mean_squares in results])
+        results = self._run(x)
+        scores = np.array([float(score) for score, *_ in results])
+        fit = fit_of(problem, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             nothing = np.full((x.size, x.size), np.nan)
             return NormalEquationsEvaluation(fit, False, nothing[0], nothing)
@@ -90,12 +93,20 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         matrix = problem.weighted_sum([matrix for _, matrix in parts])
         return NormalEquationsEvaluation(fit, True, gradient, matrix)
 
+    def _run(self, x: UnconstrainedVector) -> list[tuple]:
+        """Score, mean squares and largest residual of each case."""
+        problem = self._problem
+        return problem.map_cases(
+            lambda index: jax.device_get(self._runs[index](x, problem.model, problem.comparisons[index]))
+        )
+
     def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and matrix of a case."""
         problem = self._problem
         if problem.weights[index] == 0.0:
             return np.zeros(x.shape), np.zeros((x.size, x.size))
-        found = self._jacobians[index](x, problem.model, problem.comparisons[index]).normal_equations()
+        jacobian = self._jacobians[index](x, problem.model, problem.comparisons[index])
+        found = jacobian.normal_equations(self._limits[index])
         slope = float(self._slope(found.sum_of_squares))
         gradient, matrix = jax.device_get((found.gradient, found.matrix))
         return 2.0 * slope * np.asarray(gradient, float), 2.0 * slope * np.asarray(matrix, float)
@@ -104,14 +115,16 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         problem = self._problem
 
         def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            return misfit(problem.calibrated(x, model), comparison, problem.score, SaveEverything())
+            by_variable, mean_squares = residuals(problem.calibrated(x, model), comparison)
+            flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
+            return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
         return compile_program(
             run,
             problem.free_parameters.start(),
             problem.model,
             comparison,
-            identity=("misfit", problem.free_parameters, problem.score),
+            identity=("run", problem.free_parameters, problem.score),
         )
 
     def _compile_jacobian(self, comparison: Comparison) -> CompiledJacobian:
@@ -128,3 +141,8 @@ class NormalEquationsEvaluator(AbstractEvaluator):
             mode="forward",
             identity=("residuals", problem.free_parameters),
         )
+
+
+def _positive_or_infinite(number: float) -> float:
+    """No limit where the start fits perfectly or breaks down."""
+    return number if math.isfinite(number) and number > 0.0 else math.inf

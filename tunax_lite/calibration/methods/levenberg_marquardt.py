@@ -2,10 +2,11 @@
 
 With the gradient g and the Gauss-Newton matrix H of the loss, the step d solves
 
-    (H + damping D) d = -g,    D = diag(H)
+    (H + damping D) d = -g,    D = diag(H) + loss
 
-and is shortened to the largest step. It is accepted where the loss falls. The damping follows the gain, the
-decrease of the loss over the one that the quadratic model promises.
+and is cut to the largest step. With the loss itself in D, parameters that the residuals hardly feel stay
+where they are: unconstrained numbers are of order one. A step is accepted where the loss falls. The damping
+follows the gain, the decrease of the loss over the one that the quadratic model promises.
 """
 
 import dataclasses
@@ -13,16 +14,15 @@ import math
 from typing import ClassVar
 
 import jax.numpy as jnp
-import jax.scipy.linalg
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..._types import ScalarLike
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator
 from ..parameters import UnconstrainedVector
-from .base import AbstractMethod, MethodState, compiled
+from .base import AbstractMethod, MethodState
 
-_SMALLEST_DIAGONAL = 1e-6
-"""Of D over its largest entry: a parameter that the residuals hardly feel stays where it is."""
+_GOOD, _POOR = 0.75, 0.25
+"""Gains above which the damping falls, and below which it rises."""
 
 
 class LevenbergMarquardtState(MethodState):
@@ -46,27 +46,27 @@ class LevenbergMarquardtState(MethodState):
 
 @dataclasses.dataclass(frozen=True)
 class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquationsEvaluation]):
-    """Levenberg-Marquardt with Marquardt's scaling and Nielsen's damping.
+    """Levenberg-Marquardt with Marquardt's scaling and a damping that follows the gain.
 
     An iteration is a run at the trial, and its Jacobian where that lowers the loss; a trial that does not, or
     that is not finite, costs a run only and raises the damping.
 
     Args:
-        damping: at the start, over the diagonal of the matrix.
+        damping: at the start.
         largest_step: no unconstrained number changes by more in one step.
-        largest_decrease: of the damping, as a factor, after a step that did what the model promised.
+        decrease: of the damping, as a factor, after a step that did what the model promised.
         tolerance: ends where the model promises less than this share of the loss.
 
     Raises:
         ValueError: numbers out of range.
 
-    Source: Marquardt (1963), J. SIAM 11, 431-441; the damping of Nielsen (1999), IMM-REP-1999-05, Technical
-        University of Denmark, as in Madsen, Nielsen and Tingleff (2004), algorithm 3.16.
+    Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
+        the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
     """
 
     damping: float = 1e-2
-    largest_step: float = 1.0
-    largest_decrease: float = 3.0
+    largest_step: float = 2.0
+    decrease: float = 10.0
     tolerance: float = 1e-6
 
     evaluator: ClassVar = NormalEquationsEvaluator
@@ -77,13 +77,22 @@ class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquations
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise ValueError(f"LevenbergMarquardt: expected a positive {name}, got {value}.")
-        if not (math.isfinite(self.largest_decrease) and self.largest_decrease > 1.0):
-            raise ValueError(
-                f"LevenbergMarquardt: expected a largest_decrease above 1, got {self.largest_decrease}."
-            )
+        if not (math.isfinite(self.decrease) and self.decrease > 1.0):
+            raise ValueError(f"LevenbergMarquardt: expected a decrease above 1, got {self.decrease}.")
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
-        return self._start(x)
+        return LevenbergMarquardtState(
+            trial=x,
+            accepted=jnp.asarray(False),
+            finished=jnp.asarray(False),
+            base=x,
+            base_loss=jnp.asarray(math.inf),
+            gradient=jnp.zeros_like(x),
+            matrix=jnp.zeros((x.size, x.size), x.dtype),
+            promised=jnp.asarray(0.0),
+            damping=jnp.asarray(self.damping),
+            growth=jnp.asarray(2.0),
+        )
 
     def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
         return state.trial, float(state.base_loss)
@@ -91,67 +100,51 @@ class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquations
     def tell(
         self, state: LevenbergMarquardtState, evaluation: NormalEquationsEvaluation
     ) -> LevenbergMarquardtState:
-        if evaluation.has_jacobian and evaluation.is_finite:
-            gradient, matrix = jnp.asarray(evaluation.gradient), jnp.asarray(evaluation.matrix)
-            return self._advance(state, evaluation.fit.loss, gradient, matrix)
-        return self._damp(state)
+        base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
+        if not (evaluation.has_jacobian and evaluation.is_finite):
+            growth = float(state.growth)
+            return self._step(
+                *base, np.asarray(state.matrix), growth * float(state.damping), 2.0 * growth, False
+            )
+        loss, damping = evaluation.fit.loss, float(state.damping)
+        if math.isfinite(base[1]):  # the first evaluation follows no step
+            gain = (base[1] - loss) / float(state.promised)
+            damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0
+        at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
+        return self._step(*at_trial, damping, 2.0, True)
 
-    @compiled
-    def _start(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
-        return LevenbergMarquardtState(
-            trial=x,
-            accepted=jnp.asarray(False),
-            finished=jnp.asarray(False),
-            base=x,
-            base_loss=jnp.full((), jnp.inf, x.dtype),
-            gradient=jnp.zeros_like(x),
-            matrix=jnp.zeros((x.size, x.size), x.dtype),
-            promised=jnp.zeros((), x.dtype),
-            damping=jnp.full((), self.damping, x.dtype),
-            growth=jnp.full((), 2.0, x.dtype),
-        )
-
-    @compiled
-    def _advance(
+    def _step(
         self,
-        state: LevenbergMarquardtState,
-        loss: ScalarLike,
-        gradient: UnconstrainedVector,
-        matrix: Float[Array, "parameter parameter"],
+        base: np.ndarray,
+        loss: float,
+        gradient: np.ndarray,
+        matrix: np.ndarray,
+        damping: float,
+        growth: float,
+        accepted: bool,
     ) -> LevenbergMarquardtState:
-        """A step from the trial, which becomes the base."""
-        # The first evaluation follows no step, and changes no damping.
-        is_first = ~jnp.isfinite(state.base_loss)
-        gain = (state.base_loss - loss) / jnp.where(is_first, 1.0, state.promised)
-        factor = jnp.maximum(1.0 / self.largest_decrease, 1.0 - (2.0 * gain - 1.0) ** 3)
-        damping = jnp.where(is_first, state.damping, factor * state.damping)
-        loss = jnp.asarray(loss, state.base_loss.dtype)
-        return self._step(state.trial, loss, gradient, matrix, damping, jnp.full_like(damping, 2.0), True)
+        """A step from a base; few numbers, for which a program would take long to compile."""
 
-    @compiled
-    def _damp(self, state: LevenbergMarquardtState) -> LevenbergMarquardtState:
-        """A shorter step from the same base."""
-        base = state.base, state.base_loss, state.gradient, state.matrix
-        return self._step(*base, state.growth * state.damping, 2.0 * state.growth, False)
+        def promise(step: np.ndarray) -> float:
+            return float(-gradient @ step - 0.5 * step @ matrix @ step)
 
-    def _step(self, base, loss, gradient, matrix, damping, growth, accepted: bool) -> LevenbergMarquardtState:
-        diagonal = jnp.diagonal(matrix)
-        largest = jnp.max(diagonal)
-        scale = jnp.maximum(diagonal, _SMALLEST_DIAGONAL * largest)
-        scale = jnp.where(largest > 0.0, scale, 1.0)  # a loss that feels no parameter
-        factors = jax.scipy.linalg.cho_factor(matrix + damping * jnp.diag(scale))
-        step = -jax.scipy.linalg.cho_solve(factors, gradient)
-        step = step * jnp.minimum(1.0, self.largest_step / jnp.maximum(jnp.max(jnp.abs(step)), 1e-300))
-        promised = -jnp.vdot(gradient, step) - 0.5 * jnp.vdot(step, matrix @ step)
+        scale = np.diag(matrix) + loss
+        # A loss of zero that feels no parameter: any scale will do.
+        damped = matrix + damping * np.diag(np.where(scale > 0.0, scale, 1.0))
+        full = -np.linalg.solve(damped, gradient)
+        # Each number cut by itself lets the others go on; all of them together keep the direction.
+        cut = np.clip(full, -self.largest_step, self.largest_step)
+        shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
+        step = max(cut, shortened, key=promise)
         return LevenbergMarquardtState(
-            trial=base + step,
+            trial=jnp.asarray(base + step),
             accepted=jnp.asarray(accepted),
-            finished=~(promised > self.tolerance * jnp.abs(loss)),
-            base=base,
-            base_loss=loss,
-            gradient=gradient,
-            matrix=matrix,
-            promised=promised,
-            damping=damping,
-            growth=growth,
+            finished=jnp.asarray(not promise(step) > self.tolerance * abs(loss)),
+            base=jnp.asarray(base),
+            base_loss=jnp.asarray(loss, float),
+            gradient=jnp.asarray(gradient),
+            matrix=jnp.asarray(matrix),
+            promised=jnp.asarray(promise(step), float),
+            damping=jnp.asarray(damping, float),
+            growth=jnp.asarray(growth, float),
         )
