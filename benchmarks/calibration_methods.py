@@ -83,9 +83,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         seconds, where = row["seconds"], reached(row, mark)
         n = len(seconds)
         each = (seconds[-1] - seconds[0]) / max(1, n - 1)
-        to_it = (
-            ("not reached", "") if where is None else (evaluations(row, where + 1), f"{seconds[where]:.0f}")
-        )
+        to_it = "not reached | "
+        if where is not None:
+            to_it = f"{evaluations(row, where + 1)} | {seconds[where]:.0f}"
         lowest, all_of_it = np.nanmin(row["loss"]), evaluations(row, n)
         lines.append(
             f"| {row['method']} | {all_of_it} | {lowest:.4g} | {to_it} | {seconds[0]:.0f} | {each:.2f} "
