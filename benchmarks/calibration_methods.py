@@ -62,11 +62,17 @@ def reached(row: Mapping[str, Any], mark: float) -> int | None:
     return int(below[0]) if below.size else None
 
 
-def evaluations(row: Mapping[str, Any], n: int) -> str:
-    """What the first n iterations evaluated, in words."""
+def evaluations(row: Mapping[str, Any], n: int, with_last_jacobian: bool = True) -> str:
+    """What the first n iterations evaluated, in words.
+
+    Args:
+        row: of a method.
+        n: number of iterations.
+        with_last_jacobian: whether the last of them counts with its Jacobian, which follows its run.
+    """
     if row["method"].startswith("Levenberg"):
         n_jacobians = n - sum(row["rejected"][:n])
-        return f"{n_jacobians} Jacobians, {n - n_jacobians} more runs"
+        return f"{n_jacobians if with_last_jacobian else n_jacobians - 1} Jacobians, {n} runs"
     if row["method"].startswith("ensemble"):
         return f"{n} ensembles"
     return f"{n} gradients"
@@ -85,7 +91,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         each = (seconds[-1] - seconds[0]) / max(1, n - 1)
         to_it = "not reached | "
         if where is not None:
-            to_it = f"{evaluations(row, where + 1)} | {seconds[where]:.0f}"
+            to_it = f"{evaluations(row, where + 1, False)} | {seconds[where]:.0f}"
         lowest, all_of_it = np.nanmin(row["loss"]), evaluations(row, n)
         lines.append(
             f"| {row['method']} | {all_of_it} | {lowest:.4g} | {to_it} | {seconds[0]:.0f} | {each:.2f} "

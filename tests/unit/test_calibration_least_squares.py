@@ -251,3 +251,10 @@ def test_seeds_decide_the_ensemble():
 def test_bad_settings_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_threads_compute_in_the_precision_of_the_caller(evaluators):
+    problem, *_ = evaluators
+    with jax.enable_x64(False):
+        assert problem.map_cases(lambda index: jnp.zeros(1).dtype.name) == ["float32", "float32"]
+    assert problem.map_cases(lambda index: jnp.zeros(1).dtype.name) == ["float64", "float64"]

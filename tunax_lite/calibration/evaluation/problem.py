@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from ...checkpointing import AbstractCheckpointing, SaveSegments
@@ -85,7 +86,14 @@ class Problem:
 
     def map_cases(self, function: Callable[[int], R]) -> list[R]:
         """Results of a function of the number of the case, on the threads."""
-        return list(self._pool.map(function, range(len(self.comparisons))))
+        # JAX keeps the precision that a context chose for each thread by itself.
+        double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+
+        def in_same_precision(index: int) -> R:
+            with jax.enable_x64(double):
+                return function(index)
+
+        return list(self._pool.map(in_same_precision, range(len(self.comparisons))))
 
     def weighted_sum(self, by_case: Sequence[Any] | np.ndarray) -> Any:
         """Sum over the cases with their weights, in their order."""
