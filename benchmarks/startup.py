@@ -16,16 +16,16 @@ from pathlib import Path
 COMMAND = """
 import os, sys, time
 from tunax_lite.cli import main
-from tunax_lite.calibration.evaluation import Evaluator
+from tunax_lite.calibration.evaluation import GradientEvaluator
 
-evaluate = Evaluator.__call__
+evaluate = GradientEvaluator.__call__
 
 def once(self, x):
     result = evaluate(self, x)
-    print(f"CPU {time.process_time():.3f} {result.loss!r}", flush=True)
+    print(f"CPU {time.process_time():.3f} {result.fit.loss!r}", flush=True)
     os._exit(0)
 
-Evaluator.__call__ = once
+GradientEvaluator.__call__ = once
 main()
 """
 
