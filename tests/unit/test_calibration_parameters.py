@@ -8,7 +8,14 @@ import pytest
 
 from tests.helpers import get_leaf
 from tunax_lite._types import iterate_parameters
-from tunax_lite.calibration import FreeParameter, FreeParameters, with_parameters
+from tunax_lite.calibration import (
+    FreeParameter,
+    FreeParameters,
+    LogNormal,
+    Normal,
+    Uniform,
+    with_parameters,
+)
 from tunax_lite.closures import KEpsilon
 
 FREE = FreeParameters(
@@ -83,11 +90,32 @@ def test_with_parameters_takes_the_values_exactly():
         (FreeParameter("c_eps_1", 1.5, 2.0), "c_eps_1: .*outside"),
         (FreeParameter("c_eps_1", start=float("nan")), "c_eps_1: .*between the bounds"),
         (FreeParameter("c_eps_3_plus", scale="log"), "c_eps_3_plus: .*positive bounds"),
+        (FreeParameter("c_eps_1", prior=Normal(1.44, 0.2)), "c_eps_1: .*four standard deviations"),
+        (FreeParameter("c_eps_1", 1.2, 2.0, prior=Uniform(1.0, 2.0)), "c_eps_1: .*within 1.2 to 2"),
+        (FreeParameter("c_eps_1", 0.5, 2.0, prior=Normal(1.44, 0.1)), "within the valid range 1 to 2.5"),
+        (FreeParameter("c_eps_1", scale="log", prior=Normal(1.44, 0.1)), "a scale or a prior, got both"),
+        (FreeParameter("c_eps_1", start=3.0, prior=Normal(1.44, 0.1)), "c_eps_1: .*outside"),
     ],
 )
 def test_bad_free_parameters_are_refused(free, message):
     with pytest.raises(ValueError, match=message):
         FreeParameters((free,)).resolve(KEpsilon())
+
+
+def test_a_prior_starts_from_the_closure_or_from_its_median():
+    free = FreeParameters(
+        (
+            FreeParameter("c_eps_1", prior=Normal(1.5, 0.1)),
+            FreeParameter("c_eps_2", prior=Uniform(2.0, 3.0)),
+            FreeParameter("c_eps_3_minus", prior=Normal(-0.5, 0.2)),
+            FreeParameter("sigma_eps", start=2.5, prior=LogNormal(1.0, 0.2)),
+        )
+    ).resolve(KEpsilon())
+    assert [parameter.start for parameter in free.parameters] == [1.44, 2.5, -0.5, 2.5]
+    assert [(p.lower, p.upper) for p in free.parameters] == [(1.0, 2.5), (2.0, 3.0), (-5.0, 2.0), (0.1, 5.0)]
+    np.testing.assert_allclose(free.start(), [-0.6, 0.0, 0.0, np.log(2.5) / 0.2], atol=1e-12)
+    np.testing.assert_allclose(free.to_physical(free.start()), [1.44, 2.5, -0.5, 2.5])
+    assert free.resolve(KEpsilon()) == free
 
 
 def test_a_batch_of_values_is_no_start():

@@ -25,6 +25,13 @@ from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
 from .parameters import in_short as in_short
 from .parameters import with_parameters as with_parameters
+from .priors import AbstractPrior as AbstractPrior
+from .priors import Bounded as Bounded
+from .priors import LogBounded as LogBounded
+from .priors import LogNormal as LogNormal
+from .priors import LogUniform as LogUniform
+from .priors import Normal as Normal
+from .priors import Uniform as Uniform
 from .targets import Physical as Physical
 from .targets import Target as Target
 from .targets import Uncertainty as Uncertainty

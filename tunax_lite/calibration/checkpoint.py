@@ -34,8 +34,9 @@ def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:
         "case weights": repr(problem.weights.tolist()),
     }
     for free in problem.free_parameters.parameters:
+        known = free.scale if free.prior is None else repr(free.prior)
         parts[f"free parameter {free.path}"] = (
-            f"{free.lower!r} to {free.upper!r} from {free.start!r}, {free.scale}"
+            f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         )
     for name, comparison in zip(problem.case_names, problem.comparisons, strict=True):
         parts[f"case {name}"] = _digest(comparison)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from .._types import ParameterInfo, iterate_parameters, iterate_weights
 from ..closures.base import AbstractClosure
 from ..precision import precision_of
-from .transforms import AbstractTransform, Bounded, LogBounded, Unbounded
+from .priors import AbstractPrior, Bounded, LogBounded, Unbounded
 
 UnconstrainedVector = Float[Array, " parameter"]
 
@@ -30,9 +30,13 @@ class FreeParameter:
 
     Args:
         path: in the closure, with dots.
-        lower, upper: bounds, in the unit of the parameter; by default its valid range.
-        start: value to start from; by default that of the closure.
+        lower, upper: bounds, in the unit of the parameter; by default its valid range. With a prior: the
+            range in which it must lie.
+        start: value to start from; by default that of the closure, or where it has none that the prior
+            allows, the median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude.
+        prior: what is known of the parameter; by default `Bounded` or, by the scale, `LogBounded` between
+            its bounds.
     """
 
     path: str
@@ -40,14 +44,17 @@ class FreeParameter:
     upper: float | None = None
     start: float | None = None
     scale: Literal["linear", "log"] = "linear"
+    prior: AbstractPrior | None = None
 
     @property
-    def transform(self) -> AbstractTransform:
-        """The map from the unconstrained number; needs bounds.
+    def distribution(self) -> AbstractPrior:
+        """The prior, or the one that bounds and scale stand for; needs either.
 
         Raises:
             ValueError: bounds without meaning for the scale.
         """
+        if self.prior is not None:
+            return self.prior
         lower, upper = self.lower, self.upper
         if lower is None or upper is None:
             raise ValueError(f"{self.path}: expected bounds; `FreeParameters.resolve` fills them in.")
@@ -114,14 +121,14 @@ class FreeParameters:
         numbers = []
         for free in self.parameters:
             try:
-                numbers.append(free.transform.to_unconstrained(float(values[free.path])))
+                numbers.append(free.distribution.to_unconstrained(float(values[free.path])))
             except ValueError as error:
                 raise ValueError(f"{free.path}: {error}") from None
         return jnp.asarray(numbers, dtype=float)
 
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
-        values = [free.transform.to_physical(x[i]) for i, free in enumerate(self.parameters)]
+        values = [free.distribution.to_physical(x[i]) for i, free in enumerate(self.parameters)]
         return jnp.stack(values)
 
     def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
@@ -244,10 +251,28 @@ def _resolve(
             f"{free.path}: expected bounds within the valid range {valid_lower:g} to {valid_upper:g} "
             f"[{info.unit}], lower < upper, got {lower:g} and {upper:g}."
         )
-    start = free.start
-    if start is None:
-        start = _own_value(info)
-    return dataclasses.replace(free, lower=lower, upper=upper, start=float(start))
+    if free.prior is None:
+        start = _own_value(info) if free.start is None else free.start
+        return dataclasses.replace(free, lower=lower, upper=upper, start=float(start))
+    if free.scale != "linear":
+        raise ValueError(
+            f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
+            "logarithmic prior."
+        )
+    try:
+        prior = free.prior.within(lower, upper)
+    except ValueError as error:
+        raise ValueError(f"{free.path}: {error}") from None
+    start = _start_with(prior, info) if free.start is None else free.start
+    return dataclasses.replace(free, lower=prior.lower, upper=prior.upper, start=float(start), prior=prior)
+
+
+def _start_with(prior: AbstractPrior, info: ParameterInfo) -> float:
+    """The value of the closure where the prior allows it, else the median."""
+    if info.value is None:
+        return prior.middle
+    own = _own_value(info)
+    return own if prior.lower < own < prior.upper else prior.middle
 
 
 def _own_value(info: ParameterInfo) -> float:
