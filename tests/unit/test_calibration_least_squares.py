@@ -8,8 +8,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
+import yaml
 
-from tunax_lite.calibration import EnsembleKalman, LevenbergMarquardt, RootMeanSquare
+from tunax_lite.calibration import (
+    EnsembleKalman,
+    FreeParameter,
+    FreeParameters,
+    LevenbergMarquardt,
+    LogNormal,
+    MeanSquare,
+    OtherCalibrationError,
+    RootMeanSquare,
+    Uniform,
+    calibrate,
+    with_parameters,
+    write_results,
+)
 from tunax_lite.calibration.evaluation import (
     EnsembleEvaluation,
     EnsembleEvaluator,
@@ -133,6 +148,59 @@ def test_the_jacobian_is_computed_only_for_a_lower_loss(evaluators):
     rejected = normal(x, loss)
     assert not rejected.has_jacobian and rejected.is_finite and math.isnan(rejected.gradient_norm)
     assert normal(x, 1.001 * loss).has_jacobian
+
+
+def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators, monkeypatch):
+    problem, normal, gradient = evaluators
+    x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
+    without = normal(x), gradient(x)
+    monkeypatch.setattr(problem, "prior_weight", 0.3)
+    for before, after in zip(without, (normal(x), gradient(x)), strict=True):
+        assert after.fit.loss - before.fit.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
+        np.testing.assert_array_equal(after.fit.scores, before.fit.scores)
+        np.testing.assert_allclose(after.gradient - before.gradient, 0.3 * x, rtol=1e-9)
+    np.testing.assert_allclose(normal(x).matrix - without[0].matrix, 0.3 * np.eye(3), atol=1e-9)
+    assert not normal(x, without[0].fit.loss).has_jacobian  # the loss to beat is with the prior
+    with pytest.raises(ValueError, match="expected 0 for a method whose ensemble starts from the prior"):
+        EnsembleEvaluator(problem)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_a_prior_weight_without_meaning_is_refused(weight):
+    with pytest.raises(ValueError, match="prior_weight: expected a number of at least 0"):
+        calibrate_cheap(None, "levenberg_marquardt", 2, prior_weight=weight)
+
+
+def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
+    (_, stable) = cheap_targets()  # warmed from above: no convection
+    free = FreeParameters(
+        (
+            FreeParameter("alpha", prior=Uniform(1.0, 20.0)),
+            FreeParameter("convective_coefficient", start=0.2, prior=LogNormal(0.05, 0.5)),
+        )
+    )
+    start = Model(with_parameters(PacanowskiPhilander(), {"viscosity_scale": CHEAP_TRUTH["viscosity_scale"]}))
+
+    def calibrated(prior_weight, **options):
+        options |= {"score": MeanSquare(), "prior_weight": prior_weight, "folder": tmp_path}
+        return calibrate(start, free, [stable], LevenbergMarquardt(), 30, **options)
+
+    result = calibrated(1e-4)
+    assert result.best["convective_coefficient"] == pytest.approx(0.05, rel=1e-2)
+    assert result.best["alpha"] == pytest.approx(CHEAP_TRUTH["alpha"], rel=1e-2)
+    x = result.history.x[result.history.best_iteration]
+    score = result.history.scores[result.history.best_iteration, 0]
+    assert result.best_loss == pytest.approx(score + 0.5e-4 * x @ x, rel=1e-9)
+
+    parameters, history = write_results(result, tmp_path)
+    written = yaml.safe_load(parameters.read_text())
+    assert written["calibration"]["prior_weight"] == 1e-4
+    assert written["parameters"]["convective_coefficient"]["prior"].startswith("LogNormal(median=0.05")
+    with xr.open_dataset(history) as dataset:
+        assert dataset.attrs["prior_weight"] == 1e-4 and "prior_weight" in dataset["loss"].attrs["long_name"]
+        assert dataset["alpha"].attrs["prior"] == "Uniform(lower=1.0, upper=20.0)"
+    with pytest.raises(OtherCalibrationError, match="prior weight: started with 0.0001, now 0.0"):
+        calibrated(0.0, resume=True)
 
 
 def test_members_of_a_batch_give_what_single_runs_give(evaluators):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
+from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
 from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
@@ -170,6 +171,33 @@ n_iterations: 7
     free = setup.free_parameters.resolve(setup.model.closure)
     assert free.paths == ("c_eps_1", "stability.cc1")
     assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
+
+
+def test_priors_arrive(tmp_path):
+    path = tmp_path / "calibration.yaml"
+    path.write_text(
+        """
+cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]
+grid: {kind: native}
+parameters:
+  c_eps_1: {prior: normal, mean: 1.44, standard_deviation: 0.1}
+  sigma_eps: {prior: log_normal, median: 1.3, log_standard_deviation: 0.2, start: 1.5}
+  c_eps_2: {prior: uniform, lower: 1.5, upper: 2.5}
+  turbulent_kinetic_energy_floor: {prior: uniform, lower: 1e-12, upper: 1e-5, scale: log}
+  c_eps_3_plus: {prior: bounded, upper: 2.0}
+misfit: {prior_weight: 0.01}
+"""
+    )
+    loaded = load_calibration(path)
+    assert loaded.config.misfit.prior_weight == 0.01
+    first, second, third, fourth, fifth = loaded.config.free_parameters.parameters
+    assert first == FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))
+    assert second == FreeParameter("sigma_eps", start=1.5, prior=LogNormal(1.3, 0.2))
+    assert (third.prior, fourth.prior) == (Uniform(1.5, 2.5), LogUniform(1e-12, 1e-5))
+    assert fifth == FreeParameter("c_eps_3_plus", upper=2.0)
+    again = tmp_path / "again.yaml"
+    again.write_text(loaded.text)
+    assert load_calibration(again).config == loaded.config
 
 
 @pytest.mark.parametrize("name", ["simplified", "teos10"])

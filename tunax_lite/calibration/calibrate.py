@@ -32,6 +32,7 @@ def calibrate(
     resume: bool = False,
     overwrite: bool = False,
     score: AbstractScore | None = None,
+    prior_weight: float = 0.0,
     checkpointing: AbstractCheckpointing | None = None,
     n_threads: int = 2,
     max_non_finite: int = 10,
@@ -55,6 +56,8 @@ def calibrate(
         overwrite: start anew in a folder that holds a calibration; its files go once the first
             evaluation succeeded.
         score: of a case; by default the root mean square.
+        prior_weight: times half the square of the unconstrained vector is added to the loss: for priors with
+            medians that pull. An ensemble Kalman method has its prior in the ensemble and takes 0.
         checkpointing: what reverse mode keeps of the time loop; by default segments. `Auto` compiles its
             candidates and takes the first that fits its memory budget.
         n_threads: cases evaluated at the same time.
@@ -78,7 +81,7 @@ def calibrate(
     score = RootMeanSquare() if score is None else score
     checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     free = free_parameters.resolve(model.closure)
-    problem = Problem(model, free, targets, score, checkpointing, n_threads)
+    problem = Problem(model, free, targets, score, checkpointing, n_threads, prior_weight)
     parts = fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
@@ -105,7 +108,9 @@ def calibrate(
             if report is not None:
                 _report(report, history, free, problem.case_names)
     names, variables = problem.case_names, problem.variables
-    return CalibrationResult.from_history(model.closure, free, history, names, variables, reason)
+    return CalibrationResult.from_history(
+        model.closure, free, history, names, variables, reason, prior_weight
+    )
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:

@@ -31,6 +31,7 @@ def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:
         "score": repr(problem.score),
         "closure": type(problem.model.closure).__name__,
         "model": _digest(problem.model),
+        "prior weight": repr(problem.prior_weight),
         "case weights": repr(problem.weights.tolist()),
     }
     for free in problem.free_parameters.parameters:

@@ -46,6 +46,7 @@ def write_parameters(
             "start": start[free.path],
             "lower": free.lower,
             "upper": free.upper,
+            **({} if free.prior is None else {"prior": repr(free.prior)}),
         }
         for free in result.free_parameters.parameters
         if split_path(free.path)[1] is None
@@ -59,6 +60,7 @@ def write_parameters(
         "parameters": parameters,
         "calibration": {
             "loss": result.best_loss,
+            "prior_weight": result.prior_weight,
             "loss_at_start": float(result.history.loss[0]),
             "best_iteration": result.history.best_iteration,
             "n_iterations": result.history.n_iterations,

@@ -102,6 +102,7 @@ class CalibrationResult:
         history: all iterations.
         case_names, variables: what the axes of `history.scores` and `history.errors` stand for.
         stop_reason: why it ended, as a clause.
+        prior_weight: of the priors of the parameters in the loss.
     """
 
     closure: AbstractClosure
@@ -110,6 +111,7 @@ class CalibrationResult:
     case_names: tuple[str, ...]
     variables: tuple[str, ...]
     stop_reason: str
+    prior_weight: float = 0.0
 
     @classmethod
     def from_history(
@@ -120,11 +122,12 @@ class CalibrationResult:
         case_names: tuple[str, ...],
         variables: tuple[str, ...],
         stop_reason: str,
+        prior_weight: float = 0.0,
     ) -> "CalibrationResult":
         """Take the best iterate of a history."""
         best = history.values[history.best_iteration].tolist()
         closure = with_parameters(start_closure, dict(zip(free_parameters.paths, best, strict=True)))
-        return cls(closure, free_parameters, history, case_names, variables, stop_reason)
+        return cls(closure, free_parameters, history, case_names, variables, stop_reason, prior_weight)
 
     @property
     def best(self) -> dict[str, float]:

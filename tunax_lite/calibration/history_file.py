@@ -38,8 +38,10 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     def variable(dims, values, long_name: str, unit: str, **more):
         return (dims, values, {"long_name": long_name, "units": unit, **more})
 
+    of_priors = " and half the square of the unconstrained parameters times prior_weight"
+    what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
     data = {
-        "loss": variable("iteration", history.loss, "mean of the scores, weighted by case", "1"),
+        "loss": variable("iteration", history.loss, what, "1"),
         "gradient_norm": variable(
             "iteration", history.gradient_norm, "norm of the gradient to the unconstrained parameters", "1"
         ),
@@ -69,6 +71,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             units[free.path],
             valid_min=free.lower,
             valid_max=free.upper,
+            **({} if free.prior is None else {"prior": repr(free.prior)}),
         )
     for field, columns in vectors.items():
         name = field.replace(".", "_")
@@ -84,5 +87,6 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "closure": type(result.closure).__name__,
         "best_iteration": result.history.best_iteration,
         "stop_reason": result.stop_reason,
+        "prior_weight": result.prior_weight,
     }
     return xr.Dataset(data, coords, {**title, **(attributes or {})})

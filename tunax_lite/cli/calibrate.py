@@ -75,6 +75,7 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
                 resume=resume,
                 overwrite=overwrite,
                 score=setup.score,
+                prior_weight=setup.prior_weight,
                 n_threads=setup.n_threads,
                 max_non_finite=setup.max_non_finite,
                 report=report,

@@ -46,6 +46,7 @@ class Calibration:
         method: how the loss is lowered.
         n_iterations: evaluations, of the kind that the method needs.
         score: of a case.
+        prior_weight: of the priors of the parameters.
         n_threads: cases computed at the same time.
         max_non_finite: evaluations in a row that may break down.
     """
@@ -56,6 +57,7 @@ class Calibration:
     method: AbstractMethod
     n_iterations: int
     score: AbstractScore
+    prior_weight: float
     n_threads: int
     max_non_finite: int
 
@@ -94,6 +96,7 @@ def build_calibration(
         method=method,
         n_iterations=config.n_iterations,
         score=_SCORES[config.misfit.score],
+        prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
     )

@@ -216,7 +216,7 @@ def _field_at(location: tuple, model: type[pydantic.BaseModel]) -> FieldInfo | N
 
 
 def _tag_values(section: type[pydantic.BaseModel]) -> tuple:
-    for name in ("format", "kind", "name"):
+    for name in ("format", "kind", "name", "prior"):
         if name in section.model_fields:
             return get_args(section.model_fields[name].annotation)
     return ()

@@ -1,13 +1,14 @@
 """The two kinds of configuration file: one run, or one calibration over several cases."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from ..calibration.parameters import FreeParameter, FreeParameters
+from ..calibration.parameters import FreeParameters
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
-from .optimiser import AdamSection, OptimiserSection
+from .free_parameters import FreeParameterSection
+from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection
 from .sections import (
     GridSection,
     ModelSection,
@@ -85,25 +86,6 @@ class TargetSection(Section):
     )
 
 
-class FreeParameterSection(Section):
-    """Bounds and start of a parameter; by default its valid range and the value of the closure."""
-
-    lower: float | None = Field(default=None, description="lower bound")
-    upper: float | None = Field(default=None, description="upper bound")
-    start: float | None = Field(default=None, description="value to start from")
-    scale: Literal["linear", "log"] = Field(
-        default="linear", description="log for a parameter that varies over orders of magnitude"
-    )
-
-
-def _nothing_is_default(value: Any) -> Any:
-    # `c_eps_1:` with nothing behind it means all defaults.
-    return {} if value is None else value
-
-
-FreeParameterSections = dict[str, Annotated[FreeParameterSection, BeforeValidator(_nothing_is_default)]]
-
-
 class MisfitSection(Section):
     """How model and observations are compared."""
 
@@ -118,6 +100,9 @@ class MisfitSection(Section):
     end: float | None = Field(default=None, gt=0.0, description="last time that counts [s]; null for all")
     lowest: float | None = Field(default=None, le=0.0, description="lowest height that counts [m]")
     highest: float = Field(default=0.0, le=0.0, description="highest height that counts [m]")
+    prior_weight: float = Field(
+        default=0.0, ge=0.0, description="of the priors of the parameters in the loss [1]"
+    )
 
 
 class CalibrationTimeSection(Section):
@@ -132,7 +117,7 @@ class CalibrationConfig(Section):
     model: ModelSection = Field(default=ModelSection(), description="closure and time scheme")
     time: CalibrationTimeSection = Field(default=CalibrationTimeSection(), description="time step")
     precision: Precision = "float64"
-    parameters: FreeParameterSections = Field(
+    parameters: dict[str, FreeParameterSection] = Field(
         min_length=1, description="what is calibrated, by dotted name in the closure"
     )
     misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
@@ -157,9 +142,16 @@ class CalibrationConfig(Section):
             raise ValueError(f"parameters: {error}") from None
         return self
 
+    @model_validator(mode="after")
+    def _check_prior_weight(self) -> "CalibrationConfig":
+        if isinstance(self.optimiser, EnsembleKalmanSection) and self.misfit.prior_weight > 0.0:
+            raise ValueError(
+                "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
+                f"{self.misfit.prior_weight:g}; leave it out."
+            )
+        return self
+
     @property
     def free_parameters(self) -> FreeParameters:
         """What is calibrated, bounds that are left out not yet filled in."""
-        return FreeParameters(
-            tuple(FreeParameter(path, **free.model_dump()) for path, free in self.parameters.items())
-        )
+        return FreeParameters(tuple(free.build(path) for path, free in self.parameters.items()))

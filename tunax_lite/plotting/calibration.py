@@ -68,7 +68,7 @@ def plot_parameters(
         if series.min() > 0.0 and series.max() / series.min() > 5.0:
             panel.set_yscale("log")
         limits = panel.get_ylim()
-        for bound in bounds.get(path, ()):
+        for bound in filter(math.isfinite, bounds.get(path, ())):
             panel.axhline(bound, color="0.75", linewidth=2.0)
         panel.set_ylim(limits)
         unit = units.get(path, "1")

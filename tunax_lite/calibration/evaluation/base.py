@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..parameters import UnconstrainedVector
 from .problem import Problem
 
 
@@ -15,7 +16,7 @@ class Fit:
     """How well one vector of parameters fits.
 
     Args:
-        loss: mean of the scores, weighted by case.
+        loss: mean of the scores, weighted by case, and what the priors add.
         scores: `(n_cases,)`.
         errors: root mean square error by case and variable, in the unit of the variable; NaN where a
             case does not observe a variable; `(n_cases, n_variables)`.
@@ -72,11 +73,14 @@ class AbstractEvaluator(abc.ABC):
         """Evaluate what `ask` of the method returned."""
 
 
-def fit_of(problem: Problem, scores: np.ndarray, mean_squares: list[dict[str, Any]]) -> Fit:
+def fit_of(
+    problem: Problem, x: UnconstrainedVector, scores: np.ndarray, mean_squares: list[dict[str, Any]]
+) -> Fit:
     """The fit of a vector of parameters.
 
     Args:
         problem: that was evaluated.
+        x: the unconstrained vector.
         scores: `(n_cases,)`.
         mean_squares: by variable, one mapping per case.
     """
@@ -85,4 +89,7 @@ def fit_of(problem: Problem, scores: np.ndarray, mean_squares: list[dict[str, An
         for column, variable in enumerate(problem.variables):
             if variable in by_variable:
                 row[column] = math.sqrt(by_variable[variable])
-    return Fit(float(problem.weighted_sum(scores)), scores, errors)
+    loss = float(problem.weighted_sum(scores))
+    if problem.prior_weight > 0.0:
+        loss += 0.5 * problem.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
+    return Fit(loss, scores, errors)

@@ -70,6 +70,11 @@ class EnsembleEvaluator(AbstractEvaluator):
     """Evaluates members and their mean as columns of a batch, compiled when their number is known."""
 
     def __init__(self, problem: Problem):
+        if problem.prior_weight > 0.0:
+            raise ValueError(
+                "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
+                f"{problem.prior_weight:g}; leave it out."
+            )
         self._problem = problem
         self.explanations = ()
         self.n_compiled = 0
@@ -89,7 +94,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         results = problem.map_cases(run)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
-        fit = fit_of(problem, scores[:, -1], of_mean)
+        fit = fit_of(problem, columns[:, -1], scores[:, -1], of_mean)
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
         return EnsembleEvaluation(
             fit, np.asarray(problem.weighted_sum(scores[:, :-1])), np.asarray(problem.weighted_sum(products))

@@ -57,8 +57,10 @@ class GradientEvaluator(AbstractEvaluator):
 
         results = problem.map_cases(evaluate)
         scores = np.array([float(score) for (score, _), _ in results])
-        fit = fit_of(problem, scores, [mean_squares for (_, mean_squares), _ in results])
+        fit = fit_of(problem, x, scores, [mean_squares for (_, mean_squares), _ in results])
         gradient = problem.weighted_sum([gradient for _, gradient in results])
+        if problem.prior_weight > 0.0:
+            gradient = gradient + problem.prior_weight * np.asarray(x)
         return GradientEvaluation(fit, np.asarray(gradient))
 
     def _value_and_gradient(self, checkpointing: AbstractCheckpointing):

@@ -6,7 +6,8 @@ of the case and the slope s'(m_c) of the score,
     gradient = sum_c 2 w_c s'(m_c) J_cᵀ r_c
     matrix   = sum_c 2 w_c s'(m_c) J_cᵀ J_c
 
-The gradient is that of the loss. The matrix leaves out the second derivatives of the residuals, as Gauss and
+and, with a prior of weight w, w x and w I in addition, as from residuals x sqrt(w / 2). The gradient is that
+of the loss. The matrix leaves out the second derivatives of the residuals, as Gauss and
 Newton do, and the curvature of the score: the root is concave, so that the quadratic function with this
 matrix lies above the one with the curvature, and a step to its minimum does not go too far.
 
@@ -84,13 +85,16 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
         results = self._run(x)
         scores = np.array([float(score) for score, *_ in results])
-        fit = fit_of(problem, scores, [mean_squares for _, mean_squares, _ in results])
+        fit = fit_of(problem, x, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             nothing = np.full((x.size, x.size), np.nan)
             return NormalEquationsEvaluation(fit, False, nothing[0], nothing)
         parts = problem.map_cases(lambda index: self._normal_equations(x, index))
         gradient = problem.weighted_sum([gradient for gradient, _ in parts])
         matrix = problem.weighted_sum([matrix for _, matrix in parts])
+        if problem.prior_weight > 0.0:
+            gradient = gradient + problem.prior_weight * np.asarray(x, float)
+            matrix = matrix + problem.prior_weight * np.eye(x.size)
         return NormalEquationsEvaluation(fit, True, gradient, matrix)
 
     def _run(self, x: UnconstrainedVector) -> list[tuple]:

@@ -5,6 +5,7 @@ time, on a few threads. Compiled code releases the interpreter lock, so threads 
 over cases have a fixed order: a result does not depend on which thread was faster.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -34,9 +35,10 @@ class Problem:
         score: of a case.
         checkpointing: what reverse mode keeps of the time loop.
         n_threads: cases evaluated at the same time.
+        prior_weight: of the priors of the parameters in the loss.
 
     Raises:
-        ValueError: targets that cannot be evaluated.
+        ValueError: targets that cannot be evaluated, or a negative weight.
     """
 
     def __init__(
@@ -47,7 +49,10 @@ class Problem:
         score: AbstractScore,
         checkpointing: AbstractCheckpointing | None = None,
         n_threads: int = 2,
+        prior_weight: float = 0.0,
     ):
+        if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
+            raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
         self.case_names = _distinct_names(targets)
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(prepare(target) for target in targets)
@@ -60,6 +65,7 @@ class Problem:
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self.n_threads = max(1, n_threads)
+        self.prior_weight = float(prior_weight)
         self._pool = ThreadPoolExecutor(max_workers=self.n_threads)
 
     def __enter__(self) -> "Problem":
