@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 import yaml
 
+from tests.helpers import get_leaf
 from tunax_lite.calibration import (
     EnsembleKalman,
     FreeParameter,
@@ -20,8 +21,10 @@ from tunax_lite.calibration import (
     MeanSquare,
     OtherCalibrationError,
     RootMeanSquare,
+    Tied,
     Uniform,
     calibrate,
+    read_parameters,
     with_parameters,
     write_results,
 )
@@ -177,7 +180,8 @@ def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
         (
             FreeParameter("alpha", prior=Uniform(1.0, 20.0)),
             FreeParameter("convective_coefficient", start=0.2, prior=LogNormal(0.05, 0.5)),
-        )
+        ),
+        tied=(Tied("exponent", to="alpha", factor=0.25, offset=1.0),),  # 2 at the true alpha, as it was
     )
     start = Model(with_parameters(PacanowskiPhilander(), {"viscosity_scale": CHEAP_TRUTH["viscosity_scale"]}))
 
@@ -196,7 +200,18 @@ def test_what_the_data_do_not_tell_goes_to_the_median_of_its_prior(tmp_path):
     written = yaml.safe_load(parameters.read_text())
     assert written["calibration"]["prior_weight"] == 1e-4
     assert written["parameters"]["convective_coefficient"]["prior"].startswith("LogNormal(median=0.05")
+    assert written["parameters"]["exponent"]["tied_to"] == "0.25 * alpha + 1.0"
+    assert [written["parameters"]["exponent"][key] for key in ("start", "lower", "upper")] == [
+        2.25,
+        1.25,
+        6.0,
+    ]
+    assert result.best["exponent"] == 0.25 * result.best["alpha"] + 1.0
+    assert read_parameters(parameters) == result.best
+    assert get_leaf(result.closure, "exponent") == result.best["exponent"]
     with xr.open_dataset(history) as dataset:
+        np.testing.assert_array_equal(dataset["exponent"], 0.25 * dataset["alpha"] + 1.0)
+        assert dataset["exponent"].attrs["tied_to"] == "0.25 * alpha + 1.0"
         assert dataset.attrs["prior_weight"] == 1e-4 and "prior_weight" in dataset["loss"].attrs["long_name"]
         assert dataset["alpha"].attrs["prior"] == "Uniform(lower=1.0, upper=20.0)"
     with pytest.raises(OtherCalibrationError, match="prior weight: started with 0.0001, now 0.0"):

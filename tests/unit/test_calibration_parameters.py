@@ -13,9 +13,11 @@ from tunax_lite.calibration import (
     FreeParameters,
     LogNormal,
     Normal,
+    Tied,
     Uniform,
     with_parameters,
 )
+from tunax_lite.calibration.evaluation.ensemble import insert_members
 from tunax_lite.closures import KEpsilon
 
 FREE = FreeParameters(
@@ -116,6 +118,47 @@ def test_a_prior_starts_from_the_closure_or_from_its_median():
     np.testing.assert_allclose(free.start(), [-0.6, 0.0, 0.0, np.log(2.5) / 0.2], atol=1e-12)
     np.testing.assert_allclose(free.to_physical(free.start()), [1.44, 2.5, -0.5, 2.5])
     assert free.resolve(KEpsilon()) == free
+
+
+TIED = FreeParameters(
+    (FreeParameter("c_eps_2"), FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))),
+    tied=(Tied("c_eps_3_plus", to="c_eps_1", factor=-2.0, offset=4.0), Tied("c_eps_3_minus", to="c_eps_1")),
+)
+
+
+def test_tied_parameters_follow_their_free_one():
+    closure = KEpsilon(c_eps_3_minus=-0.5)  # pyright: ignore[reportArgumentType]
+    free = FreeParameters(TIED.parameters, TIED.tied[:1]).resolve(closure)
+    x = free.start() + 0.5
+    second, first = free.to_physical(x)
+    inserted = free.insert(closure, x)
+    assert isinstance(inserted, KEpsilon)
+    assert (inserted.c_eps_1, inserted.c_eps_2) == (first, second)
+    assert inserted.c_eps_3_plus == pytest.approx(4.0 - 2.0 * float(first), rel=1e-14)
+    gradient = jax.grad(lambda x: free.insert(closure, x).c_eps_3_plus)(x)  # pyright: ignore
+    np.testing.assert_allclose(gradient, [0.0, -2.0 * 0.1], rtol=1e-12)
+    assert free.with_tied({"c_eps_1": 1.5, "c_eps_2": 2.0})["c_eps_3_plus"] == 1.0
+    members = insert_members(free, closure, jnp.stack([x, x + 1.0], axis=1))
+    np.testing.assert_allclose(get_leaf(members, "c_eps_3_plus"), 4.0 - 2.0 * (first + np.array([0.0, 0.1])))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tied("c_eps_3_plus", "c_eps_1", 0.0), "c_eps_3_plus: expected a finite factor other than 0"),
+        (lambda: Tied("c_eps_3_plus", "c_eps_1", 1.0, float("nan")), "c_eps_3_plus: .*finite offset"),
+        (
+            lambda: Tied("c_eps_3_plus", "sigma_eps"),
+            "tied to a free parameter, got sigma_eps; .* c_eps_2, c_eps_1",
+        ),
+        (lambda: Tied("c_eps_9", "c_eps_1"), "c_eps_9: KEpsilon has no such parameter"),
+        (lambda: Tied("c_eps_2", "c_eps_1"), "c_eps_2 twice"),
+        (lambda: TIED.tied[1], r"c_eps_3_minus: .*range -5 to 2 \[1\], got 1 to 2.5 from c_eps_1"),
+    ],
+)
+def test_bad_ties_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        FreeParameters(TIED.parameters, (make(),)).resolve(KEpsilon())
 
 
 def test_a_batch_of_values_is_no_start():

@@ -167,7 +167,8 @@ def calibrated(tmp_path_factory):
     """A short calibration, which took a break."""
     folder = tmp_path_factory.mktemp("calibration") / "out"
     arguments = [str(CONFIGS / "calibrations/synthetic.yaml"), "--output", str(folder)]
-    for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant"):
+    tied = "parameters.c_eps_4={tied_to: c_eps_1, factor: 0.001}"
+    for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant", tied):
         arguments += ["--set", setting]
     first = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=3"])
     second = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=5", "--resume"])
@@ -239,6 +240,7 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
         assert f"<code>{path}</code>" in text and f">{entry['value']:.4g}<" in text
     assert "production and sink of epsilon" in text  # what the docstring of the closure says
     assert "Rodi (1987)" in text
+    assert "= 0.001 * c_eps_1 + 0.0" in text
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
     assert text.count("data:image/png;base64,") == 3

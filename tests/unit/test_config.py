@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Uniform
+from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
 from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
@@ -127,6 +127,7 @@ def test_parameters_of_a_file_replace_those_of_the_configuration(config):
 
 def test_text_of_a_configuration_reads_back_to_the_same(config, tmp_path):
     loaded = load_run(config)
+    assert loaded.config.free_parameters.tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
     again = tmp_path / "again.yaml"
     again.write_text(loaded.text)
     assert load_run(again).config == loaded.config
@@ -185,6 +186,7 @@ parameters:
   c_eps_2: {prior: uniform, lower: 1.5, upper: 2.5}
   turbulent_kinetic_energy_floor: {prior: uniform, lower: 1e-12, upper: 1e-5, scale: log}
   c_eps_3_plus: {prior: bounded, upper: 2.0}
+  sigma_k: {tied_to: sigma_eps, factor: 0.5, offset: 0.3}
 misfit: {prior_weight: 0.01}
 """
     )

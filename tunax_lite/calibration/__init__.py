@@ -37,6 +37,7 @@ from .targets import Target as Target
 from .targets import Uncertainty as Uncertainty
 from .targets import ZScore as ZScore
 from .targets import prepare as prepare
+from .tied import Tied as Tied
 
 if TYPE_CHECKING:
     from .history_file import write_history as write_history

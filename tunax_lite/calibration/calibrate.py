@@ -177,5 +177,5 @@ def _report(report: Report, history: History, free: FreeParameters, case_names: 
         history.n_iterations - 1,
         float(history.loss[-1]),
         dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
-        dict(zip(free.paths, history.values[-1].tolist(), strict=True)),
+        free.with_tied(dict(zip(free.paths, history.values[-1].tolist(), strict=True))),
     )

@@ -39,6 +39,8 @@ def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:
         parts[f"free parameter {free.path}"] = (
             f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         )
+    for tied in problem.free_parameters.tied:
+        parts[f"tied parameter {tied.path}"] = str(tied)
     for name, comparison in zip(problem.case_names, problem.comparisons, strict=True):
         parts[f"case {name}"] = _digest(comparison)
     return parts

@@ -51,6 +51,17 @@ def write_parameters(
         for free in result.free_parameters.parameters
         if split_path(free.path)[1] is None
     }
+    for tied in result.free_parameters.tied:
+        free = result.free_parameters.free(tied)
+        least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
+        parameters[tied.path] = {
+            "value": best[tied.path],
+            "unit": units[tied.path],
+            "start": start[tied.path],
+            "lower": least,
+            "upper": largest,
+            "tied_to": str(tied),
+        }
     freed = {split_path(path)[0] for path in best}
     for field, weights in iterate_weights(result.closure):
         if field in freed:

@@ -126,25 +126,29 @@ class CalibrationResult:
     ) -> "CalibrationResult":
         """Take the best iterate of a history."""
         best = history.values[history.best_iteration].tolist()
-        closure = with_parameters(start_closure, dict(zip(free_parameters.paths, best, strict=True)))
+        values = free_parameters.with_tied(dict(zip(free_parameters.paths, best, strict=True)))
+        closure = with_parameters(start_closure, values)
         return cls(closure, free_parameters, history, case_names, variables, stop_reason, prior_weight)
 
     @property
     def best(self) -> dict[str, float]:
-        """The best physical values by path."""
+        """The best physical values by path, those that are tied to others included."""
         row = self.history.values[self.history.best_iteration].tolist()
-        return dict(zip(self.free_parameters.paths, row, strict=True))
+        return self.free_parameters.with_tied(dict(zip(self.free_parameters.paths, row, strict=True)))
 
     @property
     def start(self) -> dict[str, float]:
         """The physical values that the calibration started from, by path."""
-        return {free.path: float(free.start or 0.0) for free in self.free_parameters.parameters}
+        free = self.free_parameters
+        return free.with_tied(
+            {parameter.path: float(parameter.start or 0.0) for parameter in free.parameters}
+        )
 
     @property
     def units(self) -> dict[str, str]:
         """Units of the parameters by path."""
         known = known_parameters(self.closure)
-        return {path: known[path].unit for path in self.free_parameters.paths}
+        return {path: known[path].unit for path in self.free_parameters.changed_paths}
 
     @property
     def best_loss(self) -> float:

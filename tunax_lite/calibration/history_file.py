@@ -73,6 +73,18 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             valid_max=free.upper,
             **({} if free.prior is None else {"prior": repr(free.prior)}),
         )
+    for tied in result.free_parameters.tied:
+        free = result.free_parameters.free(tied)
+        least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
+        data[tied.path.replace(".", "_")] = variable(
+            "iteration",
+            tied.value(history.values[:, result.free_parameters.paths.index(tied.to)]),
+            f"parameter {tied.path}",
+            units[tied.path],
+            valid_min=least,
+            valid_max=largest,
+            tied_to=str(tied),
+        )
     for field, columns in vectors.items():
         name = field.replace(".", "_")
         dims = ("iteration", f"free_number_of_{name}")

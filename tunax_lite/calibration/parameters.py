@@ -20,6 +20,7 @@ from .._types import ParameterInfo, iterate_parameters, iterate_weights
 from ..closures.base import AbstractClosure
 from ..precision import precision_of
 from .priors import AbstractPrior, Bounded, LogBounded, Unbounded
+from .tied import Tied
 
 UnconstrainedVector = Float[Array, " parameter"]
 
@@ -70,17 +71,23 @@ class FreeParameter:
 class FreeParameters:
     """The numbers that a calibration may change, in the order of the unconstrained vector.
 
+    Args:
+        parameters: the free ones.
+        tied: those that follow a free one.
+
     Raises:
         ValueError: none at all, or the same path twice.
     """
 
     parameters: tuple[FreeParameter, ...]
+    tied: tuple[Tied, ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
+        object.__setattr__(self, "tied", tuple(self.tied))
         if not self.parameters:
             raise ValueError("FreeParameters: expected at least one free parameter, got none.")
-        repeated = {path for path in self.paths if self.paths.count(path) > 1}
+        repeated = {path for path in self.changed_paths if self.changed_paths.count(path) > 1}
         if repeated:
             raise ValueError(
                 f"FreeParameters: expected every path once, got {', '.join(sorted(repeated))} twice."
@@ -90,17 +97,26 @@ class FreeParameters:
     def paths(self) -> tuple[str, ...]:
         return tuple(free.path for free in self.parameters)
 
+    @property
+    def changed_paths(self) -> tuple[str, ...]:
+        """Of the free parameters and of those that follow them."""
+        return self.paths + tuple(tied.path for tied in self.tied)
+
     def resolve(self, closure: AbstractClosure) -> "FreeParameters":
         """The same parameters with bounds and start values filled in from a closure, all checked.
 
         Raises:
             ValueError: a path that the closure does not have, bounds that leave the valid range, or a
-                start value that is missing, not a single number, or not between the bounds.
+                start value that is missing, not a single number, or not between the bounds; a parameter
+                that is tied to none of these, or that leaves its valid range.
         """
         known = known_parameters(closure)
         sizes = {path: len(weights) for path, weights in iterate_weights(closure)}
         numbers = (number for free in self.parameters for number in _numbers_of(free, sizes))
-        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in numbers))
+        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in numbers), self.tied)
+        for tied in self.tied:
+            free = resolved.free(tied)
+            tied.check(_lookup(tied.path, known, closure), *_bounds(free))
         resolved.start()  # raises for a start value on a bound
         return resolved
 
@@ -131,13 +147,33 @@ class FreeParameters:
         values = [free.distribution.to_physical(x[i]) for i, free in enumerate(self.parameters)]
         return jnp.stack(values)
 
+    def free(self, tied: Tied) -> FreeParameter:
+        """The free parameter that another one follows.
+
+        Raises:
+            ValueError: one that is not free.
+        """
+        if tied.to not in self.paths:
+            raise ValueError(
+                f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
+                f"{', '.join(self.paths)}."
+            )
+        return self.parameters[self.paths.index(tied.to)]
+
+    def with_tied(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Physical values by path, and those of the parameters that follow them."""
+        return {**values, **{tied.path: tied.value(values[tied.to]) for tied in self.tied}}
+
     def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
         """The closure with the physical values of x in place of its own; differentiable to x.
 
         The closure keeps its precision, whatever that of x.
         """
-        values = self.to_physical(x).astype(precision_of(closure=closure))
-        return _replace(closure, self.paths, values)
+        values = self.to_physical(x)
+        if self.tied:
+            following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
+            values = jnp.concatenate([values, jnp.stack(following)])
+        return _replace(closure, self.changed_paths, values.astype(precision_of(closure=closure)))
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
@@ -288,6 +324,10 @@ def _own_value(info: ParameterInfo) -> float:
             "calibrate a closure without a batch axis."
         )
     return float(value)
+
+
+def _bounds(free: FreeParameter) -> tuple[float, float]:
+    return free.distribution.lower, free.distribution.upper
 
 
 def _given_start(free: FreeParameter) -> float:

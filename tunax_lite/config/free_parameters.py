@@ -1,4 +1,4 @@
-"""What a calibration may change: a section for each kind of prior, told apart by `prior`."""
+"""What a calibration may change: a section for each kind of prior, and one for tied parameters."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration.parameters import FreeParameter
 from ..calibration.priors import AbstractPrior, LogNormal, LogUniform, Normal, Uniform
+from ..calibration.tied import Tied
 from .sections import Section, closest, invalid
 
 
@@ -79,6 +80,18 @@ class LogNormalSection(_PriorSection):
         return LogNormal(self.median, self.log_standard_deviation)
 
 
+class TiedSection(Section):
+    """A parameter that follows a free one."""
+
+    tied_to: str = Field(description="dotted name of the free parameter")
+    factor: float = Field(default=1.0, description="times the free parameter")
+    offset: float = Field(default=0.0, description="in the unit of this parameter")
+
+    def build(self, path: str) -> Tied:
+        """The tied parameter."""
+        return Tied(path, self.tied_to, self.factor, self.offset)
+
+
 _PRIORS = ("bounded", "uniform", "normal", "log_normal")
 
 
@@ -91,14 +104,17 @@ def _complete(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    return value.get("prior", "bounded") if isinstance(value, dict) else getattr(value, "prior", "bounded")
+    """Name of the section, of the content of a file or of a section that was made before."""
+    given = value if isinstance(value, dict) else dict(value) if isinstance(value, Section) else {}
+    return "tied" if "tied_to" in given else given.get("prior", "bounded")
 
 
 FreeParameterSection = Annotated[
     Annotated[BoundedSection, Tag("bounded")]
     | Annotated[UniformSection, Tag("uniform")]
     | Annotated[NormalSection, Tag("normal")]
-    | Annotated[LogNormalSection, Tag("log_normal")],
+    | Annotated[LogNormalSection, Tag("log_normal")]
+    | Annotated[TiedSection, Tag("tied")],
     Discriminator(_kind),
     BeforeValidator(_complete),
 ]

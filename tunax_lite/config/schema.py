@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ..calibration.parameters import FreeParameters
+from ..calibration.parameters import FreeParameter, FreeParameters
+from ..calibration.tied import Tied
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .free_parameters import FreeParameterSection
@@ -154,4 +155,8 @@ class CalibrationConfig(Section):
     @property
     def free_parameters(self) -> FreeParameters:
         """What is calibrated, bounds that are left out not yet filled in."""
-        return FreeParameters(tuple(free.build(path) for path, free in self.parameters.items()))
+        built = [section.build(path) for path, section in self.parameters.items()]
+        return FreeParameters(
+            tuple(each for each in built if isinstance(each, FreeParameter)),
+            tuple(each for each in built if isinstance(each, Tied)),
+        )

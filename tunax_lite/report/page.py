@@ -80,6 +80,7 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
         else:
             label = path
         row = {"label": label, **entry, "change": _change(entry), "place": _place(entry)}
+        row["note"] = f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", "")
         row["on_bound"] = row["place"] is not None and not _NEAR_A_BOUND < row["place"] < 1 - _NEAR_A_BOUND
         yield row | descriptions.get(path, Description("", ""))._asdict()
 
