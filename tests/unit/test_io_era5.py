@@ -8,7 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 
-from tunax_lite.air_sea import ConstantAlbedo, DownwardLongwave, Payne
+from tunax_lite.air_sea import Clark, ClearSky, ConstantAlbedo, DownwardLongwave, Payne
 from tunax_lite.forcing import WaterSurface
 from tunax_lite.io import FileFormatError, read_era5
 
@@ -182,6 +182,58 @@ def test_parts_that_may_be_absent(tmp_path):
     np.testing.assert_allclose(at(forcing, 4).air_pressure, 1.0134e5)
 
 
+def without(*names):
+    return {key: value for key, value in SERIES.items() if key not in names}
+
+
+def test_formulae_from_the_cloud_cover_need_no_radiation(tmp_path):
+    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 33.0)))
+    noon = 21.5 * 3600.0
+    # 0.39 - 0.05 e^(1/2), e [hPa] at the dew point of 7 degC; cloud 21.5 / 40; 0.735 of the square at 50 N.
+    path = write(tmp_path / "no_strd.nc", without("strd"), t2m=283.15 + 0.0 * HOURS)
+    clark = read(path, longwave=Clark(), latitude=50.0)
+    assert clark.weather.values.longwave is None
+    dark = read(path, longwave=Clark(), latitude=50.0, shortwave=ClearSky())
+    assert dark.weather.values.shortwave is None and isinstance(dark.albedo, Payne)
+    heat = clark.at(noon, water).heat_flux
+    downward = read(write(tmp_path / "e.nc", t2m=283.15 + 0.0 * HOURS), latitude=50.0)
+    of_series = downward.at(noon, water).heat_flux
+    surface = 285.15
+    loss = (1.0 - 0.731 * (21.5 / 40.0) ** 2) * surface**4 * (0.39 - 0.05 * np.sqrt(10.02))
+    loss = 0.97 * 5.670374e-8 * (loss + 4.0 * surface**3 * 2.0)
+    series = 322.0 - 0.97 * 5.670374e-8 * surface**4
+    np.testing.assert_allclose(heat - of_series, -loss - series, atol=0.5)
+    np.testing.assert_allclose(dark.at(noon, water).heat_flux, heat, rtol=1e-12)
+    # Sunlight through the same clouds, from files without any radiation.
+    few = write(tmp_path / "none.nc", without("strd", "ssrd"))
+    light = [
+        float(
+            read(few, longwave=Clark(), shortwave=ClearSky(), radiation=kind).at(noon, water).shortwave_flux
+        )
+        for kind in ("downward", "net")
+    ]
+    assert 300.0 < light[0] < 900.0 and light[0] == light[1]
+
+
+@pytest.mark.parametrize(
+    ("absent", "options", "message"),
+    [
+        (("tcc", "strd"), {"longwave": Clark()}, "tcc: .*which the longwave formula Clark needs"),
+        (
+            ("tcc",),
+            {"longwave": Clark(), "shortwave": ClearSky()},
+            "longwave formula Clark and the shortwave formula ClearSky",
+        ),
+        (("strd",), {}, r"strd: .*radiation='net', or a longwave formula, which needs tcc"),
+        (("ssrd",), {"longwave": Clark()}, "ssrd: .*a shortwave formula"),
+        (("u10",), {}, r"u10: .*download it\.$"),
+    ],
+)
+def test_what_is_missing_says_who_needs_it(tmp_path, absent, options, message):
+    with pytest.raises(FileFormatError, match=message):
+        read(write(tmp_path / "e.nc", without(*absent)), **options)
+
+
 def test_rounding_of_packed_numbers_is_not_an_error(tmp_path):
     path = write(tmp_path / "e.nc", tp=SERIES["tp"][1] - 1e-9, ssrd=SERIES["ssrd"][1] - 0.06)
     weather = read(path).weather.values
@@ -235,6 +287,7 @@ def test_options_that_do_not_exist(tmp_path):
         ({"interpolation": "cubic"}, "interpolation"),
         ({"latitude": 91.0}, "latitude"),
         ({"radiation": "net", "albedo": Payne()}, "albedo"),
+        ({"longwave": DownwardLongwave()}, "longwave: expected a formula .* got DownwardLongwave"),
         ({"start_time": "June"}, "start_time"),
     ):
         with pytest.raises(ValueError, match=message):

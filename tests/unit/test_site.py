@@ -16,7 +16,7 @@ from tests.unit import test_io_oceansites as oceansites
 from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
 from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
 from tunax_lite.interior import AdvectionScheme, BuoyancyGradient, MeanVelocity, Plume, VelocityAtHeight
-from tunax_lite.io import read_era5
+from tunax_lite.io import FileFormatError, read_era5
 from tunax_lite.io.gaps import profiles_on_grid
 from tunax_lite.io.table import read_table
 from tunax_lite.io.weather import read_weather
@@ -223,6 +223,16 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     assert (float(run.observations.time[0]), float(run.observations.time[-1])) == (0.0, DAY)
     _, (target,) = evaluation_of(loaded)
     assert set(target.weights) == {"temperature", "salinity"}
+
+
+def test_radiation_of_era5_is_read_only_where_no_formula_gives_it(load, tmp_path):
+    era5.write(tmp_path / "era5.nc", era5.without("strd", "ssrd"))
+    weather = {"format": "era5", "paths": "era5.nc"}
+    forcing = case_of(load(**WATER, weather=weather, air_sea=SKY)).forcing
+    assert forcing.weather.values.longwave is None and isinstance(forcing.longwave, Clark)
+    era5.write(tmp_path / "era5.nc", era5.without("strd", "tcc"))
+    with pytest.raises(FileFormatError, match="tcc: .*which the longwave formula Clark needs"):
+        case_of(load(**WATER, weather=weather, air_sea={"longwave": "clark"}))
 
 
 def test_argo_gives_the_start(load, tmp_path):

@@ -8,9 +8,11 @@ import numpy as np
 
 from .. import io
 from ..air_sea import (
+    AbstractLongwave,
     BulkForcing,
     ClearSky,
     ConstantAlbedo,
+    DownwardLongwave,
     Payne,
     SolarPosition,
     Weather,
@@ -168,6 +170,7 @@ def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
     key = f"{setting.key}.weather"
     if isinstance(weather, Era5Weather):
         paths = [setting.file(path, "weather", "paths") for path in weather.paths]
+        sky, longwave = _radiation_formulae(air_sea)
         with naming(setting.source, key):
             read = io.read_era5(
                 paths,
@@ -176,6 +179,8 @@ def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
                 start_time=section.start_time,
                 radiation=_radiation_of_era5(air_sea),
                 interpolation=weather.interpolation,
+                longwave=longwave,
+                shortwave=sky,
             )
         series, measure = read.weather, read.humidity_measure
     elif isinstance(weather, TableWeather):
@@ -209,25 +214,32 @@ def _wind(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
 
 def _radiation_of_era5(air_sea: AirSeaSection) -> str:
     """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
-    kinds = {air_sea.longwave, air_sea.shortwave.name}
-    if kinds == {"net"}:
-        return "net"
-    if "net" in kinds:
+    kinds = {air_sea.longwave, air_sea.shortwave.name} & {"downward", "net"}
+    if len(kinds) == 2:
         raise ValueError(
             "expected shortwave and longwave of ERA5 both net or neither, got "
             f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
         )
-    return "downward"
+    return kinds.pop() if kinds else "downward"
+
+
+def _radiation_formulae(air_sea: AirSeaSection) -> tuple[ClearSky | None, AbstractLongwave | None]:
+    """The sky and the longwave radiation where they follow from the clouds; `None` for a series."""
+    sky = air_sea.shortwave
+    longwave = None if air_sea.longwave in ("downward", "net") else LONGWAVE[air_sea.longwave]
+    return (
+        ClearSky(**sky.model_dump(exclude={"name"})) if isinstance(sky, ClearSkySection) else None,
+        None if longwave is None else longwave(),
+    )
 
 
 def _with_air_sea(
     series: TimeSeries[Weather], measure: Any, air_sea: AirSeaSection, sun: SolarPosition
 ) -> BulkForcing:
     """The forcing of a weather."""
-    sky = air_sea.shortwave if isinstance(air_sea.shortwave, ClearSkySection) else None
+    sky, formula = _radiation_formulae(air_sea)
     values = series.values
-    needs_cloud = sky is not None or air_sea.longwave not in ("downward", "net")
-    if needs_cloud and values.cloud_cover is None:
+    if (sky is not None or formula is not None) and values.cloud_cover is None:
         raise ValueError(
             "expected cloud_cover, from which the radiation of air_sea follows, got none; add it, or choose "
             "shortwave and longwave that are in the weather."
@@ -236,14 +248,13 @@ def _with_air_sea(
         values = dataclasses.replace(values, shortwave=None)
     evaporation = values.precipitation is not None if air_sea.evaporation is None else air_sea.evaporation
     bulk = {"iterations": None} | air_sea.bulk.model_dump(exclude={"name"})
-    longwave = LONGWAVE[air_sea.longwave]
     names = ("relative_wind", "implicit_stress", "conservative_temperature", "rain_heat", "rain_stress")
     return BulkForcing(
         weather=TimeSeries(series.time, values, series.name),
         bulk=BULK_FORMULAE[air_sea.bulk.name](**{k: v for k, v in bulk.items() if v is not None}),
         offsets=WeatherOffsets(**air_sea.offsets),
-        longwave=None if longwave is None else longwave(),
-        shortwave=None if sky is None else ClearSky(**sky.model_dump(exclude={"name"})),
+        longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
+        shortwave=sky,
         albedo=_albedo(air_sea),
         sun=sun,
         heat_factor=air_sea.heat_factor,

@@ -13,7 +13,9 @@ import numpy as np
 from ..air_sea import (
     AbstractAlbedo,
     AbstractBulkFormula,
+    AbstractLongwave,
     BulkForcing,
+    ClearSky,
     ConstantAlbedo,
     DownwardLongwave,
     Fairall,
@@ -101,6 +103,8 @@ def read_era5(
     interpolation: str = "bilinear",
     bulk: AbstractBulkFormula | None = None,
     albedo: AbstractAlbedo | None = None,
+    longwave: AbstractLongwave | None = None,
+    shortwave: ClearSky | None = None,
     name: str | None = None,
 ) -> BulkForcing:
     """Bulk forcing with the weather of ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc, tp if there.
@@ -116,47 +120,67 @@ def read_era5(
             str, whose albedo and water temperature are those of ERA5.
         interpolation: between the four points of the grid around the place, or the nearest point.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
-        albedo: of the water, for "downward"; `Payne` by default.
+        albedo: of the water, where the sunlight is not net; `Payne` by default.
+        longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it
+            is not read, and tcc has to be there.
         name: for messages; by default that of the first file.
 
     Raises:
         FileNotFoundError: no such file.
         FileFormatError: a parameter that is missing or in another unit, a place outside of the grid, times
             that are missing or not in order, a gap, or a value that cannot be, with its time.
-        ValueError: an albedo for net radiation, or unknown options.
+        ValueError: an albedo for net radiation, a longwave that is no formula, or unknown options.
     """
     if radiation not in _RADIATION:
         raise ValueError(f"radiation: expected 'downward' or 'net', got '{radiation}'.")
-    if radiation == "net" and albedo is not None:
+    if longwave is not None and not longwave.needs_cloud:
+        raise ValueError(
+            f"longwave: expected a formula from the cloud cover, got {type(longwave).__name__}; leave it out "
+            "for the radiation of ERA5."
+        )
+    is_net = radiation == "net"
+    if is_net and shortwave is None and albedo is not None:
         raise ValueError("albedo: expected none with net radiation, from which ERA5 took its own; leave it.")
+    formulae = {"longwave": longwave, "shortwave": shortwave}
+    cloudy = [f"{field} formula {type(formula).__name__}" for field, formula in formulae.items() if formula]
     paths = as_paths(paths)
-    parameters = _PARAMETERS | _RADIATION[radiation]
+    parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     names = {field: parameter.names for field, parameter in parameters.items()}
     found = read_point(paths, names, latitude, longitude, start_time, interpolation)
     for field, parameter in parameters.items():
         if field in found:
             found[field] = _checked(found[field], parameter)
+        elif field == "cloud_cover" and cloudy:
+            raise _missing(paths[0], parameter, f", which the {' and the '.join(cloudy)} needs")
         elif field not in _OPTIONAL:
-            raise _missing(paths[0], field, parameter, radiation)
+            raise _missing(paths[0], parameter, _other_radiation(field, radiation))
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
     _check_dew_point(found["air_temperature"], found["humidity"])
-    _check_sunlight(found["shortwave"], sun)
-    precipitation = "precipitation" in found
-    is_net = radiation == "net"
+    if "shortwave" in found:
+        _check_sunlight(found["shortwave"], sun)
+    if albedo is None:
+        albedo = ConstantAlbedo() if is_net and shortwave is None else Payne()
     return BulkForcing(
         weather=_weather(found, parameters, name or paths[0].stem),
         bulk=Fairall() if bulk is None else bulk,
-        longwave=None if is_net else DownwardLongwave(),
-        albedo=ConstantAlbedo() if is_net else (Payne() if albedo is None else albedo),
+        longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
+        shortwave=shortwave,
+        albedo=albedo,
         sun=sun,
         humidity_measure="dew_point",
-        evaporation=precipitation,
+        evaporation="precipitation" in found,
     )
 
 
-def _missing(path: Path, field: str, parameter: _Parameter, radiation: str) -> FileFormatError:
+def _other_radiation(field: str, radiation: str) -> str:
+    """What can be done where a radiation is missing."""
+    if field not in _RADIATION[radiation]:
+        return ""
     other = "net" if radiation == "downward" else "downward"
-    hint = f", or choose radiation='{other}'" if field in _RADIATION[other] else ""
+    return f", choose radiation='{other}', or a {field} formula, which needs tcc"
+
+
+def _missing(path: Path, parameter: _Parameter, hint: str) -> FileFormatError:
     return FileFormatError(
         path,
         parameter.names[0],
