@@ -23,6 +23,7 @@ class Run:
         source: the configuration file, for messages.
         notes: what the user should know of the case.
         diagnostics: further variables that the case asks for.
+        means: whether the case asks for means between frames.
     """
 
     model: Model
@@ -34,6 +35,7 @@ class Run:
     source: Path
     notes: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
+    means: bool = False
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.

@@ -18,7 +18,7 @@ from .model import Model
 from .precision import precision_of, without_weak_types
 from .runtime.blocks import ColumnBlock, block_size, check_block, map_blocks
 from .runtime.devices import Devices, column_mesh, map_columns, shard_columns
-from .trajectory import Restart, Trajectory
+from .trajectory import Means, Restart, Trajectory
 
 
 def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
@@ -87,6 +87,7 @@ def run_frames(
     checkpointing: AbstractCheckpointing,
     save=lambda restart: restart,
     inputs: PyTree = None,
+    means: bool = False,
 ):
     """The time loop alone, for callers that save something else than whole states.
 
@@ -98,17 +99,23 @@ def run_frames(
         checkpointing: what reverse mode keeps.
         save: function from `Restart`, and from the inputs of the frame if there are any, to what is kept.
         inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
+        means: save, beside that, state and closure state as means over the steps of the frame.
 
     Returns:
         What was saved, with a leading axis of `n_frames`; the start is not among it.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step = _stepping(model, case, dt)
-
+    one = save if inputs is not None else lambda current, _: save(current)
+    carry, both = start, one
+    if means:
+        step = _averaging(step, start.step, steps_per_frame)
+        carry = (start, (start.state, start.clo_state))
+        both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
     _, saved = scan_frames(
         step,
-        save if inputs is not None else lambda current, _: save(current),
-        start,
+        both,
+        carry,
         inputs=inputs,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
@@ -142,6 +149,26 @@ def _stepping(model: Model, case: Case, dt: Scalar) -> Callable[[Restart], Resta
     return step
 
 
+def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_per_frame: int):
+    """A step that carries the mean of state and closure state since the frame before."""
+
+    def advance(carry):
+        current, mean = carry
+        following = step(current)
+        n = (current.step - begin) % steps_per_frame + 1
+
+        def mix(before, now):
+            if not jnp.issubdtype(now.dtype, jnp.inexact):
+                return now
+            # Of the first step the weight is one, and what was there before is forgotten.
+            weight = 1.0 / n.astype(now.dtype)
+            return (1.0 - weight) * before + weight * now
+
+        return following, jax.tree.map(mix, mean, (following.state, following.clo_state))
+
+    return advance
+
+
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
     """Which arrays carry the columns of a batch as their last axis: a truth value for each leaf of the three.
 
@@ -167,7 +194,10 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
 def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
     """The frames of a batch, on several devices or one, each with one block of columns after the other."""
     has_columns = columns_of(model, case, start)
-    split = {"has_columns": (*has_columns, False), "like_has_columns": has_columns[2]}
+    like, of_start = start, has_columns[2]
+    if options["means"]:
+        like, of_start = ((one, (one.state, one.clo_state)) for one in (like, of_start))
+    split = {"has_columns": (*has_columns, False), "like": like, "like_has_columns": of_start}
 
     def run(arguments):
         start = arguments[2]
@@ -179,10 +209,10 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         # Reverse mode holds what it keeps of all blocks at the same time.
         checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
         one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
-        return map_blocks(one, arguments, block=block, like=start, **split)
+        return map_blocks(one, arguments, block=block, **split)
 
     arguments = (model, case, start, dt)
-    return run(arguments) if mesh is None else map_columns(run, arguments, mesh=mesh, like=start, **split)
+    return run(arguments) if mesh is None else map_columns(run, arguments, mesh=mesh, **split)
 
 
 @eqx.filter_jit
@@ -193,9 +223,14 @@ def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) 
         saved = run_frames(model, case, start, dt, **options)
     else:
         saved = _run_columns(model, case, start, dt, mesh, column_block, options)
-    frames = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), start, saved)
+    with_start = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
+    saved, means = saved if options["means"] else (saved, None)
+    frames = jax.tree.map(with_start, start, saved)
     time = frames.step.astype(dt.dtype) * dt
-    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state)
+    if means is not None:
+        means = jax.tree.map(with_start, (start.state, start.clo_state), means)
+        means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
+    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, means)
 
 
 def simulate(
@@ -209,6 +244,7 @@ def simulate(
     start: Restart | None = None,
     devices: Devices | None = None,
     column_block: ColumnBlock = "auto",
+    means: bool = False,
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -226,6 +262,7 @@ def simulate(
             or some. By default the columns stay together, where JAX puts them.
         column_block: columns of a batch that are run at once on a device, so that they stay in its cache:
             a number, `"auto"` for what was measured to be fast, or `None` for all.
+        means: whether state and closure state are averaged between frames too, over all steps.
 
     Returns:
         The start and all frames. Values that are not finite are returned, not raised: see
@@ -251,6 +288,7 @@ def simulate(
         "n_frames": n_frames,
         "steps_per_frame": steps_per_frame,
         "checkpointing": Auto() if checkpointing is None else checkpointing,
+        "means": means,
     }
     dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
     case = case.unlabelled()

@@ -18,6 +18,19 @@ class Restart(eqx.Module):
     step: Int[Array, ""]
 
 
+class Means(eqx.Module):
+    """Means over the steps since the frame before; of the first frame, its own values.
+
+    Args:
+        state, clo_state: leaves as in a trajectory; what is no real number is that of the last step.
+        since: beginning of the intervals [s], `(n_frames,)`; they end at the frames.
+    """
+
+    state: State
+    clo_state: CloState
+    since: Float[Array, " time"]
+
+
 class Trajectory(eqx.Module):
     """Saved frames of a run; the first is the state the run started from.
 
@@ -27,6 +40,7 @@ class Trajectory(eqx.Module):
         step: steps made since the start of the case, `(n_frames,)`.
         state: leaves `(n_frames, n_cells, *batch)`.
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have some on cells, or one per column.
+        means: over the time between frames, where they were asked for.
     """
 
     grid: Grid
@@ -34,6 +48,7 @@ class Trajectory(eqx.Module):
     step: Int[Array, " time"]
     state: State
     clo_state: CloState
+    means: Means | None = None
 
     @property
     def n_frames(self) -> int:

@@ -43,6 +43,20 @@ def test_a_run_that_goes_on_in_blocks():
         np.testing.assert_allclose(part, leaf, rtol=1e-13, atol=1e-300)
 
 
+def test_means_in_blocks_of_a_run_that_goes_on():
+    model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
+    steps = simulate(model, case, **TIMES | {"output_interval": 60.0})
+    start = steps.restart(1)
+    times = TIMES | {"duration": 240.0}
+    found: Any = [simulate(model, case, **times, start=start, column_block=n, means=True) for n in (None, 2)]
+    for run in found:
+        pairs = zip(jax.tree.leaves(steps.state), jax.tree.leaves(run.means.state), strict=True)
+        for at_steps, means in pairs:
+            wanted = np.asarray(at_steps)[2:6].reshape(2, 2, *at_steps.shape[1:]).mean(axis=1)
+            np.testing.assert_allclose(means[1:], wanted, rtol=1e-12, atol=1e-15)
+        np.testing.assert_array_equal(run.means.since, [60.0, 60.0, 180.0])
+
+
 def test_gradients_in_blocks():
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["wind"]
     closure: Any = model.closure

@@ -35,7 +35,9 @@ def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
     }
     said = "\n".join(made.report.differences)
     assert "output: not written, because not computed here: qe, my_tracer." in said
-    assert "output.surf.time_method: values at the times of the frames are written, not the mean" in said
+    assert made.run.means
+    assert "output.surf.time_method: no means of what is not in the state of the model" in said
+    assert "frames: heat, tx." in said and "; means are over 21600 s" in said
     assert "output.surf: its variables are in the file of the run, every 21600 s instead of 3600 s" in said
 
 
@@ -58,6 +60,19 @@ def test_patterns_stand_for_what_is_computed(tmp_path, pattern, expected):
     carried = {"eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate"}
     assert set(made.run.diagnostics) == expected - state - carried
     assert not any("not written" in line for line in made.report.differences)
+
+
+def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
+    prof = {"time_method": "mean", "variables": variables("temp", "nuh")}
+    made = build(tmp_path, prof=prof)
+    assert made.run is not None and made.run.means
+    assert not any("time_method" in line for line in made.report.differences)
+    made = build(tmp_path, prof=prof | {"use": False}, other=prof | {"time_method": "integrated"})
+    assert made.run is not None and not made.run.means
+    said = "\n".join(made.report.differences)
+    assert (
+        "output.other.time_method: values at the times of the frames are written, not the integrated" in said
+    )
 
 
 def test_the_file_holds_all_that_was_asked_for(tmp_path):

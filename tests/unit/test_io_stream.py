@@ -18,7 +18,7 @@ from tunax_lite import (
     io,
     simulate,
 )
-from tunax_lite.closures import KEpsilon
+from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 
 GRID = Grid.uniform(40.0, 10)
 TIMES = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
@@ -65,6 +65,29 @@ def test_a_file_in_parts_is_the_run(tmp_path, budget):
     written.close()
     assert io.count_frames(path) == 31
     np.testing.assert_array_equal(io.read_trajectory(path, every=10).time, 12000.0 * np.arange(4))
+
+
+def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
+    path = tmp_path / "out.nc"
+    model = Model(PacanowskiPhilander())
+    io.run_to_file(model, case_of(), path, **TIMES, memory_budget=SMALL, means=True)
+    steps = simulate(model, case_of(), dt=60.0, output_interval=60.0)
+    with xr.open_dataset(path, decode_times=False) as written:
+        for name, values in (
+            ("temperature", steps.state.temperature),
+            ("eddy_diffusivity", steps.clo_state.eddy_diffusivity),
+        ):
+            wanted = np.asarray(values)[1:].reshape(30, 20, -1).mean(axis=1)
+            mean = written[f"{name}_mean"]
+            assert mean.dims == written[name].dims and mean.attrs["cell_methods"] == "time: mean"
+            assert mean.attrs["units"] == written[name].attrs["units"]
+            np.testing.assert_allclose(mean[1:], wanted, rtol=1e-9)
+            np.testing.assert_array_equal(mean[0], written[name][0])
+        assert written["time"].attrs["bounds"] == "time_bounds"
+        np.testing.assert_array_equal(written["time_bounds"][:, 1], written["time"])
+        np.testing.assert_array_equal(written["time_bounds"][1:, 0], written["time"][:-1])
+    # From such a file a run goes on as from any other.
+    assert io.read_trajectory(path).means is None
 
 
 def test_an_interrupted_run_goes_on_after_its_last_part(tmp_path):

@@ -56,6 +56,26 @@ def test_frames_begin_with_the_start():
     assert_identical(jax.tree.map(lambda x: x[0], run.clo_state), MODEL.init(CASE))
 
 
+def test_a_mean_has_the_gradient_of_the_mean_of_the_steps():
+    def mean_squared(viscosity, output_interval: float):
+        model = Model(Constant(viscosity=viscosity))
+        means = output_interval > DT
+        run = simulate(
+            model, CASES["wind"], dt=DT, duration=360.0, output_interval=output_interval, means=means
+        )
+        if run.means is not None:
+            return jnp.sum(run.means.state.u[1:] ** 2)
+        return jnp.sum(jnp.mean(run.state.u[1:].reshape(2, 3, -1), axis=1) ** 2)
+
+    value = jnp.asarray(1e-3, dtype=float)
+    (of_means, slope), (of_steps, expected) = (
+        jax.value_and_grad(mean_squared)(value, interval) for interval in (180.0, DT)
+    )
+    np.testing.assert_allclose(of_means, of_steps, rtol=1e-12)
+    np.testing.assert_allclose(slope, expected, rtol=1e-10)
+    assert float(expected) != 0.0
+
+
 def test_frames_are_what_single_steps_give():
     run = whole_run()
     step = eqx.filter_jit(MODEL.step)

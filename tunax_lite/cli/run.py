@@ -131,6 +131,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) 
             output_interval=setup.output_interval,
             start=start,
             diagnostics=tuple(dict.fromkeys((*setup.diagnostics, *loaded.config.output.diagnostics))),
+            means=setup.means or loaded.config.output.means,
             provenance=provenance(loaded, setup.case.name, setup.model.closure),
             start_time=setup.case.start_time,
             report=report,

@@ -34,6 +34,7 @@ class RunOutputSection(Section):
     folder: str = Field(default="results", min_length=1, description="folder for results")
     figures: bool = Field(default=True, description="whether to draw figures")
     diagnostics: list[str] = Field(default=[], description="further variables to write; see docs/diagnostics")
+    means: bool = Field(default=False, description="whether to write means between saved frames too")
 
     @field_validator("diagnostics")
     @classmethod

@@ -33,6 +33,7 @@ class OutputOptions:
     folder: str = "results"
     figures: bool = True
     diagnostics: tuple[str, ...] = ()
+    means: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +127,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
             duration=None,
             source=loaded.path,
             diagnostics=clock.diagnostics,
+            means=clock.means,
             notes=(*report.errors, *report.differences, *report.warnings),
         )
     return GotmRun(run, report)

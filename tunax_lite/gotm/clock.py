@@ -18,6 +18,7 @@ class Clock:
         dt: time step [s].
         output_interval: time between frames [s], a multiple of `dt`.
         diagnostics: what the output asks for beyond the state.
+        means: whether the output asks for means over the time between frames.
     """
 
     start_time: str
@@ -25,6 +26,7 @@ class Clock:
     dt: float
     output_interval: float
     diagnostics: tuple[str, ...]
+    means: bool
 
 
 def read_clock(settings: Settings) -> Clock:
@@ -57,7 +59,8 @@ def read_clock(settings: Settings) -> Clock:
         )
     epoch = datetime.datetime(1970, 1, 1)
     period = Period(int((start - epoch).total_seconds()), n_steps * dt)
-    return Clock(start.isoformat(), period, dt, steps * dt, diagnostics_of(files, settings))
+    means = any(file.means for file in files)
+    return Clock(start.isoformat(), period, dt, steps * dt, diagnostics_of(files, settings), means)
 
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:

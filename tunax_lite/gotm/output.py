@@ -68,11 +68,13 @@ class OutputFile:
         name: without the suffix.
         interval: between its frames [s].
         variables: GOTM's names, patterns resolved to what is computed here.
+        means: whether they are means over the interval.
     """
 
     name: str
     interval: float
     variables: tuple[str, ...]
+    means: bool = False
 
     @property
     def has_profiles(self) -> bool:
@@ -100,8 +102,8 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         unit = get("time_unit")
         seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
-        found.append(OutputFile(str(name), seconds, variables))
-        _note(settings, str(name), section, get)
+        found.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
+        _note(settings, found[-1], section, get)
     return found
 
 
@@ -121,12 +123,18 @@ def say_intervals(files: list[OutputFile], output_interval: float, settings: Set
         if abs(file.interval - output_interval) > 1e-9 * output_interval:
             text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
             text += f"{file.interval:g} s; profiles as often as that bring them too"
+            text += f"; means are over {output_interval:g} s" if file.means else ""
             settings.notes.append((f"output.{file.name}", text))
 
 
-def _note(settings: Settings, name: str, section: dict, get: Any) -> None:
+def _note(settings: Settings, file: OutputFile, section: dict, get: Any) -> None:
     """Say what of a file is done in another way."""
-    if get("time_method") != "point":
+    name = file.name
+    points = [variable for variable in file.variables if OURS.get(variable) in DIAGNOSTICS]
+    if file.means and points:
+        text = "no means of what is not in the state of the model, but values at the times of the frames: "
+        settings.notes.append((f"output.{name}.time_method", text + ", ".join(points)))
+    if get("time_method") not in ("point", "mean"):
         text = (
             f"values at the times of the frames are written, not the {get('time_method')} over the interval"
         )

@@ -19,7 +19,7 @@ import xarray as xr
 from .. import closures
 from ..grid import Grid
 from ..state import State
-from ..trajectory import Trajectory
+from ..trajectory import Means, Trajectory
 from ..variables import VARIABLES
 from .atomic import replacing
 from .errors import FileFormatError
@@ -167,8 +167,29 @@ def to_dataset(
     coordinates = {name: heights.pop(name) for name in ("z_center", "z_face") if name in heights}
     coordinates["time"] = ("time", np.asarray(trajectory.time), time)
     variables |= {"step": ("time", np.asarray(trajectory.step), steps)} | heights | tracers | closure
+    if trajectory.means is not None:
+        time["bounds"] = "time_bounds"
+        variables |= _mean_variables(trajectory.time, trajectory.means, {**variables})
     attributes = _global_attributes(trajectory, provenance, start_time)
     return xr.Dataset(variables, coordinates, attributes)
+
+
+def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
+    """Means of state and closure state, with the dimensions of the values at points in time."""
+    state = means.state
+    values = {name: getattr(state, name) for name in _STATE_NAMES} | dict(state.tracers)
+    values |= dict(_closure_fields(means.clo_state))
+    found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
+    for name, mean in values.items():
+        dims, _, attributes = points[name]
+        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
+    taken = sorted(set(found) & set(points))
+    if taken:
+        raise ValueError(
+            f"to_dataset: expected a name of its own for every variable, got '{taken[0]}' twice; rename the "
+            "tracer."
+        )
+    return found
 
 
 def _global_attributes(
@@ -255,7 +276,7 @@ def count_frames(path) -> int:
 def read_trajectory(
     path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
 ) -> Trajectory:
-    """Read back what `write_trajectory` wrote, bit by bit.
+    """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
 
     Args:
         path: the file.

@@ -45,6 +45,7 @@ def run_to_file(
     output_interval: float,
     start: Restart | None = None,
     diagnostics: Sequence[str] = (),
+    means: bool = False,
     provenance: Provenance | None = None,
     start_time: str | None = None,
     memory_budget: int = 2**26,
@@ -56,6 +57,7 @@ def run_to_file(
         model, case, dt, duration, output_interval, start: as for `simulate`.
         path: of the NetCDF file.
         diagnostics: names of `DIAGNOSTICS` that are written too.
+        means: whether means between frames are written too.
         provenance, start_time: as for `to_dataset`.
         memory_budget: bytes of frames that are held at once.
         report: called after each part.
@@ -66,7 +68,7 @@ def run_to_file(
     """
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames = count_steps(duration, output_interval, "duration", "output_interval")
-    chunk = _frames_per_part(model, case, start, n_frames, memory_budget)
+    chunk = _frames_per_part(model, case, start, n_frames, memory_budget // (2 if means else 1))
     writing = {"provenance": provenance, "start_time": start_time}
 
     def compute(from_frame: int, restart: Restart | None, frames: int) -> Trajectory:
@@ -77,6 +79,7 @@ def run_to_file(
             duration=frames * output_interval,
             output_interval=output_interval,
             start=restart,
+            means=means,
         )
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
@@ -95,7 +98,7 @@ def run_to_file(
     if chunk >= n_frames:
         write(compute(0, start, n_frames), path)
         return
-    identity = _identity(case, provenance, dt, duration, output_interval, begin, chunk, diagnostics)
+    identity = _identity(case, provenance, dt, duration, output_interval, begin, chunk, diagnostics, means)
     parts = _existing_parts(path, identity)
     restart = start if not parts else read_trajectory(parts[-1]).restart()
     for first in range(len(parts) * chunk, n_frames, chunk):
@@ -161,13 +164,8 @@ def _without_first_frame(trajectory: Trajectory) -> Trajectory:
     def rest(tree):
         return jax.tree.map(lambda leaf: leaf[1:], tree)
 
-    return Trajectory(
-        trajectory.grid,
-        trajectory.time[1:],
-        trajectory.step[1:],
-        rest(trajectory.state),
-        rest(trajectory.clo_state),
-    )
+    frames = (trajectory.time, trajectory.step, trajectory.state, trajectory.clo_state, trajectory.means)
+    return Trajectory(trajectory.grid, *map(rest, frames))
 
 
 def _join(parts: Sequence[Path], target: Path) -> None:
