@@ -45,9 +45,10 @@ def test_a_run_that_goes_on_in_blocks():
 
 def test_means_in_blocks_of_a_run_that_goes_on():
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["everything"]
-    steps = simulate(model, case, **TIMES | {"output_interval": 60.0})
+    every_step: dict[str, Any] = TIMES | {"output_interval": 60.0}
+    times: dict[str, Any] = TIMES | {"duration": 240.0}
+    steps = simulate(model, case, **every_step)
     start = steps.restart(1)
-    times = TIMES | {"duration": 240.0}
     found: Any = [simulate(model, case, **times, start=start, column_block=n, means=True) for n in (None, 2)]
     for run in found:
         pairs = zip(jax.tree.leaves(steps.state), jax.tree.leaves(run.means.state), strict=True)

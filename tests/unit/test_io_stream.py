@@ -1,6 +1,7 @@
 """Runs that are written while they go on."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import numpy as np
@@ -21,7 +22,7 @@ from tunax_lite import (
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 
 GRID = Grid.uniform(40.0, 10)
-TIMES = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
+TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
 SMALL = 9000
 """Bytes: about ten frames of 30."""
 
