@@ -2,6 +2,7 @@
 
 import re
 
+import jax
 import numpy as np
 import pytest
 import typer
@@ -10,7 +11,7 @@ import yaml
 from tests.unit.gotm_folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
-from tunax_lite.config import ConfigError, build_run, load_run
+from tunax_lite.config import ConfigError, build_run, configuration_of, load_run
 from tunax_lite.gotm import build_gotm, load_gotm
 
 
@@ -132,3 +133,90 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     with pytest.raises(typer.Exit):
         check(target, write_config=tmp_path / "again.yaml")
     assert not (tmp_path / "again.yaml").exists() and "copy the file" in capsys.readouterr().err
+
+
+GENERATED = {"compute_param": True, "gen_m": 1.0, "gen_alpha": -2.53, "gen_l": 0.25}
+INJECTION = {"ubc_type": "tke_injection", "k_ubc": "dirichlet"}
+CLOSURES = {
+    "k_epsilon": {"scnd": {"scnd_coeff": "cheng"}, "turb_param": {"length_lim": False, "k_min": 3e-7}},
+    "custom constants": {"scnd": {"scnd_coeff": "custom", "cc1": 4.0}, "keps": {"ce2": 1.9}},
+    "k_omega": {"len_scale_method": "omega", "scnd": {"method": "weak_eq_kb_eq"}},
+    "generic_length_scale": {"len_scale_method": "gls", "generic": GENERATED, "bc": INJECTION},
+    "mellor_yamada": {"len_scale_method": "mellor_yamada", "tke_method": "mellor_yamada"},
+    "internal waves": {
+        "turb_method": "first_order",
+        "stab_method": "munk_anderson",
+        "iw": {"method": "large", "num": 2e-4},
+    },
+    "one_equation": {"len_scale_method": "blackadar", "turb_method": "first_order"},
+    "constant": {"turb_method": "no_model", "turb_param": {"const_num": 1e-3}},
+    "kpp": {"turb_method": "cvmix"},
+}
+CVMIX = {
+    "surface_layer": {"Ri_c": 0.25, "langmuir_method": "rwh16", "bulk_Ri_interp_type": "cubic"},
+    "interior": {"use": True, "background": {"use": True}, "shear": {"use": True, "mix_scheme": "pp"}},
+}
+MADE: dict[str, dict] = {
+    name: {"turbulence": turbulence, "physical_constants": {"avmolu": 2e-6}, "time": {"cnpar": 0.75}}
+    for name, turbulence in CLOSURES.items()
+}
+MADE["kpp"] |= {"cvmix": CVMIX, "waves": {"Hs": 1.5}}
+MADE["k_omega"] |= {"grid": {"ddu": 1.5, "ddl": 0.5}}
+
+
+def written(tmp_path, *changes):
+    """A case, the configuration that is written for it, and the run of that."""
+    source = load_gotm(write_case(tmp_path, *changes))
+    own = build_gotm(source).run
+    assert own is not None
+    text = configuration_of(own, source, [])
+    (tmp_path / "ours.yaml").write_text(text)
+    return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
+
+
+def assert_same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_grid_model_and_times_are_written_out_to_the_bit(tmp_path, name):
+    own, content, run = written(tmp_path, MADE[name])
+    stretched = "grid" in MADE[name]
+    assert content["grid"]["n_cells"] == 8 and (content["grid"]["kind"] == "stretched") == stretched
+    assert content["model"]["theta"] == 0.75 and content["model"]["molecular_viscosity"] == 2e-6
+    assert_same(run.model, own.model)
+    np.testing.assert_array_equal(run.case.grid.z_face, own.case.grid.z_face)
+    if name in ("k_epsilon", "k_omega"):
+        ours, theirs = (
+            simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own)
+        )
+        assert_same(ours.state, theirs.state)
+
+
+def test_what_is_written_is_what_can_be_changed(tmp_path):
+    _, content, _ = written(tmp_path, MADE["k_epsilon"])
+    closure = content["model"]["closure"]
+    assert closure["name"] == "k_epsilon"
+    assert closure["options"] == {"length_limit": None, "stability": {"name": "cheng", "equilibrium": "weak"}}
+    assert closure["parameters"] == {"turbulent_kinetic_energy_floor": 3e-7}
+    loaded = load_run(
+        tmp_path / "ours.yaml", ["model.closure.parameters.c_eps_1=1.5", "grid.n_cells=5", "model.theta=1.0"]
+    )
+    run = build_run(loaded)
+    assert float(run.model.closure.c_eps_1) == 1.5 and run.case.grid.n_cells == 5  # pyright: ignore
+    assert run.model.theta == 1.0 and float(run.model.closure.turbulent_kinetic_energy_floor) == 3e-7  # pyright: ignore
+
+
+def test_what_has_no_words_stays_with_the_file(tmp_path):
+    (tmp_path / "layers.dat").write_text("8\n" + "2.0\n" * 8)
+    # A floor of k that no calibration would take.
+    change = {
+        "grid": {"method": "file_h", "file": "layers.dat"},
+        "turbulence": {"turb_param": {"k_min": 0.5}},
+    }
+    own, content, run = written(tmp_path, change)
+    assert content["grid"] == {"kind": "native"} and "model" not in content
+    assert "its closure, which has no words here" in (tmp_path / "ours.yaml").read_text()
+    assert_same(run.model, own.model)

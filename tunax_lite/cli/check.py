@@ -77,7 +77,7 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None) ->
         made.report.check()
         if write_config is not None and made.run is not None:
             with replacing(write_config) as temporary:
-                temporary.write_text(configuration_of(made.run, config, settings))
+                temporary.write_text(configuration_of(made.run, source, settings))
             report_written([write_config])
     typer.echo(f"{config}: fine")
 

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
-from ..gotm import build_gotm, load_gotm
+from ..gotm import LoadedGotm, build_gotm, load_gotm
+from ..gotm.settings import Settings
+from ..grid import Grid
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError
 from ..run import Run
 from .cases import GotmCase
+from .describe import model_section
 from .schema import RunConfig
 from .sections import FacesGrid, StretchedGrid, UniformGrid
 
@@ -49,29 +53,50 @@ def build_gotm_run(config: RunConfig, case: GotmCase, source: Path) -> Run:
     return run
 
 
-def configuration_of(run: Run, path: Path, settings: Sequence[str]) -> str:
+def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> str:
     """Text of a configuration of the package that runs a case of GOTM, to be changed from there.
+
+    Its grid, model and times are written out where that gives the same numbers to the bit.
 
     Args:
         run: of the case.
-        path: configuration of GOTM.
+        source: configuration of GOTM, with the settings.
         settings: values that replace those of the file, `key=value` with GOTM's names.
     """
-    case: dict[str, Any] = {"format": "gotm", "path": str(path.resolve())}
+    case: dict[str, Any] = {"format": "gotm", "path": str(source.path.resolve())}
     if settings:
         pairs = (setting.partition("=") for setting in settings)
         case["settings"] = {key: yaml.safe_load(value) for key, _, value in pairs}
-    duration = run.duration_from(0.0)
+    duration, model = run.duration_from(0.0), model_section(run.model)
     content = {
         "case": case,
-        "grid": {"kind": "native"},
+        "grid": _grid_section(run.case.grid, Settings(source.document)),
+        **({} if model is None else {"model": model}),
         "time": {"step": run.dt, "output_interval": run.output_interval, "duration": duration},
     }
     header = (
-        f"# {run.case.name}: the case of GOTM in {path.name}, with its grid, closure and times. What is\n"
-        "# given here replaces what that file says: a grid {kind: uniform, n_cells: 64}, for instance.\n"
+        f"# {run.case.name}: the case of GOTM in {source.path.name}, from which its water and forcing come.\n"
+        "# What is given here replaces what that file says of it"
     )
+    header += ".\n" if model is not None else "; its closure, which has no words here, is that of the file.\n"
     return header + yaml.safe_dump(content, sort_keys=False)
+
+
+def _grid_section(grid: Grid, settings: Settings) -> dict[str, Any]:
+    """The grid of a case in words; `native` for what only the file can say."""
+    native = {"kind": "native"}
+    if settings["grid.method"] != "analytical":
+        return native
+    n_cells, surface, bottom = (settings[f"grid.{name}"] for name in ("nlev", "ddu", "ddl"))
+    section: dict[str, Any] = {"kind": "uniform", "n_cells": n_cells}
+    if surface or bottom:
+        section |= {"kind": "stretched", "surface_zoom": surface, "bottom_zoom": bottom}
+    try:
+        (StretchedGrid if surface or bottom else UniformGrid).model_validate(section)
+    except ValueError:  # two cells, or a zoom out of range
+        return native
+    made = Grid.stretched(float(grid.depth), n_cells, surface_zoom=surface, bottom_zoom=bottom)
+    return section if np.array_equal(made.z_face, grid.z_face) else native
 
 
 def _grid_settings(config: RunConfig, source: Path) -> dict[str, str | float]:
