@@ -194,10 +194,11 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
 def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: ColumnBlock, options):
     """The frames of a batch, on several devices or one, each with one block of columns after the other."""
     has_columns = columns_of(model, case, start)
-    like, of_start = start, has_columns[2]
-    if options["means"]:
-        like, of_start = ((one, (one.state, one.clo_state)) for one in (like, of_start))
-    split = {"has_columns": (*has_columns, False), "like": like, "like_has_columns": of_start}
+
+    def saved_of(start):
+        return (start, (start.state, start.clo_state)) if options["means"] else start
+
+    split = {"has_columns": (*has_columns, False), "like_has_columns": saved_of(has_columns[2])}
 
     def run(arguments):
         start = arguments[2]
@@ -209,10 +210,15 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         # Reverse mode holds what it keeps of all blocks at the same time.
         checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
         one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
-        return map_blocks(one, arguments, block=block, **split)
+        # Of the columns that are here: on several devices each has its part of them.
+        return map_blocks(one, arguments, block=block, like=saved_of(start), **split)
 
     arguments = (model, case, start, dt)
-    return run(arguments) if mesh is None else map_columns(run, arguments, mesh=mesh, **split)
+    return (
+        run(arguments)
+        if mesh is None
+        else map_columns(run, arguments, mesh=mesh, like=saved_of(start), **split)
+    )
 
 
 @eqx.filter_jit

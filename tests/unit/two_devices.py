@@ -165,3 +165,9 @@ def test_restart_over_devices_goes_on_bit_by_bit():
     )
     expected = jax.tree.map(lambda x: x[3:], columns_of_run(whole, slice(None)))
     assert_identical(columns_of_run(rest, slice(None)), expected)
+
+
+def test_means_of_blocks_on_two_devices():
+    case = with_winds(WINDS[:6])
+    split, whole = (run(SIMPLE, case, devices, means=True) for devices in ("all", None))
+    assert_close(split.means, whole.means)
