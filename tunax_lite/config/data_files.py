@@ -1,11 +1,9 @@
 """Which files a configuration reads."""
 
-import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from ..io.registry import resolve
+from ..io.registry import resolve, sha256_of
 from .load import Loaded
 
 _KEYS = ("path", "paths", "forcing_file")
@@ -18,7 +16,7 @@ def data_files(loaded: Loaded[Any]) -> dict[str, str]:
         FileNotFoundError: a file that is missing.
     """
     names = dict.fromkeys(_names(loaded.config.model_dump()))
-    return {name: _checksum(resolve(name, loaded.path.parent)) for name in names}
+    return {name: sha256_of(resolve(name, loaded.path.parent)) for name in names}
 
 
 def _names(section: Any) -> Iterator[str]:
@@ -33,8 +31,3 @@ def _names(section: Any) -> Iterator[str]:
                 yield from map(str, value)
             else:
                 yield from _names(value)
-
-
-def _checksum(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

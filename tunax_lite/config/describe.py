@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from .._types import iterate_parameters
@@ -42,7 +41,7 @@ def closure_section(closure: AbstractClosure) -> dict[str, Any] | None:
         made = ClosureSection.model_validate(section).build()
     except (TypeError, ValueError):  # settings that cannot be said, or numbers out of their valid range
         return None
-    return {key: value for key, value in section.items() if value} if _is_same(made, closure) else None
+    return {key: value for key, value in section.items() if value} if eqx.tree_equal(made, closure) else None
 
 
 def _is_valid(section: type[ModelSection], data: dict[str, Any]) -> bool:
@@ -51,14 +50,6 @@ def _is_valid(section: type[ModelSection], data: dict[str, Any]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_same(one: AbstractClosure, other: AbstractClosure) -> bool:
-    if jax.tree.structure(one) != jax.tree.structure(other):
-        return False
-    return all(
-        np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    )
 
 
 def _options(module: eqx.Module, usual: eqx.Module) -> Iterator[tuple[str, Any]]:

@@ -120,11 +120,16 @@ def _resolve_name(name: str) -> Path:
     return _download(entry)
 
 
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def _check_sha256(path: Path, entry: Entry) -> None:
     if entry.sha256 is None:
         return
-    with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = sha256_of(path)
     if found != entry.sha256:
         raise FileFormatError(
             path,

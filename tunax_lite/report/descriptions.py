@@ -1,11 +1,13 @@
 """What the docstrings of a closure say about its parameters: meaning and source."""
 
-import dataclasses
 import inspect
+import operator
 import re
 from typing import NamedTuple
 
 import equinox as eqx
+
+from .._types import iterate_parameters, iterate_weights
 
 _ENTRY = re.compile(r"^    ((?:\w+)(?:, \w+)*): (.*)$")
 
@@ -22,17 +24,17 @@ class Description(NamedTuple):
     source: str
 
 
-def describe_parameters(module: eqx.Module, prefix: str = "") -> dict[str, Description]:
+def describe_parameters(module: eqx.Module) -> dict[str, Description]:
     """Description of each calibratable number of a module, by path."""
-    described: dict[str, Description] = {}
-    meanings, source = _meanings(type(module)), _source(type(module))
-    for field in dataclasses.fields(module):
-        value = getattr(module, field.name)
-        if "valid_range" in field.metadata or field.metadata.get("weights", False):
-            described[prefix + field.name] = Description(meanings.get(field.name, ""), source)
-        elif isinstance(value, eqx.Module):
-            described |= describe_parameters(value, f"{prefix}{field.name}.")
-    return described
+    paths = [info.path for info in iterate_parameters(module)]
+    paths += [path for path, _ in iterate_weights(module)]
+    return {path: _describe(module, path) for path in paths}
+
+
+def _describe(module: eqx.Module, path: str) -> Description:
+    part, _, name = path.rpartition(".")
+    owner = type(operator.attrgetter(part)(module) if part else module)
+    return Description(_meanings(owner).get(name, ""), _source(owner))
 
 
 def _meanings(kind: type) -> dict[str, str]:

@@ -52,6 +52,20 @@ class AbstractEvaluation(abc.ABC):
         """Members of an ensemble that broke down."""
 
 
+class AbstractGradientEvaluation(AbstractEvaluation):
+    """One with the gradient of the loss to the unconstrained vector, `(n_parameters,)`."""
+
+    gradient: np.ndarray
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.linalg.norm(self.gradient))
+
+    @property
+    def n_failed(self) -> int:
+        return 0
+
+
 class AbstractEvaluator(abc.ABC):
     """Programs that evaluate a problem; making one compiles them. The threads are those of the problem.
 

@@ -87,11 +87,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         columns = jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1)
         if not self._programs:
             self._programs, self.n_compiled = problem.programs(lambda c: self._compile(columns, c))
-
-        def run(index: int):
-            return jax.device_get(self._programs[index](columns, problem.model, problem.comparisons[index]))
-
-        results = problem.map_cases(run)
+        results = problem.run(self._programs, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
         fit = fit_of(problem, columns[:, -1], scores[:, -1], of_mean)

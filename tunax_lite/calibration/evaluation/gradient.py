@@ -12,12 +12,12 @@ from ...planning import choose_checkpointing
 from ...runtime import Program, compile_program
 from ..misfit import Comparison, misfit
 from ..parameters import UnconstrainedVector
-from .base import AbstractEvaluation, AbstractEvaluator, Fit, fit_of
+from .base import AbstractEvaluator, AbstractGradientEvaluation, Fit, fit_of
 from .problem import Problem
 
 
 @dataclasses.dataclass(frozen=True)
-class GradientEvaluation(AbstractEvaluation):
+class GradientEvaluation(AbstractGradientEvaluation):
     """Fit and gradient of the loss to the unconstrained vector, `(n_parameters,)`."""
 
     fit: Fit
@@ -26,14 +26,6 @@ class GradientEvaluation(AbstractEvaluation):
     @property
     def is_finite(self) -> bool:
         return self.fit.is_finite and bool(np.isfinite(self.gradient).all())
-
-    @property
-    def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
-
-    @property
-    def n_failed(self) -> int:
-        return 0
 
 
 class GradientEvaluator(AbstractEvaluator):
@@ -51,11 +43,7 @@ class GradientEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector) -> GradientEvaluation:
         """Fit and gradient at an unconstrained vector."""
         problem = self._problem
-
-        def evaluate(index: int):
-            return jax.device_get(self._programs[index](x, problem.model, problem.comparisons[index]))
-
-        results = problem.map_cases(evaluate)
+        results = problem.run(self._programs, x)
         scores = np.array([float(score) for (score, _), _ in results])
         fit = fit_of(problem, x, scores, [mean_squares for (_, mean_squares), _ in results])
         gradient = problem.weighted_sum([gradient for _, gradient in results])

@@ -29,12 +29,12 @@ from ...runtime import Program, compile_program
 from ...sensitivity import CompiledJacobian
 from ..misfit import Comparison, residuals
 from ..parameters import UnconstrainedVector
-from .base import AbstractEvaluation, AbstractEvaluator, Fit, fit_of
+from .base import AbstractEvaluator, AbstractGradientEvaluation, Fit, fit_of
 from .problem import Problem
 
 
 @dataclasses.dataclass(frozen=True)
-class NormalEquationsEvaluation(AbstractEvaluation):
+class NormalEquationsEvaluation(AbstractGradientEvaluation):
     """Fit, and where it is better than what was asked for, gradient and Gauss-Newton matrix; else NaN.
 
     Args:
@@ -55,14 +55,6 @@ class NormalEquationsEvaluation(AbstractEvaluation):
             return self.fit.is_finite
         return bool(np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all())
 
-    @property
-    def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
-
-    @property
-    def n_failed(self) -> int:
-        return 0
-
 
 class NormalEquationsEvaluator(AbstractEvaluator):
     """Evaluates the loss by a plain run, and the normal equations by the Jacobian of the residuals.
@@ -76,14 +68,13 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         self._runs, self.n_compiled = problem.programs(self._compile_run)
         self._jacobians, _ = problem.programs(self._compile_jacobian)
         self._slope = jax.jit(jax.grad(problem.score))
-        start = self._run(problem.free_parameters.start())
+        start = problem.run(self._runs, problem.free_parameters.start())
         self._limits = [_positive_or_infinite(float(largest)) for *_, largest in start]
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> NormalEquationsEvaluation:
         """Fit at an unconstrained vector, and the rest if the loss is below `loss_to_beat`."""
         problem, x = self._problem, jnp.asarray(x)
-
-        results = self._run(x)
+        results = problem.run(self._runs, x)
         scores = np.array([float(score) for score, *_ in results])
         fit = fit_of(problem, x, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
@@ -97,13 +88,6 @@ class NormalEquationsEvaluator(AbstractEvaluator):
             matrix = matrix + problem.prior_weight * np.eye(x.size)
         return NormalEquationsEvaluation(fit, True, gradient, matrix)
 
-    def _run(self, x: UnconstrainedVector) -> list[tuple]:
-        """Score, mean squares and largest residual of each case."""
-        problem = self._problem
-        return problem.map_cases(
-            lambda index: jax.device_get(self._runs[index](x, problem.model, problem.comparisons[index]))
-        )
-
     def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and matrix of a case."""
         problem = self._problem
@@ -116,6 +100,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return 2.0 * slope * np.asarray(gradient, float), 2.0 * slope * np.asarray(matrix, float)
 
     def _compile_run(self, comparison: Comparison) -> Program:
+        """A program for score, mean squares and largest residual of a case."""
         problem = self._problem
 
         def run(x: UnconstrainedVector, model: Model, comparison: Comparison):

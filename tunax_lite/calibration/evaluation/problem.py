@@ -101,6 +101,12 @@ class Problem:
 
         return list(self._pool.map(in_same_precision, range(len(self.comparisons))))
 
+    def run(self, programs: Sequence[Callable[..., Any]], x: Any) -> list[Any]:
+        """Results of the program of each case at parameters, on the host."""
+        return self.map_cases(
+            lambda index: jax.device_get(programs[index](x, self.model, self.comparisons[index]))
+        )
+
     def weighted_sum(self, by_case: Sequence[Any] | np.ndarray) -> Any:
         """Sum over the cases with their weights, in their order."""
         total = 0.0
