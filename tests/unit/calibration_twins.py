@@ -109,8 +109,8 @@ def _main(folder: str, method: str, n_iterations: str, where: str, iteration: st
     history_module = sys.modules["tunax_lite.calibration.checkpoint"]
     serialise = history_module.eqx.tree_serialise_leaves
 
-    def report(number, loss, scores, values):
-        if where == "report" and number == int(iteration):
+    def report(reported):
+        if where == "report" and reported.number == int(iteration):
             _kill()
 
     def serialise_half(file, tree, *rest):

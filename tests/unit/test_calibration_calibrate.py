@@ -115,14 +115,16 @@ def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninte
 def test_ctrl_c_loses_nothing(tmp_path, uninterrupted):
     seen = []
 
-    def report(iteration, loss, scores, values):
-        seen.append((iteration, loss))
-        if iteration == 4:
+    def report(iteration):
+        seen.append((iteration.number, iteration.loss))
+        if iteration.number == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         calibrate_cheap(tmp_path, "lbfgs", 12, report=report)
-    result = calibrate_cheap(tmp_path, "lbfgs", 12, resume=True, report=lambda *a: seen.append(a[:2]))
+    result = calibrate_cheap(
+        tmp_path, "lbfgs", 12, resume=True, report=lambda it: seen.append((it.number, it.loss))
+    )
     _same_history(result.history, uninterrupted["lbfgs"].history)
     assert seen == list(enumerate(result.history.loss.tolist()))
 

@@ -250,8 +250,8 @@ def uninterrupted():
 def test_an_interrupted_calibration_goes_on_bit_by_bit(tmp_path, method, uninterrupted):
     plain = uninterrupted[method]
 
-    def report(iteration, loss, scores, values):
-        if iteration == 3:
+    def report(iteration):
+        if iteration.number == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -164,11 +164,12 @@ def test_frame_that_does_not_exist_is_refused(invoke, tmp_path):
 
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory):
-    """A short calibration, which took a break."""
+    """A short calibration from two starts, which took a break between them."""
     folder = tmp_path_factory.mktemp("calibration") / "out"
     arguments = [str(CONFIGS / "calibrations/synthetic.yaml"), "--output", str(folder)]
     tied = "parameters.c_eps_4={tied_to: c_eps_1, factor: 0.001}"
-    for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant", tied):
+    starts = "starts={number: 2, iterations_each: 3, spread: 0.1}"
+    for setting in ("misfit.end=21600", "grid.n_cells=16", "optimiser.schedule=constant", tied, starts):
         arguments += ["--set", setting]
     first = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=3"])
     second = CliRunner().invoke(app, ["calibrate", *arguments, "--set", "n_iterations=5", "--resume"])
@@ -181,6 +182,7 @@ def test_calibration_reports_and_goes_on(calibrated):
     assert "iteration 1/3" in first and "iteration 3/3" in first
     assert "iteration 4/5" in second and "iteration 3/5" not in second
     assert "c_eps_1=1.44" in first
+    assert "lowest loss by start" in second and "lowest loss by start" not in first
     assert read_netcdf(folder / "history.nc").sizes["iteration"] == 5
 
 
@@ -240,7 +242,7 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
         assert f"<code>{path}</code>" in text and f">{entry['value']:.4g}<" in text
     assert "production and sink of epsilon" in text  # what the docstring of the closure says
     assert "Rodi (1987)" in text
-    assert "= 0.001 * c_eps_1 + 0.0" in text
+    assert "= 0.001 * c_eps_1 + 0.0" in text and "Lowest loss by start" in text
     data = ROOT / "data/synthetic_wind_and_cooling.nc"
     assert hashlib.sha256(data.read_bytes()).hexdigest() in text
     assert text.count("data:image/png;base64,") == 3

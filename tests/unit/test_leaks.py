@@ -35,9 +35,9 @@ def held() -> Held:
 def test_500_iterations_hold_what_ten_hold(tmp_path):
     measured = {}
 
-    def report(iteration, loss, scores, values):
-        if iteration in (9, N_ITERATIONS - 1):
-            measured[iteration] = held()
+    def report(iteration):
+        if iteration.number in (9, N_ITERATIONS - 1):
+            measured[iteration.number] = held()
 
     result = calibrate_cheap(tmp_path, "adam", N_ITERATIONS, report=report)
     assert result.history.n_iterations == N_ITERATIONS

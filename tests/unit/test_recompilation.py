@@ -194,7 +194,7 @@ def test_iterations_compile_nothing_after_the_first_ones(method):
     n_traced, n_compiled = [], []
     with counting() as counts:
 
-        def report(iteration, loss, scores, values):
+        def report(_):
             n_traced.append(len(counts.traced))
             n_compiled.append(len(counts.compiled))
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .calibrate import Iteration as Iteration
 from .calibrate import calibrate as calibrate
 from .checkpoint import OtherCalibrationError as OtherCalibrationError
 from .files import read_parameters as read_parameters
@@ -16,6 +17,7 @@ from .methods import CosineDecay as CosineDecay
 from .methods import EnsembleKalman as EnsembleKalman
 from .methods import ExponentialDecay as ExponentialDecay
 from .methods import LevenbergMarquardt as LevenbergMarquardt
+from .methods import MultiStart as MultiStart
 from .misfit import Comparison as Comparison
 from .misfit import MeanSquare as MeanSquare
 from .misfit import RootMeanSquare as RootMeanSquare

@@ -1,5 +1,6 @@
 """The loop of a calibration: ask the method, evaluate, tell it, save, report."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,8 +18,30 @@ from .misfit import AbstractScore, RootMeanSquare
 from .parameters import FreeParameters
 from .targets import Target
 
-Report = Callable[[int, float, dict[str, float], dict[str, float]], None]
-"""Called after each iteration with its number, the loss, the score of each case and the physical values."""
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """What is reported of an iteration.
+
+    Args:
+        number: from 0.
+        loss: of all cases, or its estimate from a few.
+        best_loss: the lowest of all cases so far; infinite without one.
+        scores: by case; NaN where the case was left out.
+        values: physical values by path.
+        start: number of the start that it follows.
+    """
+
+    number: int
+    loss: float
+    best_loss: float
+    scores: dict[str, float]
+    values: dict[str, float]
+    start: int
+
+
+Report = Callable[[Iteration], None]
+"""Called on the host after each iteration."""
 
 
 def calibrate(
@@ -99,7 +122,9 @@ def calibrate(
                 _check_first(evaluation, problem.case_names)
             told = method.tell(state, evaluation)
             values = np.asarray(to_physical(state.trial))
-            history = history.append(state.trial, values, evaluation, not bool(told.accepted))
+            history = history.append(
+                state.trial, values, evaluation, not bool(told.accepted), state.start_number
+            )
             state = told
             if checkpoint is not None:
                 checkpoint.write(parts, state, history)
@@ -173,9 +198,12 @@ def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) ->
 
 
 def _report(report: Report, history: History, free: FreeParameters, case_names: tuple[str, ...]) -> None:
-    report(
-        history.n_iterations - 1,
-        float(history.loss[-1]),
-        dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
-        free.with_tied(dict(zip(free.paths, history.values[-1].tolist(), strict=True))),
+    iteration = Iteration(
+        number=history.n_iterations - 1,
+        loss=float(history.loss[-1]),
+        best_loss=history.best_loss,
+        scores=dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
+        values=free.with_tied(dict(zip(free.paths, history.values[-1].tolist(), strict=True))),
+        start=int(history.start[-1]),
     )
+    report(iteration)

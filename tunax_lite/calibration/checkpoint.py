@@ -20,7 +20,7 @@ from .history import History
 from .methods import AbstractMethod, MethodState
 
 CHECKPOINT_NAME = "checkpoint.eqx"
-_FORMAT = 2
+_FORMAT = 3
 
 
 def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:

@@ -75,6 +75,7 @@ def write_parameters(
             "loss_at_start": float(result.history.loss[0]),
             "best_iteration": result.history.best_iteration,
             "n_iterations": result.history.n_iterations,
+            "lowest_loss_by_start": list(result.lowest_by_start),
             "n_rejected": result.n_rejected,
             "n_non_finite": result.n_non_finite,
             "n_failed_members": result.n_failed,

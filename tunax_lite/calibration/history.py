@@ -17,7 +17,10 @@ class History(eqx.Module):
         loss: `(n_iterations,)`; NaN or infinite where a run broke down.
         gradient_norm: of the gradient to the unconstrained vector, or NaN without one; `(n_iterations,)`.
         is_finite: whether the evaluation, with its gradient if it has one, was finite, `(n_iterations,)`.
+        of_all_cases: whether the loss is that of all cases, `(n_iterations,)`; else it is an estimate from
+            a few, and scores and errors of the others are NaN.
         rejected: whether the method took the step back, `(n_iterations,)`.
+        start: number of the start that the iteration belongs to, `(n_iterations,)`.
         n_failed: members of an ensemble that broke down, `(n_iterations,)`.
         x: unconstrained vector, of an ensemble the mean, `(n_iterations, n_parameters)`.
         values: physical values, `(n_iterations, n_parameters)`.
@@ -28,7 +31,9 @@ class History(eqx.Module):
     loss: np.ndarray
     gradient_norm: np.ndarray
     is_finite: np.ndarray
+    of_all_cases: np.ndarray
     rejected: np.ndarray
+    start: np.ndarray
     n_failed: np.ndarray
     x: np.ndarray
     values: np.ndarray
@@ -42,7 +47,9 @@ class History(eqx.Module):
             loss=np.zeros(n_iterations),
             gradient_norm=np.zeros(n_iterations),
             is_finite=np.zeros(n_iterations, dtype=bool),
+            of_all_cases=np.zeros(n_iterations, dtype=bool),
             rejected=np.zeros(n_iterations, dtype=bool),
+            start=np.zeros(n_iterations, dtype=int),
             n_failed=np.zeros(n_iterations, dtype=int),
             x=np.zeros((n_iterations, n_parameters)),
             values=np.zeros((n_iterations, n_parameters)),
@@ -56,27 +63,48 @@ class History(eqx.Module):
 
     @property
     def best_iteration(self) -> int:
-        """The iteration of the lowest finite loss, the first of equals.
+        """The iteration of the lowest finite loss of all cases, the first of equals.
 
         Raises:
             ValueError: a history without a finite loss.
         """
-        if not self.is_finite.any():
+        if not self._comparable.any():
             raise ValueError("history: expected an iteration with a finite loss, got none.")
-        return int(np.argmin(np.where(self.is_finite, self.loss, np.inf)))
+        return int(np.argmin(np.where(self._comparable, self.loss, np.inf)))
+
+    @property
+    def best_loss(self) -> float:
+        """The lowest finite loss of all cases; infinite without one."""
+        return float(np.min(self.loss, where=self._comparable, initial=np.inf))
+
+    @property
+    def _comparable(self) -> np.ndarray:
+        """Whether the loss of an iteration says how good it is beside the others."""
+        return self.is_finite & self.of_all_cases
+
+    @property
+    def best_by_start(self) -> tuple[int | None, ...]:
+        """The best iteration of each start, `None` where no loss was finite."""
+        best = []
+        for number in range(int(self.start.max(initial=-1)) + 1):
+            own = np.where(self._comparable & (self.start == number), self.loss, np.inf)
+            best.append(int(np.argmin(own)) if np.isfinite(own).any() else None)
+        return tuple(best)
 
     @property
     def n_non_finite_at_end(self) -> int:
         """Evaluations in a row, up to the last one, that were not finite."""
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
-    def append(self, x, values, evaluation: AbstractEvaluation, rejected: bool) -> "History":
+    def append(self, x, values, evaluation: AbstractEvaluation, rejected: bool, start: int = 0) -> "History":
         """The history with one more iteration."""
         row = (
             evaluation.fit.loss,
             evaluation.gradient_norm,
             evaluation.is_finite,
+            evaluation.fit.of_all_cases,
             rejected,
+            start,
             evaluation.n_failed,
             np.asarray(x),
             np.asarray(values),
@@ -152,7 +180,13 @@ class CalibrationResult:
 
     @property
     def best_loss(self) -> float:
-        return float(self.history.loss[self.history.best_iteration])
+        return self.history.best_loss
+
+    @property
+    def lowest_by_start(self) -> tuple[float | None, ...]:
+        """The lowest loss that each start came to, `None` where no evaluation was finite."""
+        best = self.history.best_by_start
+        return tuple(None if iteration is None else float(self.history.loss[iteration]) for iteration in best)
 
     @property
     def n_rejected(self) -> int:

@@ -48,6 +48,10 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "rejected": variable(
             "iteration", history.rejected.astype(np.int8), "whether the method took the step back", "1"
         ),
+        "of_all_cases": variable(
+            "iteration", history.of_all_cases.astype(np.int8), "whether the loss is that of all cases", "1"
+        ),
+        "start": variable("iteration", history.start, "number of the start that the iteration follows", "1"),
         "n_failed": variable("iteration", history.n_failed, "members of the ensemble that broke down", "1"),
         "score": variable(("iteration", "case"), history.scores, "score of the case", "1"),
     }

@@ -132,6 +132,8 @@ def _summarise(result: CalibrationResult) -> None:
     typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     for path, value in best.items():
         typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units.get(path, '1')}]")
+    if len(lowest := result.lowest_by_start) > 1:
+        typer.echo("lowest loss by start: " + ", ".join("none" if x is None else f"{x:.5g}" for x in lowest))
     if result.n_non_finite:
         typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:

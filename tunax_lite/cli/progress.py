@@ -1,7 +1,6 @@
 """The progress of a calibration on the terminal: a live table, or plain lines where there is no terminal."""
 
 import contextlib
-import math
 import sys
 import time
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..calibration import in_short
+from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
 
 if TYPE_CHECKING:
@@ -39,20 +38,17 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
     progress = Progress(description, BarColumn(), MofNCompleteColumn(), Elapsed(), Remaining())
     task = progress.add_task("compiling", total=n_iterations)
     with Live(progress, refresh_per_second=4) as live:
-        best, start = math.inf, {}
+        start: dict[str, float] = {}
 
-        def report(iteration: int, loss: float, scores: dict[str, float], values: dict[str, float]) -> None:
-            nonlocal best, start
-            values = in_short(values)
-            best, start = _lower(best, loss), start or values
-            progress.update(task, completed=iteration + 1, description=f"loss {loss:.5g}, best {best:.5g}")
-            live.update(Group(progress, _table(scores, values, start)))
+        def report(iteration: Iteration) -> None:
+            nonlocal start
+            values = in_short(iteration.values)
+            start = start or values
+            description = f"loss {iteration.loss:.5g}, best {iteration.best_loss:.5g}"
+            progress.update(task, completed=iteration.number + 1, description=description)
+            live.update(Group(progress, _table(iteration.scores, values, start)))
 
         yield report
-
-
-def _lower(best: float, loss: float) -> float:
-    return min(best, loss) if math.isfinite(loss) else best
 
 
 def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, float]) -> "Table":
@@ -70,18 +66,16 @@ def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, 
 
 
 def _lines(n_iterations: int) -> Report:
-    every, best, clock = max(1, n_iterations // _N_LINES), math.inf, time.perf_counter()
+    every, clock = max(1, n_iterations // _N_LINES), time.perf_counter()
 
-    def report(iteration: int, loss: float, scores: dict[str, float], values: dict[str, float]) -> None:
-        nonlocal best
-        del scores
-        best = _lower(best, loss)
-        if iteration % every and iteration + 1 < n_iterations:
+    def report(iteration: Iteration) -> None:
+        done = iteration.number + 1
+        if iteration.number % every and done < n_iterations:
             return
-        numbers = " ".join(f"{path}={value:.4g}" for path, value in in_short(values).items())
+        numbers = " ".join(f"{path}={value:.4g}" for path, value in in_short(iteration.values).items())
         typer.echo(
-            f"iteration {iteration + 1}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
-            f"loss {loss:.5g}  best {best:.5g}  {numbers}"
+            f"iteration {done}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
+            f"loss {iteration.loss:.5g}  best {iteration.best_loss:.5g}  {numbers}"
         )
 
     return report

@@ -16,6 +16,7 @@ from ..calibration import (
     FreeParameters,
     LevenbergMarquardt,
     MeanSquare,
+    MultiStart,
     Physical,
     RootMeanSquare,
     Target,
@@ -87,7 +88,7 @@ def build_calibration(
                 "remove one of the two."
             )
     with naming(source, "optimiser"):
-        method = _method(config.optimiser, config.n_iterations)
+        method = _method(config)
         method.init(config.free_parameters.resolve(config.model.closure.build()).start())  # checks sizes
     return Calibration(
         model=build_model(config.model, source, parameters),
@@ -192,7 +193,16 @@ _METHODS = {
 """Methods whose sections hold their arguments."""
 
 
-def _method(section: Any, n_iterations: int) -> AbstractMethod:
+def _method(config: CalibrationConfig) -> AbstractMethod:
+    starts = config.starts
+    if starts.number == 1:
+        return _of_one_start(config.optimiser, config.n_iterations)
+    each = starts.iterations_each or max(1, config.n_iterations // starts.number)
+    method = _of_one_start(config.optimiser, each)
+    return MultiStart(method, starts.number, each, starts.spread, starts.seed)
+
+
+def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
     if type(section) in _METHODS:
         return _METHODS[type(section)](**section.model_dump(exclude={"name"}))
     n_steps = max(n_iterations, section.n_warmup + 1)
@@ -207,4 +217,7 @@ def _method(section: Any, n_iterations: int) -> AbstractMethod:
         beta_1=section.beta_1,
         beta_2=section.beta_2,
         largest_gradient=math.inf if section.largest_gradient is None else section.largest_gradient,
+        cases_per_step=section.cases_per_step,
+        all_cases_every=section.all_cases_every,
+        seed=section.seed,
     )

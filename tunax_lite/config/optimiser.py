@@ -26,6 +26,13 @@ class AdamSection(Section):
     largest_gradient: float | None = Field(
         default=None, gt=0.0, description="norm to which longer gradients are scaled down; null for any [1]"
     )
+    cases_per_step: int | None = Field(
+        default=None, ge=1, description="cases at a time, drawn in rounds; null for all of them"
+    )
+    all_cases_every: int = Field(
+        default=10, ge=1, description="with `cases_per_step`: one step in so many takes all cases"
+    )
+    seed: int = Field(default=0, ge=0, description="of the order of the cases")
 
 
 class LBFGSSection(Section):
@@ -68,6 +75,19 @@ class EnsembleKalmanSection(Section):
         default=1.0, gt=0.0, description="standard deviation of the unconstrained numbers at the start [1]"
     )
     final_time: float = Field(default=1.0, gt=0.0, description="1 for the posterior, more to go on [1]")
+    seed: int = Field(default=0, ge=0, description="of the random numbers")
+
+
+class StartsSection(Section):
+    """Several starts of the optimiser, one after the other; the best of all counts."""
+
+    number: int = Field(default=1, ge=1, le=10_000, description="of starts, the given one included")
+    iterations_each: int | None = Field(
+        default=None, ge=1, description="evaluations of a start; null for an equal share of all"
+    )
+    spread: float = Field(
+        default=1.0, gt=0.0, description="standard deviation of the unconstrained numbers of the others [1]"
+    )
     seed: int = Field(default=0, ge=0, description="of the random numbers")
 
 

@@ -9,7 +9,7 @@ from ..calibration.tied import Tied
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .free_parameters import FreeParameterSection
-from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection
+from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
 from .sections import (
     GridSection,
     ModelSection,
@@ -126,6 +126,7 @@ class CalibrationConfig(Section):
     optimiser: OptimiserSection = Field(
         default=AdamSection(name="adam"), description="how the loss is lowered"
     )
+    starts: StartsSection = Field(default=StartsSection(), description="where the optimiser starts from")
     n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of the loss")
     n_threads: int = Field(default=2, ge=1, le=1024, description="cases computed at the same time")
     max_non_finite: int = Field(
@@ -150,6 +151,15 @@ class CalibrationConfig(Section):
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_starts(self) -> "CalibrationConfig":
+        if isinstance(self.optimiser, EnsembleKalmanSection) and self.starts.number > 1:
+            raise ValueError(
+                "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
+                f"{self.starts.number}; leave it out, or ask for more members."
             )
         return self
 

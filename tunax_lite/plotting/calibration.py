@@ -10,13 +10,15 @@ from matplotlib.figure import Figure
 from .style import colour_map, in_math
 
 
-def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
+def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected, of_all_cases=True, start=0) -> Figure:
     """Loss and the score of each case over the iterations of a calibration.
 
     Args:
         loss: `(n_iterations,)`; values that are not finite leave a gap.
         scores: by case, `(n_iterations,)`.
         rejected: whether the step was taken back, `(n_iterations,)`.
+        of_all_cases: whether the loss is that of all cases, `(n_iterations,)`; the others are points.
+        start: number of the start, `(n_iterations,)`; a new one begins after a vertical line.
     """
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
@@ -26,9 +28,20 @@ def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
         scores.items(), colour_map("haline")(np.linspace(0.1, 0.85, max(1, len(scores)))), strict=True
     ):
         if len(scores) > 1:
-            panel.plot(iteration, values, color=shade, linewidth=1.0, label=name.replace("_", " "))
-    panel.plot(iteration, loss, color="black", linewidth=1.8, label="loss")
-    lowest = np.minimum.accumulate(np.where(np.isfinite(loss), loss, np.inf))
+            known = ~np.isnan(values)
+            panel.plot(
+                iteration[known], values[known], color=shade, linewidth=1.0, label=name.replace("_", " ")
+            )
+    of_all_cases = np.broadcast_to(np.asarray(of_all_cases, dtype=bool), loss.shape)
+    panel.plot(iteration[of_all_cases], loss[of_all_cases], color="black", linewidth=1.8, label="loss")
+    if not of_all_cases.all():
+        few = ~of_all_cases
+        panel.plot(
+            iteration[few], loss[few], ".", color="0.6", markersize=3, zorder=0, label="of a few cases"
+        )
+    for beginning in np.flatnonzero(np.diff(np.broadcast_to(start, loss.shape))) + 0.5:
+        panel.axvline(beginning, color="0.6", linewidth=0.8)
+    lowest = np.minimum.accumulate(np.where(np.isfinite(loss) & of_all_cases, loss, np.inf))
     panel.plot(iteration, lowest, color="black", linewidth=0.8, linestyle=":", label="lowest so far")
     if rejected[1:].any():
         marked = rejected & np.isfinite(loss) & (iteration > 0)
@@ -96,6 +109,8 @@ def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
             dataset["loss"].values,
             {str(name): scores[:, index] for index, name in enumerate(dataset["case"].values)},
             dataset["rejected"].values.astype(bool),
+            dataset["of_all_cases"].values.astype(bool),
+            dataset["start"].values,
         ),
         "parameters": plot_parameters(
             {path: np.asarray(variable.values) for path, variable in free.items()},

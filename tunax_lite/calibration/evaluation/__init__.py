@@ -10,6 +10,7 @@ from .ensemble import EnsembleEvaluation as EnsembleEvaluation
 from .ensemble import EnsembleEvaluator as EnsembleEvaluator
 from .gradient import GradientEvaluation as GradientEvaluation
 from .gradient import GradientEvaluator as GradientEvaluator
+from .mini_batch import MiniBatch as MiniBatch
 from .normal_equations import NormalEquationsEvaluation as NormalEquationsEvaluation
 from .normal_equations import NormalEquationsEvaluator as NormalEquationsEvaluator
 from .problem import Problem as Problem

@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,14 @@ class Fit:
         scores: `(n_cases,)`.
         errors: root mean square error by case and variable, in the unit of the variable; NaN where a
             case does not observe a variable; `(n_cases, n_variables)`.
+        of_all_cases: whether the loss is that of all cases; else it is an estimate from a few, and scores
+            and errors of the others are NaN.
     """
 
     loss: float
     scores: np.ndarray
     errors: np.ndarray
+    of_all_cases: bool = True
 
     @property
     def is_finite(self) -> bool:
@@ -88,7 +92,11 @@ class AbstractEvaluator(abc.ABC):
 
 
 def fit_of(
-    problem: Problem, x: UnconstrainedVector, scores: np.ndarray, mean_squares: list[dict[str, Any]]
+    problem: Problem,
+    x: UnconstrainedVector,
+    scores: np.ndarray,
+    mean_squares: Sequence[Mapping[str, Any]],
+    weights: np.ndarray | None = None,
 ) -> Fit:
     """The fit of a vector of parameters.
 
@@ -97,13 +105,14 @@ def fit_of(
         x: the unconstrained vector.
         scores: `(n_cases,)`.
         mean_squares: by variable, one mapping per case.
+        weights: of the cases, those of the problem by default; a case of weight 0 counts as left out.
     """
     errors = np.full((len(scores), len(problem.variables)), np.nan)
     for row, by_variable in zip(errors, mean_squares, strict=True):
         for column, variable in enumerate(problem.variables):
             if variable in by_variable:
                 row[column] = math.sqrt(by_variable[variable])
-    loss = float(problem.weighted_sum(scores))
+    loss = float(problem.weighted_sum(scores, weights))
     if problem.prior_weight > 0.0:
         loss += 0.5 * problem.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
-    return Fit(loss, scores, errors)
+    return Fit(loss, scores, errors, of_all_cases=weights is None)

@@ -13,6 +13,7 @@ from ...runtime import Program, compile_program
 from ..misfit import Comparison, misfit
 from ..parameters import UnconstrainedVector
 from .base import AbstractEvaluator, AbstractGradientEvaluation, Fit, fit_of
+from .mini_batch import MiniBatch
 from .problem import Problem
 
 
@@ -40,13 +41,19 @@ class GradientEvaluator(AbstractEvaluator):
         self.explanations = ()
         self._programs, self.n_compiled = problem.programs(self._compile)
 
-    def __call__(self, x: UnconstrainedVector) -> GradientEvaluation:
-        """Fit and gradient at an unconstrained vector."""
+    def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> GradientEvaluation:
+        """Fit and gradient at an unconstrained vector, of all cases or of a few."""
         problem = self._problem
-        results = problem.run(self._programs, x)
-        scores = np.array([float(score) for (score, _), _ in results])
-        fit = fit_of(problem, x, scores, [mean_squares for (_, mean_squares), _ in results])
-        gradient = problem.weighted_sum([gradient for _, gradient in results])
+        weights = None if batch is None else batch.weights(problem.weights)
+        cases = np.arange(len(problem.weights)) if weights is None else np.flatnonzero(weights)
+        scores, gradients = np.full(len(problem.weights), np.nan), np.zeros((len(problem.weights), x.size))
+        mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
+        for case, ((score, of_case), gradient) in zip(
+            cases, problem.run(self._programs, x, cases.tolist()), strict=True
+        ):
+            scores[case], mean_squares[case], gradients[case] = score, of_case, gradient
+        fit = fit_of(problem, x, scores, mean_squares, weights)
+        gradient = problem.weighted_sum(gradients, weights)
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(x)
         return GradientEvaluation(fit, np.asarray(gradient))

@@ -90,8 +90,8 @@ class Problem:
                 compiled[key] = compile_for(comparison)
         return [compiled[key] for key in keys], len(compiled)
 
-    def map_cases(self, function: Callable[[int], R]) -> list[R]:
-        """Results of a function of the number of the case, on the threads."""
+    def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
+        """Results of a function of the number of the case, of all cases or of some, on the threads."""
         # JAX keeps the precision that a context chose for each thread by itself.
         double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -99,18 +99,22 @@ class Problem:
             with jax.enable_x64(double):
                 return function(index)
 
-        return list(self._pool.map(in_same_precision, range(len(self.comparisons))))
-
-    def run(self, programs: Sequence[Callable[..., Any]], x: Any) -> list[Any]:
-        """Results of the program of each case at parameters, on the host."""
-        return self.map_cases(
-            lambda index: jax.device_get(programs[index](x, self.model, self.comparisons[index]))
+        return list(
+            self._pool.map(in_same_precision, range(len(self.comparisons)) if cases is None else cases)
         )
 
-    def weighted_sum(self, by_case: Sequence[Any] | np.ndarray) -> Any:
-        """Sum over the cases with their weights, in their order."""
+    def run(
+        self, programs: Sequence[Callable[..., Any]], x: Any, cases: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Results of the program of each case at parameters, on the host."""
+        return self.map_cases(
+            lambda index: jax.device_get(programs[index](x, self.model, self.comparisons[index])), cases
+        )
+
+    def weighted_sum(self, by_case: Sequence[Any] | np.ndarray, weights: np.ndarray | None = None) -> Any:
+        """Sum over the cases in their order, with their weights or with others."""
         total = 0.0
-        for weight, part in zip(self.weights, by_case, strict=True):
+        for weight, part in zip(self.weights if weights is None else weights, by_case, strict=True):
             if weight > 0.0:  # a case that is only reported must not turn the loss into NaN
                 total = total + weight * part
         return total

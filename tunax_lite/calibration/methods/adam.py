@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..._types import ScalarLike
-from ..evaluation import GradientEvaluation, GradientEvaluator
+from ..evaluation import GradientEvaluation, GradientEvaluator, MiniBatch
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState, compiled, optax_update
 from .schedules import AbstractSchedule, ConstantRate
@@ -40,6 +40,11 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
         schedule: of the learning rate.
         beta_1, beta_2: decay of the means of the gradient and of its square.
         largest_gradient: longer gradients are scaled down to this norm.
+        cases_per_step: take a few cases at each step, drawn so that each comes once in a round, instead of
+            all of them: cheaper steps where there are many cases.
+        all_cases_every: with `cases_per_step`, one step in so many takes all cases, the first one included;
+            only these know the loss, and one of them becomes the best.
+        seed: of the order of the cases.
 
     Raises:
         ValueError: numbers out of range.
@@ -50,6 +55,9 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
     beta_1: float = 0.9
     beta_2: float = 0.999
     largest_gradient: float = math.inf
+    cases_per_step: int | None = None
+    all_cases_every: int = 10
+    seed: int = 0
 
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "nothing is left to do"  # it never ends by itself
@@ -63,6 +71,13 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
             )
         if not self.largest_gradient > 0.0:
             raise ValueError(f"Adam: expected a positive largest_gradient, got {self.largest_gradient}.")
+        if self.cases_per_step is not None and self.cases_per_step < 1:
+            raise ValueError(f"Adam: expected cases_per_step of at least 1, got {self.cases_per_step}.")
+        if self.all_cases_every < 1 or self.seed < 0:
+            raise ValueError(
+                "Adam: expected all_cases_every of at least 1 and a seed of at least 0, got "
+                f"{self.all_cases_every} and {self.seed}."
+            )
 
     @property
     def _transformation(self) -> "optax.GradientTransformation":
@@ -76,8 +91,12 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
     def init(self, x: UnconstrainedVector) -> AdamState:
         return self._start(x)
 
-    def ask(self, state: AdamState) -> tuple[UnconstrainedVector]:
-        return (state.trial,)
+    def ask(self, state: AdamState) -> tuple[UnconstrainedVector] | tuple[UnconstrainedVector, MiniBatch]:
+        rounds, place = divmod(int(state.step), self.all_cases_every)
+        if self.cases_per_step is None or place == 0:
+            return (state.trial,)
+        number = rounds * (self.all_cases_every - 1) + place - 1
+        return state.trial, MiniBatch(self.cases_per_step, self.seed, number)
 
     def tell(self, state: AdamState, evaluation: GradientEvaluation) -> AdamState:
         if not evaluation.is_finite:

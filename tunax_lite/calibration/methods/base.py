@@ -30,6 +30,11 @@ class MethodState(eqx.Module):
     accepted: eqx.AbstractVar[Bool[Array, ""]]
     finished: eqx.AbstractVar[Bool[Array, ""]]
 
+    @property
+    def start_number(self) -> int:
+        """Of the start that the trial follows, where a method has several."""
+        return 0
+
 
 S = TypeVar("S", bound=MethodState)
 E = TypeVar("E", bound=AbstractEvaluation)
