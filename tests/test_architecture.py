@@ -19,7 +19,7 @@ LAYERS = (
     ("precision", "time_series"),
     ("state", "observations"),
     ("forcing", "physics"),
-    ("air_sea", "interior"),
+    ("air_sea", "interior", "corrections"),
     ("case",),
     ("closures",),
     ("transport",),

@@ -47,6 +47,16 @@ class ParameterInfo(NamedTuple):
     valid_range: tuple[float, float]
 
 
+class VectorInfo(NamedTuple):
+    """What is known of a vector of calibratable numbers; `coordinate` is where they are, `(n,)` or `None`."""
+
+    path: str
+    value: Any
+    unit: str
+    valid_range: tuple[float, float]
+    coordinate: Any
+
+
 def _to_float_array(value: Any) -> Any:
     # None marks a parameter that is derived from others; other leaves (the placeholders that JAX puts into
     # pytrees) pass through.
@@ -95,15 +105,34 @@ def array_field(leading_axes: int, **options: Any) -> Any:
     return eqx.field(metadata={"leading_axes": leading_axes}, **options)
 
 
-def weights_field(**options: Any) -> Any:
-    """Declare a field of many calibratable numbers in one vector [1], with batch axes behind, or `None`.
+def vector_parameter(
+    *,
+    unit: str = "1",
+    valid_range: tuple[float, float] = (-float("inf"), float("inf")),
+    coordinate: str | None = None,
+    **options: Any,
+) -> Any:
+    """Declare a field of many calibratable numbers in one vector, with batch axes behind, or `None`.
 
     A calibration frees all of them under the name of the field.
 
     Args:
+        unit: of each number.
+        valid_range: closed interval outside which a number has no meaning.
+        coordinate: name of the field of the same module that says where the numbers are, in time or height.
         options: further arguments of `equinox.field`.
     """
-    return eqx.field(metadata={"weights": True, "leading_axes": 1}, **options)
+    declared = {"unit": unit, "range": valid_range, "coordinate": coordinate}
+    return eqx.field(metadata={"vector": declared, "leading_axes": 1}, **options)
+
+
+def weights_field(**options: Any) -> Any:
+    """Declare a field of the weights [1] of a network: a vector of calibratable numbers, or `None`.
+
+    Args:
+        options: further arguments of `equinox.field`.
+    """
+    return vector_parameter(**options)
 
 
 def leading_axes(tree: Any) -> Any:
@@ -142,15 +171,27 @@ def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[Paramet
             yield from iterate_parameters(value, f"{prefix}{field.name}.")
 
 
-def iterate_weights(module: eqx.Module, prefix: str = "") -> Iterator[tuple[str, Array]]:
-    """Yield dotted path and vector of all fields declared with `weights_field`, in nested modules too."""
+def iterate_vectors(module: eqx.Module, prefix: str = "") -> Iterator[VectorInfo]:
+    """Yield all vectors declared with `vector_parameter` that are there, in nested modules too."""
     for field in dataclasses.fields(module):
         value = getattr(module, field.name)
-        if field.metadata.get("weights", False):
+        declared = field.metadata.get("vector")
+        if declared is not None:
             if value is not None:
-                yield prefix + field.name, value
+                name = declared["coordinate"]
+                where = None if name is None else getattr(module, name)
+                same = where is not None and len(where) == len(value)
+                yield VectorInfo(
+                    prefix + field.name, value, declared["unit"], declared["range"], where if same else None
+                )
         elif isinstance(value, eqx.Module):
-            yield from iterate_weights(value, f"{prefix}{field.name}.")
+            yield from iterate_vectors(value, f"{prefix}{field.name}.")
+
+
+def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:
+    """Yield dotted path and value of all vectors of calibratable numbers, in nested modules too."""
+    for info in iterate_vectors(module):
+        yield info.path, info.value
 
 
 def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:

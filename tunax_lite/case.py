@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._types import Scalar, batch_shape_of, is_traced, parameter
+from .corrections import InitialCorrection
 from .forcing import AbstractForcing
 from .grid import Grid
 from .interior import Interior
@@ -32,6 +33,7 @@ class Case(eqx.Module):
         equation_of_state: how temperature and salinity set the buoyancy.
         absorption: of sunlight with depth; only used where the forcing has a shortwave flux.
         interior: what is prescribed below the surface; nothing by default.
+        initial_correction: what is added to the initial state; nothing by default.
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
@@ -48,6 +50,7 @@ class Case(eqx.Module):
     equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
     absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
+    initial_correction: InitialCorrection | None = None
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
     start_time: str | None = eqx.field(default=None, static=True)
@@ -75,6 +78,13 @@ class Case(eqx.Module):
     def batch_shape(self) -> tuple[int, ...]:
         """Common batch shape of everything in the case: `()` for one column."""
         return batch_shape_of(self)
+
+    @property
+    def start_state(self) -> State:
+        """What a run starts from: the initial state with its correction."""
+        if self.initial_correction is None:
+            return self.initial_state
+        return self.initial_correction.add_to(self.initial_state, self.grid)
 
     def unlabelled(self) -> "Case":
         """The same case without name, start time and duration.
@@ -120,9 +130,11 @@ def stack_cases(cases: Sequence[Case]) -> Case:
             )
 
     def stack(path, *leaves):
-        if jax.tree_util.keystr(path).endswith(".time"):
+        name = jax.tree_util.keystr(path)
+        if name.endswith((".time", ".initial_correction.z")):
             if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
-                raise ValueError("stack_cases: expected series of forcing on the same times.")
+                what = "series of forcing on the same times" if name.endswith("time") else "the same heights"
+                raise ValueError(f"stack_cases: expected {what}.")
             return leaves[0]
         return jnp.stack(leaves, axis=-1)
 

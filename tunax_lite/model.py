@@ -87,7 +87,7 @@ class Model(eqx.Module):
     def init(self, case: Case) -> CloState:
         """Closure state of the case at rest: the start of a run."""
         case = self.completed(case)
-        state = case.initial_state
+        state = case.start_state
         start = jnp.zeros((), state.temperature.dtype)
         fluxes = case.forcing.at(start, WaterSurface.of(state))
         return self.closure.init(self._closure_inputs(state, state, case, fluxes, start))

@@ -1,5 +1,6 @@
 """Run a model on a case: a scan over saved frames of a scan over time steps."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -43,7 +44,7 @@ def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its state, grid and interior spread over the common batch shape of model and case.
+    """The case with its corrected state, grid and interior spread over the batch shape of model and case.
 
     Raises:
         ValueError: a model and a case of different precision.
@@ -52,9 +53,10 @@ def batched_case(model: Model, case: Case) -> Case:
     batch_shape = shape_of_batch(model, case)
     replacement = (
         case.grid.with_batch_rank(len(batch_shape)),
-        case.initial_state.broadcast(batch_shape),
+        case.start_state.broadcast(batch_shape),
         _with_batch_rank(case.interior, len(batch_shape)),
     )
+    case = dataclasses.replace(case, initial_correction=None)
     return eqx.tree_at(lambda c: (c.grid, c.initial_state, c.interior), case, replacement)
 
 
@@ -73,7 +75,7 @@ def _with_batch_rank(interior: Interior, rank: int) -> Interior:
 
 def start_of(model: Model, case: Case) -> Restart:
     """State, closure state and step counter at the start of a case."""
-    return Restart(case.initial_state, model.init(case), jnp.zeros((), jnp.int32))
+    return Restart(case.start_state, model.init(case), jnp.zeros((), jnp.int32))
 
 
 def run_frames(

@@ -10,6 +10,10 @@ from .files import write_parameters as write_parameters
 from .files import write_results as write_results
 from .history import CalibrationResult as CalibrationResult
 from .history import History as History
+from .known import in_short as in_short
+from .known import known_parameters as known_parameters
+from .known import with_case_parameters as with_case_parameters
+from .known import with_parameters as with_parameters
 from .methods import LBFGS as LBFGS
 from .methods import Adam as Adam
 from .methods import ConstantRate as ConstantRate
@@ -25,10 +29,9 @@ from .misfit import misfit as misfit
 from .misfit import residuals as residuals
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
-from .parameters import in_short as in_short
-from .parameters import with_parameters as with_parameters
 from .priors import AbstractPrior as AbstractPrior
 from .priors import Bounded as Bounded
+from .priors import CorrelatedNormal as CorrelatedNormal
 from .priors import LogBounded as LogBounded
 from .priors import LogNormal as LogNormal
 from .priors import LogUniform as LogUniform

@@ -62,7 +62,7 @@ def calibrate(
     report: Report | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> CalibrationResult:
-    """Find the parameters of a closure for which a model fits the observations of one or more cases.
+    """Find the parameters for which a model fits the observations of one or more cases.
 
     After every iteration, which is one evaluation of the kind that the method needs, the folder holds all
     that the next one depends on: a calibration that was interrupted in any way goes on with the same
@@ -70,7 +70,7 @@ def calibrate(
 
     Args:
         model: whose closure is calibrated; its other parameters stay.
-        free_parameters: what may change.
+        free_parameters: what may change, in the closure and in the cases.
         targets: cases with observations.
         method: how the loss is lowered.
         n_iterations: in all, those before an interruption included.
@@ -103,7 +103,8 @@ def calibrate(
         )
     score = RootMeanSquare() if score is None else score
     checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    free = free_parameters.resolve(model.closure)
+    cases = {target.case.name: target.case for target in targets}
+    free = free_parameters.resolve(model.closure, cases)
     problem = Problem(model, free, targets, score, checkpointing, n_threads, prior_weight)
     parts = fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
@@ -132,9 +133,8 @@ def calibrate(
                     _remove_results(checkpoint.folder)
             if report is not None:
                 _report(report, history, free, problem.case_names)
-    names, variables = problem.case_names, problem.variables
     return CalibrationResult.from_history(
-        model.closure, free, history, names, variables, reason, prior_weight
+        model.closure, cases, free, history, problem.variables, reason, prior_weight
     )
 
 

@@ -10,7 +10,7 @@ import yaml
 from .._types import iterate_weights
 from ..io.atomic import replacing
 from .history import CalibrationResult
-from .parameters import split_path
+from .known import split_path
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"

@@ -1,13 +1,16 @@
 """What happened in a calibration, iteration by iteration, and what came out of it."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import equinox as eqx
 import numpy as np
 
+from ..case import Case
 from ..closures.base import AbstractClosure
 from .evaluation import AbstractEvaluation
-from .parameters import FreeParameters, known_parameters, with_parameters
+from .known import with_case_parameters, with_parameters
+from .parameters import FreeParameters
 
 
 class History(eqx.Module):
@@ -126,17 +129,18 @@ class CalibrationResult:
 
     Args:
         closure: with the best parameters.
-        free_parameters: with bounds and start values.
+        cases: by name, with the best numbers; their order is that of `history.scores`.
+        free_parameters: with bounds, start values and units.
         history: all iterations.
-        case_names, variables: what the axes of `history.scores` and `history.errors` stand for.
+        variables: what the last axis of `history.errors` stands for.
         stop_reason: why it ended, as a clause.
         prior_weight: of the priors of the parameters in the loss.
     """
 
     closure: AbstractClosure
+    cases: Mapping[str, Case]
     free_parameters: FreeParameters
     history: History
-    case_names: tuple[str, ...]
     variables: tuple[str, ...]
     stop_reason: str
     prior_weight: float = 0.0
@@ -145,9 +149,9 @@ class CalibrationResult:
     def from_history(
         cls,
         start_closure: AbstractClosure,
+        start_cases: Mapping[str, Case],
         free_parameters: FreeParameters,
         history: History,
-        case_names: tuple[str, ...],
         variables: tuple[str, ...],
         stop_reason: str,
         prior_weight: float = 0.0,
@@ -156,7 +160,12 @@ class CalibrationResult:
         best = history.values[history.best_iteration].tolist()
         values = free_parameters.with_tied(dict(zip(free_parameters.paths, best, strict=True)))
         closure = with_parameters(start_closure, values)
-        return cls(closure, free_parameters, history, case_names, variables, stop_reason, prior_weight)
+        cases = {name: with_case_parameters(case, values) for name, case in start_cases.items()}
+        return cls(closure, cases, free_parameters, history, variables, stop_reason, prior_weight)
+
+    @property
+    def case_names(self) -> tuple[str, ...]:
+        return tuple(self.cases)
 
     @property
     def best(self) -> dict[str, float]:
@@ -175,8 +184,7 @@ class CalibrationResult:
     @property
     def units(self) -> dict[str, str]:
         """Units of the parameters by path."""
-        known = known_parameters(self.closure)
-        return {path: known[path].unit for path in self.free_parameters.changed_paths}
+        return self.free_parameters.units
 
     @property
     def best_loss(self) -> float:

@@ -1,25 +1,32 @@
-"""Which numbers of a closure a calibration may change, between which bounds, and from where.
+"""Which numbers of a closure and of cases a calibration may change, between which bounds, and from where.
 
-A parameter is named by its path in the closure: `c_eps_1`, `stability.cc1`; one number of a vector of weights
-by its place too, `weights[3]`. The name of the vector stands for all of its numbers.
+They are named as `known` says: `c_eps_1`, `weights[3]`, `cases.papa.forcing.heat_flux_bias`.
 """
 
 import dataclasses
-import difflib
+import functools
 import math
-import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import ParameterInfo, iterate_parameters, iterate_weights
+from ..case import Case
 from ..closures.base import AbstractClosure
 from ..precision import precision_of
-from .priors import AbstractPrior, Bounded, LogBounded, Unbounded
+from .known import (
+    OF_ALL_CASES,
+    Known,
+    is_of_closure,
+    known_parameters,
+    lookup,
+    of_case,
+    replace_numbers,
+    split_path,
+)
+from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 from .tied import Tied
 
 UnconstrainedVector = Float[Array, " parameter"]
@@ -30,7 +37,7 @@ class FreeParameter:
     """One number that a calibration may change.
 
     Args:
-        path: in the closure, with dots.
+        path: in the closure or in a case, with dots; of a vector it stands for all of its numbers.
         lower, upper: bounds, in the unit of the parameter; by default its valid range. With a prior: the
             range in which it must lie.
         start: value to start from; by default that of the closure, or where it has none that the prior
@@ -38,6 +45,7 @@ class FreeParameter:
         scale: `log` for a parameter that varies over orders of magnitude.
         prior: what is known of the parameter; by default `Bounded` or, by the scale, `LogBounded` between
             its bounds.
+        unit, coordinate: of the number; `FreeParameters.resolve` fills them in.
     """
 
     path: str
@@ -46,6 +54,8 @@ class FreeParameter:
     start: float | None = None
     scale: Literal["linear", "log"] = "linear"
     prior: AbstractPrior | None = None
+    unit: str = ""
+    coordinate: float | None = None
 
     @property
     def distribution(self) -> AbstractPrior:
@@ -102,23 +112,78 @@ class FreeParameters:
         """Of the free parameters and of those that follow them."""
         return self.paths + tuple(tied.path for tied in self.tied)
 
-    def resolve(self, closure: AbstractClosure) -> "FreeParameters":
-        """The same parameters with bounds and start values filled in from a closure, all checked.
+    @property
+    def units(self) -> dict[str, str]:
+        """Units by path, of what `resolve` has seen."""
+        return {each.path: each.unit for each in (*self.parameters, *self.tied)}
+
+    def resolve(self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None) -> "FreeParameters":
+        """The same parameters with bounds, start values and units filled in, all checked.
+
+        Args:
+            closure: whose parameters are calibrated.
+            cases: by name, whose numbers are.
 
         Raises:
-            ValueError: a path that the closure does not have, bounds that leave the valid range, or a
+            ValueError: a path that neither closure nor cases have, bounds that leave the valid range, or a
                 start value that is missing, not a single number, or not between the bounds; a parameter
-                that is tied to none of these, or that leaves its valid range.
+                that is tied to none of these, or that leaves its valid range; a number of a case that is
+                free twice.
         """
-        known = known_parameters(closure)
-        sizes = {path: len(weights) for path, weights in iterate_weights(closure)}
-        numbers = (number for free in self.parameters for number in _numbers_of(free, sizes))
-        resolved = FreeParameters(tuple(_resolve(free, known, closure) for free in numbers), self.tied)
-        for tied in self.tied:
-            free = resolved.free(tied)
-            tied.check(_lookup(tied.path, known, closure), *_bounds(free))
+        known, owner = known_parameters(closure, cases), type(closure).__name__
+        vectors: dict[str, list[str]] = {}
+        for path in known:
+            field, index = split_path(path)
+            if index is not None:
+                vectors.setdefault(field, []).append(path)
+        numbers = (number for free in self.parameters for number in _numbers_of(free, vectors))
+        free = tuple(_resolve(number, lookup(number.path, known, owner)) for number in numbers)
+        tied = tuple(dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied)
+        resolved = FreeParameters(free, tied)
+        for each in tied:
+            each.check(known[each.path], *_bounds(resolved.free(each)))
         resolved.start()  # raises for a start value on a bound
+        for name in cases or {}:
+            resolved.in_case(name)
         return resolved
+
+    def in_case(self, name: str) -> tuple["FreeParameters", tuple[int, ...]] | None:
+        """What is free in the run of one case, with paths that begin with `case.`, and the places among all.
+
+        `None` if that is nothing. Cases that differ by their names only have equal parameters.
+
+        Raises:
+            ValueError: a number that is free for the case alone and for all cases.
+        """
+        free, tied, places = [], [], []
+        for place, parameter in enumerate(self.parameters):
+            path = _path_in_case(parameter.path, name)
+            if path is not None:
+                free.append(dataclasses.replace(parameter, path=path))
+                places.append(place)
+        for each in self.tied:
+            path, to = (_path_in_case(p, name) for p in (each.path, each.to))
+            if path is not None and to is None:
+                raise ValueError(
+                    f"{each.path}: expected to be tied to a parameter of the closure or of the same case, "
+                    f"got {each.to}."
+                )
+            if path is not None and to is not None:
+                tied.append(dataclasses.replace(each, path=path, to=to))
+        return (FreeParameters(tuple(free), tuple(tied)), tuple(places)) if free else None
+
+    @functools.cached_property
+    def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
+        """Of each vector with correlated numbers: their places, mean, and the factor of their covariance."""
+        groups: dict[tuple[str, CorrelatedNormal], list[int]] = {}
+        for place, free in enumerate(self.parameters):
+            if isinstance(free.prior, CorrelatedNormal):
+                groups.setdefault((split_path(free.path)[0], free.prior), []).append(place)
+        found = []
+        for (_, prior), places in groups.items():
+            factor = prior.factor([_place(self.parameters[place]) for place in places])
+            found.append((np.array(places), prior.mean, prior.standard_deviation * factor))
+        return tuple(found)
 
     def start(self) -> UnconstrainedVector:
         """The unconstrained vector of the start values.
@@ -140,12 +205,19 @@ class FreeParameters:
                 numbers.append(free.distribution.to_unconstrained(float(values[free.path])))
             except ValueError as error:
                 raise ValueError(f"{free.path}: {error}") from None
+        for places, mean, factor in self._correlated:
+            departures = [float(values[self.paths[place]]) - mean for place in places]
+            for place, number in zip(places, np.linalg.solve(factor, departures), strict=True):
+                numbers[place] = float(number)
         return jnp.asarray(numbers, dtype=float)
 
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
         values = [free.distribution.to_physical(x[i]) for i, free in enumerate(self.parameters)]
-        return jnp.stack(values)
+        physical = jnp.stack(values)
+        for places, mean, factor in self._correlated:
+            physical = physical.at[places].set(mean + factor.astype(x.dtype) @ x[places])
+        return physical
 
     def free(self, tied: Tied) -> FreeParameter:
         """The free parameter that another one follows.
@@ -164,119 +236,63 @@ class FreeParameters:
         """Physical values by path, and those of the parameters that follow them."""
         return {**values, **{tied.path: tied.value(values[tied.to]) for tied in self.tied}}
 
+    @property
+    def changes_cases(self) -> bool:
+        """Whether any of them is of a case."""
+        return not all(map(is_of_closure, self.changed_paths))
+
     def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
         """The closure with the physical values of x in place of its own; differentiable to x.
 
         The closure keeps its precision, whatever that of x.
         """
+        places = [i for i, path in enumerate(self.changed_paths) if is_of_closure(path)]
+        if not places:
+            return closure
+        values = self._all_values(x)[np.array(places)]
+        paths = [self.changed_paths[place] for place in places]
+        return replace_numbers(closure, paths, values.astype(precision_of(closure=closure)))
+
+    def insert_case(self, case: Case, x: UnconstrainedVector) -> Case:
+        """The case with the physical values of x in place of its own; differentiable to x.
+
+        Parameters from `in_case`: the case goes by no name.
+        """
+        places = [i for i, path in enumerate(self.changed_paths) if path.startswith(OF_ALL_CASES)]
+        if not places:
+            return case
+        values = self._all_values(x)[np.array(places)]
+        paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        return replace_numbers(case, paths, values.astype(precision_of(case=case)))
+
+    def _all_values(self, x: UnconstrainedVector) -> Float[Array, " changed"]:
+        """Physical values in the order of `changed_paths`."""
         values = self.to_physical(x)
-        if self.tied:
-            following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
-            values = jnp.concatenate([values, jnp.stack(following)])
-        return _replace(closure, self.changed_paths, values.astype(precision_of(closure=closure)))
+        if not self.tied:
+            return values
+        following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
+        return jnp.concatenate([values, jnp.stack(following)])
 
 
-def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with other numbers, as a calibration left them behind.
-
-    Args:
-        closure: whose other parameters stay.
-        values: by path.
-
-    Raises:
-        ValueError: a path that the closure does not have, or a value outside of its valid range.
-    """
-    known = known_parameters(closure)
-    for path, value in values.items():
-        lower, upper = _lookup(path, known, closure).valid_range
-        if not math.isfinite(value) or not lower <= value <= upper:
-            raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
-    precision = precision_of(closure=closure)
-    return _replace(closure, list(values), jnp.asarray(list(values.values()), precision))
+def _path_in_case(path: str, name: str) -> str | None:
+    """The path as the run of a case has it; `None` for what belongs to another case."""
+    if is_of_closure(path) or path.startswith(OF_ALL_CASES):
+        return path
+    own = of_case(name)
+    return OF_ALL_CASES + path.removeprefix(own) if path.startswith(own) else None
 
 
-def known_parameters(closure: AbstractClosure) -> dict[str, ParameterInfo]:
-    """Everything that a calibration may change, by path: parameters, and weights number by number."""
-    known = {info.path: info for info in iterate_parameters(closure)}
-    for path, weights in iterate_weights(closure):
-        values = np.asarray(weights)
-        for index, value in enumerate(values):
-            name = f"{path}[{index}]"
-            known[name] = ParameterInfo(name, value, "1", (-math.inf, math.inf))
-    return known
-
-
-def split_path(path: str) -> tuple[str, int | None]:
-    """Path of a field, and the place in it if it is a vector: `weights[3]` is `weights` and 3."""
-    field, bracket, index = path.partition("[")
-    return field, int(index.removesuffix("]")) if bracket else None
-
-
-def in_short(values: Mapping[str, float]) -> dict[str, float]:
-    """The same values with the root mean square in place of the numbers of a vector, to be looked at."""
-    short: dict[str, float] = {}
-    vectors: dict[str, list[float]] = {}
-    for path, value in values.items():
-        field, index = split_path(path)
-        if index is None:
-            short[path] = value
-        else:
-            vectors.setdefault(field, []).append(value)
-    return short | {
-        f"rms of {len(numbers)} {field}": float(np.sqrt(np.mean(np.square(numbers))))
-        for field, numbers in vectors.items()
-    }
-
-
-def _numbers_of(free: FreeParameter, sizes: Mapping[str, int]) -> Iterator[FreeParameter]:
+def _numbers_of(free: FreeParameter, vectors: Mapping[str, list[str]]) -> Iterator[FreeParameter]:
     """The parameter itself, or one for each number of the vector that it names."""
-    if free.path not in sizes:
+    if free.path not in vectors:
         yield free
         return
-    for index in range(sizes[free.path]):
-        yield dataclasses.replace(free, path=f"{free.path}[{index}]")
+    for path in vectors[free.path]:
+        yield dataclasses.replace(free, path=path)
 
 
-def _replace(closure: AbstractClosure, paths: Sequence[str], values: Array) -> AbstractClosure:
-    """The closure with the number of each path replaced by that of `values` at the same place."""
-    places: dict[str, list[tuple[int, int | None]]] = {}
-    for position, path in enumerate(paths):
-        field, index = split_path(path)
-        places.setdefault(field, []).append((position, index))
-    if not places:
-        return closure
-    getters = {field: operator.attrgetter(field) for field in places}
-    new = []
-    for field, found in places.items():
-        positions = np.array([position for position, _ in found])
-        if found[0][1] is None:
-            new.append(values[positions[0]])
-        else:
-            indices = np.array([index for _, index in found])
-            new.append(getters[field](closure).at[indices].set(values[positions]))
-    return eqx.tree_at(
-        lambda tree: [get(tree) for get in getters.values()],
-        closure,
-        new,
-        is_leaf=lambda leaf: leaf is None,
-    )
-
-
-def _lookup(path: str, known: Mapping[str, ParameterInfo], closure: AbstractClosure) -> ParameterInfo:
-    if path in known:
-        return known[path]
-    close = difflib.get_close_matches(path, known, n=3, cutoff=0.5)
-    others = [name for name in known if name not in close]
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
-    raise ValueError(
-        f"{path}: {type(closure).__name__} has no such parameter; {hint}It has: {', '.join(close + others)}."
-    )
-
-
-def _resolve(
-    free: FreeParameter, known: Mapping[str, ParameterInfo], closure: AbstractClosure
-) -> FreeParameter:
-    info = _lookup(free.path, known, closure)
+def _resolve(free: FreeParameter, info: Known) -> FreeParameter:
+    free = dataclasses.replace(free, unit=info.unit, coordinate=info.coordinate)
     if free.scale not in ("linear", "log"):
         raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
     valid_lower, valid_upper = info.valid_range
@@ -295,6 +311,11 @@ def _resolve(
             f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
             "logarithmic prior."
         )
+    if isinstance(free.prior, CorrelatedNormal) and info.coordinate is None:
+        raise ValueError(
+            f"{free.path}: expected a number with a place in time or height for a correlated prior, got one "
+            "without; choose a normal prior, or give knots."
+        )
     try:
         prior = free.prior.within(lower, upper)
     except ValueError as error:
@@ -303,7 +324,7 @@ def _resolve(
     return dataclasses.replace(free, lower=prior.lower, upper=prior.upper, start=float(start), prior=prior)
 
 
-def _start_with(prior: AbstractPrior, info: ParameterInfo) -> float:
+def _start_with(prior: AbstractPrior, info: Known) -> float:
     """The value of the closure where the prior allows it, else the median."""
     if info.value is None:
         return prior.middle
@@ -311,11 +332,11 @@ def _start_with(prior: AbstractPrior, info: ParameterInfo) -> float:
     return own if prior.lower < own < prior.upper else prior.middle
 
 
-def _own_value(info: ParameterInfo) -> float:
+def _own_value(info: Known) -> float:
     if info.value is None:
         raise ValueError(
-            f"{info.path}: expected a start value, because the closure derives this number from others "
-            "unless it is given; add `start`."
+            f"{info.path}: expected a start value, because this number is derived from others unless it is "
+            "given, or differs between the cases that share it; add `start`."
         )
     value = np.asarray(info.value)
     if value.shape:
@@ -324,6 +345,11 @@ def _own_value(info: ParameterInfo) -> float:
             "calibrate a closure without a batch axis."
         )
     return float(value)
+
+
+def _place(free: FreeParameter) -> float:
+    assert free.coordinate is not None  # `resolve` refuses correlated numbers without
+    return free.coordinate
 
 
 def _bounds(free: FreeParameter) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from .._types import ParameterInfo
+from .known import Known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -11,10 +11,11 @@ class Tied:
     """A parameter that a calibration changes together with a free one.
 
     Args:
-        path: in the closure, with dots.
+        path: in the closure or in a case, with dots.
         to: path of the free parameter.
         factor: times the free parameter, not 0.
         offset: in the unit of the tied parameter.
+        unit: of the tied parameter; `FreeParameters.resolve` fills it in.
 
     Raises:
         ValueError: a factor or offset that is not finite, or a factor of 0.
@@ -24,6 +25,7 @@ class Tied:
     to: str
     factor: float = 1.0
     offset: float = 0.0
+    unit: str = ""
 
     def __post_init__(self):
         if not (math.isfinite(self.factor) and math.isfinite(self.offset)) or self.factor == 0.0:
@@ -41,7 +43,7 @@ class Tied:
         ends = sorted((self.value(lower), self.value(upper)))
         return ends[0], ends[1]
 
-    def check(self, info: ParameterInfo, lower: float, upper: float) -> None:
+    def check(self, info: Known, lower: float, upper: float) -> None:
         """Raise where the bounds of the free parameter lead out of the valid range.
 
         Raises:

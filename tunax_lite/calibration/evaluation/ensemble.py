@@ -9,6 +9,9 @@ diagonal holds the losses. What an ensemble Kalman method needs of the residuals
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -16,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...closures.base import AbstractClosure
 from ...model import Model
 from ...runtime import Program, compile_program
 from ..misfit import Comparison, residuals
-from ..parameters import FreeParameters
+from ..parameters import UnconstrainedVector
 from .base import AbstractEvaluation, AbstractEvaluator, Fit, fit_of
-from .problem import Problem
+from .problem import CaseParameters, Problem
 
+T = TypeVar("T", bound=eqx.Module)
 Members = Float[Array, "parameter member"]
 
 _HUGE = 100.0
@@ -86,7 +89,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         problem = self._problem
         columns = jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1)
         if not self._programs:
-            self._programs, self.n_compiled = problem.programs(lambda c: self._compile(columns, c))
+            self._programs, self.n_compiled = problem.programs(functools.partial(self._compile, columns))
         results = problem.run(self._programs, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
@@ -96,36 +99,44 @@ class EnsembleEvaluator(AbstractEvaluator):
             fit, np.asarray(problem.weighted_sum(scores[:, :-1])), np.asarray(problem.weighted_sum(products))
         )
 
-    def _compile(self, columns: Members, comparison: Comparison) -> Program:
-        problem = self._problem
+    def _compile(self, columns: Members, comparison: Comparison, own: CaseParameters) -> Program:
+        problem, columns = self._problem, own.of(columns)
 
         def evaluate(columns: Members, model: Model, comparison: Comparison):
-            closure = insert_members(problem.free_parameters, model.closure, columns)
-            ensemble = eqx.tree_at(lambda m: m.closure, model, closure)
-            by_variable, mean_squares = residuals(ensemble, comparison)
+            closure = insert_members(own.free.insert, model.closure, columns)
+            model = eqx.tree_at(lambda m: m.closure, model, closure)
+            if own.free.changes_cases:
+                case = insert_members(own.free.insert_case, comparison.case, columns)
+                comparison = eqx.tree_at(lambda c: c.case, comparison, case)
+            by_variable, mean_squares = residuals(model, comparison)
             flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
             products = flat.T @ flat
             return problem.score(jnp.diagonal(products)), products, mean_squares
 
-        identity = "ensemble", problem.free_parameters, problem.score
+        identity = "ensemble", own.free, problem.score
         return compile_program(evaluate, columns, problem.model, comparison, identity=identity)
 
 
-def insert_members(free: FreeParameters, closure: AbstractClosure, members: Members) -> AbstractClosure:
-    """The closure with one value per member, along a trailing axis, of the parameters that are free.
+def insert_members(insert: Callable[[T, UnconstrainedVector], T], module: T, members: Members) -> T:
+    """The closure, or the case, with one value per member, along a trailing axis, of what is free in it.
 
-    All others keep their shape: the time loop carries a number that all columns share at less cost.
+    All else keeps its shape: the time loop carries a number that all columns share at less cost.
+
+    Args:
+        insert: `insert` or `insert_case` of the free parameters.
+        module: the closure or the case.
+        members: unconstrained vectors.
     """
 
     def is_none(leaf) -> bool:
         return leaf is None
 
-    old = jax.tree.leaves(closure, is_leaf=is_none)
-    structure = jax.tree.structure(closure, is_leaf=is_none)
+    old = jax.tree.leaves(module, is_leaf=is_none)
+    structure = jax.tree.structure(module, is_leaf=is_none)
     places: list[int] = []
 
     def replaced(x):
-        new = jax.tree.leaves(free.insert(closure, x), is_leaf=is_none)
+        new = jax.tree.leaves(insert(module, x), is_leaf=is_none)
         places[:] = [i for i, (before, after) in enumerate(zip(old, new, strict=True)) if after is not before]
         return [new[i] for i in places]
 

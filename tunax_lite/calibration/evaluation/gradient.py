@@ -1,7 +1,7 @@
 """Loss and gradient, in reverse mode."""
 
 import dataclasses
-from typing import Any
+import functools
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ from ..misfit import Comparison, misfit
 from ..parameters import UnconstrainedVector
 from .base import AbstractEvaluator, AbstractGradientEvaluation, Fit, fit_of
 from .mini_batch import MiniBatch
-from .problem import Problem
+from .problem import CaseParameters, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,38 +51,34 @@ class GradientEvaluator(AbstractEvaluator):
         for case, ((score, of_case), gradient) in zip(
             cases, problem.run(self._programs, x, cases.tolist()), strict=True
         ):
-            scores[case], mean_squares[case], gradients[case] = score, of_case, gradient
+            scores[case], mean_squares[case] = score, of_case
+            gradients[case] = problem.of_cases[case].spread_vector(gradient)
         fit = fit_of(problem, x, scores, mean_squares, weights)
         gradient = problem.weighted_sum(gradients, weights)
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(x)
         return GradientEvaluation(fit, np.asarray(gradient))
 
-    def _value_and_gradient(self, checkpointing: AbstractCheckpointing):
+    def _value_and_gradient(self, own: CaseParameters, checkpointing: AbstractCheckpointing):
         problem = self._problem
 
         def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
             def loss(x):
-                return misfit(problem.calibrated(x, model), comparison, problem.score, checkpointing)
+                return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
 
             return jax.value_and_grad(loss, has_aux=True)(x)
 
         return value_and_gradient
 
-    def _identity(self, checkpointing: AbstractCheckpointing) -> tuple[Any, ...]:
-        """All that the function is made of besides its arguments."""
-        problem = self._problem
-        return "value and gradient of a misfit", problem.free_parameters, problem.score, checkpointing
-
-    def _compile(self, comparison: Comparison) -> Program:
+    def _compile(self, comparison: Comparison, own: CaseParameters) -> Program:
         problem, chosen = self._problem, self._problem.checkpointing
-        arguments = problem.free_parameters.start(), problem.model, comparison
+        arguments = own.free.start(), problem.model, comparison
         if not isinstance(chosen, Auto):
-            return compile_program(
-                self._value_and_gradient(chosen), *arguments, identity=self._identity(chosen)
-            )
+            # All that the function is made of besides its arguments.
+            identity = "value and gradient of a misfit", own.free, problem.score, chosen
+            return compile_program(self._value_and_gradient(own, chosen), *arguments, identity=identity)
         choice = choose_checkpointing(
-            self._value_and_gradient,
+            functools.partial(self._value_and_gradient, own),
             arguments,
             chosen.memory_budget // problem.n_threads,
             candidates=chosen.candidates,

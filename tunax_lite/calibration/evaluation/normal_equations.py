@@ -30,7 +30,7 @@ from ...sensitivity import CompiledJacobian
 from ..misfit import Comparison, residuals
 from ..parameters import UnconstrainedVector
 from .base import AbstractEvaluator, AbstractGradientEvaluation, Fit, fit_of
-from .problem import Problem
+from .problem import CaseParameters, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,45 +90,45 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and matrix of a case."""
-        problem = self._problem
+        problem, own = self._problem, self._problem.of_cases[index]
         if problem.weights[index] == 0.0:
             return np.zeros(x.shape), np.zeros((x.size, x.size))
-        jacobian = self._jacobians[index](x, problem.model, problem.comparisons[index])
+        jacobian = self._jacobians[index](own.of(x), problem.model, problem.comparisons[index])
         found = jacobian.normal_equations(self._limits[index])
         slope = float(self._slope(found.sum_of_squares))
         gradient, matrix = jax.device_get((found.gradient, found.matrix))
-        return 2.0 * slope * np.asarray(gradient, float), 2.0 * slope * np.asarray(matrix, float)
+        return 2.0 * slope * own.spread_vector(gradient), 2.0 * slope * own.spread_matrix(matrix)
 
-    def _compile_run(self, comparison: Comparison) -> Program:
+    def _compile_run(self, comparison: Comparison, own: CaseParameters) -> Program:
         """A program for score, mean squares and largest residual of a case."""
         problem = self._problem
 
         def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            by_variable, mean_squares = residuals(problem.calibrated(x, model), comparison)
+            by_variable, mean_squares = residuals(*own.insert(x, model, comparison))
             flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
             return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
         return compile_program(
             run,
-            problem.free_parameters.start(),
+            own.free.start(),
             problem.model,
             comparison,
-            identity=("run", problem.free_parameters, problem.score),
+            identity=("run", own.free, problem.score),
         )
 
-    def _compile_jacobian(self, comparison: Comparison) -> CompiledJacobian:
+    def _compile_jacobian(self, comparison: Comparison, own: CaseParameters) -> CompiledJacobian:
         problem = self._problem
 
         def of_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            return residuals(problem.calibrated(x, model), comparison)[0]
+            return residuals(*own.insert(x, model, comparison))[0]
 
         return CompiledJacobian(
             of_parameters,
-            problem.free_parameters.start(),
+            own.free.start(),
             problem.model,
             comparison,
             mode="forward",
-            identity=("residuals", problem.free_parameters),
+            identity=("residuals", own.free),
         )
 
 

@@ -5,6 +5,7 @@ time, on a few threads. Compiled code releases the interpreter lock, so threads 
 over cases have a fixed order: a result does not depend on which thread was faster.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,12 +26,56 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
+@dataclasses.dataclass(frozen=True)
+class CaseParameters:
+    """What is free in the run of one case.
+
+    Args:
+        free: with paths from `FreeParameters.in_case`; cases that differ by their names only have the same.
+        places: of these among the free parameters of all cases.
+        n_all: how many those are.
+    """
+
+    free: FreeParameters
+    places: tuple[int, ...]
+    n_all: int
+
+    @property
+    def is_all(self) -> bool:
+        return len(self.places) == self.n_all
+
+    def of(self, x: Any) -> Any:
+        """The rows of the unconstrained vector, or of members along a trailing axis, that the case sees."""
+        return x if self.is_all else x[np.array(self.places)]
+
+    def spread_vector(self, gradient: Any) -> np.ndarray:
+        """A gradient to what the case sees as one to the whole vector."""
+        whole = np.zeros(self.n_all)
+        whole[list(self.places)] = gradient
+        return whole
+
+    def spread_matrix(self, matrix: Any) -> np.ndarray:
+        """A matrix of second derivatives to what the case sees as one to the whole vector."""
+        whole = np.zeros((self.n_all, self.n_all))
+        whole[np.ix_(self.places, self.places)] = matrix
+        return whole
+
+    def insert(
+        self, x: UnconstrainedVector, model: Model, comparison: Comparison
+    ) -> tuple[Model, Comparison]:
+        """Model and case with the physical values of x, which is what `of` gives; differentiable to x."""
+        model = eqx.tree_at(lambda m: m.closure, model, self.free.insert(model.closure, x))
+        if self.free.changes_cases:
+            comparison = eqx.tree_at(lambda c: c.case, comparison, self.free.insert_case(comparison.case, x))
+        return model, comparison
+
+
 class Problem:
     """What a calibration lowers, ready to be evaluated inside of a `with` block, at whose end its threads go.
 
     Args:
         model: whose closure is calibrated.
-        free_parameters: resolved with that closure.
+        free_parameters: resolved with that closure and the cases of the targets.
         targets: at least one, with different names, and not all of weight 0.
         score: of a case.
         checkpointing: what reverse mode keeps of the time loop.
@@ -62,6 +107,7 @@ class Problem:
         self.weights = weights / weights.sum()
         self.model = model
         self.free_parameters = free_parameters
+        self.of_cases = tuple(_in_case(free_parameters, name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self.n_threads = max(1, n_threads)
@@ -74,20 +120,25 @@ class Problem:
     def __exit__(self, *exception) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def calibrated(self, x: UnconstrainedVector, model: Model) -> Model:
-        """The model with the parameters of an unconstrained vector."""
-        return eqx.tree_at(lambda m: m.closure, model, self.free_parameters.insert(model.closure, x))
+    def calibrated(self, x: UnconstrainedVector, index: int) -> tuple[Model, Comparison]:
+        """Model and case of one number with the parameters of an unconstrained vector."""
+        own = self.of_cases[index]
+        return own.insert(own.of(x), self.model, self.comparisons[index])
 
-    def programs(self, compile_for: Callable[[Comparison], P]) -> tuple[list[P], int]:
-        """A program for each case, shared by cases of equal shapes and run lengths, and how many there are.
+    def programs(self, compile_for: Callable[[Comparison, CaseParameters], P]) -> tuple[list[P], int]:
+        """A program for each case, and how many there are.
 
-        Programs are made here and not in the threads, so that no two threads compile the same.
+        Cases of equal shapes and run lengths share one, if the same of them is free. Programs are made here
+        and not in the threads, so that no two threads compile the same.
         """
         compiled: dict[Any, P] = {}
-        keys = [shapes_of(comparison) for comparison in self.comparisons]
-        for key, comparison in zip(keys, self.comparisons, strict=True):
+        keys = [
+            (shapes_of(comparison), own.free)
+            for comparison, own in zip(self.comparisons, self.of_cases, strict=True)
+        ]
+        for key, comparison, own in zip(keys, self.comparisons, self.of_cases, strict=True):
             if key not in compiled:
-                compiled[key] = compile_for(comparison)
+                compiled[key] = compile_for(comparison, own)
         return [compiled[key] for key in keys], len(compiled)
 
     def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
@@ -99,16 +150,18 @@ class Problem:
             with jax.enable_x64(double):
                 return function(index)
 
-        return list(
-            self._pool.map(in_same_precision, range(len(self.comparisons)) if cases is None else cases)
-        )
+        chosen = range(len(self.comparisons)) if cases is None else cases
+        return list(self._pool.map(in_same_precision, chosen))
 
     def run(
         self, programs: Sequence[Callable[..., Any]], x: Any, cases: Sequence[int] | None = None
     ) -> list[Any]:
         """Results of the program of each case at parameters, on the host."""
         return self.map_cases(
-            lambda index: jax.device_get(programs[index](x, self.model, self.comparisons[index])), cases
+            lambda index: jax.device_get(
+                programs[index](self.of_cases[index].of(x), self.model, self.comparisons[index])
+            ),
+            cases,
         )
 
     def weighted_sum(self, by_case: Sequence[Any] | np.ndarray, weights: np.ndarray | None = None) -> Any:
@@ -118,6 +171,16 @@ class Problem:
             if weight > 0.0:  # a case that is only reported must not turn the loss into NaN
                 total = total + weight * part
         return total
+
+
+def _in_case(free_parameters: FreeParameters, name: str) -> CaseParameters:
+    found = free_parameters.in_case(name)
+    if found is None:
+        raise ValueError(
+            f"{name}: expected a case in which a parameter is free, got none among "
+            f"{', '.join(free_parameters.paths)}; leave the case out."
+        )
+    return CaseParameters(*found, len(free_parameters.paths))
 
 
 def _distinct_names(targets: Sequence[Target]) -> tuple[str, ...]:

@@ -1,0 +1,215 @@
+"""What a calibration may change, by path, and how its numbers get there.
+
+A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is named
+by its path in the case behind `cases.NAME.`, or behind `case.` where all cases share it:
+`cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. One number of a vector has its place,
+too, `weights[3]`; the name of the vector stands for all of its numbers.
+"""
+
+import difflib
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .._types import iterate_parameters, iterate_vectors
+from ..case import Case
+from ..closures.base import AbstractClosure
+from ..precision import precision_of
+
+T = TypeVar("T", bound=eqx.Module)
+
+OF_ALL_CASES = "case."
+_OF_ONE_CASE = "cases."
+
+
+class Known(NamedTuple):
+    """A number that can be free.
+
+    Args:
+        path: that names it.
+        value: its own; `None` where it is derived from others, or differs between the cases that share it.
+        unit: of the value.
+        valid_range: outside which it has no meaning.
+        coordinate: of a number of a vector, where it is in time [s] or height [m].
+    """
+
+    path: str
+    value: Any
+    unit: str
+    valid_range: tuple[float, float]
+    coordinate: float | None = None
+
+
+def of_case(name: str) -> str:
+    """What the paths of the numbers of one case begin with."""
+    return f"{_OF_ONE_CASE}{name}."
+
+
+def is_of_closure(path: str) -> bool:
+    """Whether a path names a parameter of the closure."""
+    return not path.startswith((OF_ALL_CASES, _OF_ONE_CASE))
+
+
+def split_path(path: str) -> tuple[str, int | None]:
+    """Path of a field, and the place in it if it is a vector: `weights[3]` is `weights` and 3."""
+    field, bracket, index = path.rpartition("[")
+    return (field, int(index.removesuffix("]"))) if bracket and path.endswith("]") else (path, None)
+
+
+def known_parameters(closure: AbstractClosure, cases: Mapping[str, Case] | None = None) -> dict[str, Known]:
+    """Everything that a calibration may change, by path; vectors number by number.
+
+    Args:
+        closure: whose parameters may change.
+        cases: by name, whose numbers may change.
+    """
+    known = numbers_of(closure)
+    shared: dict[str, list[Known]] = {}
+    for name, case in (cases or {}).items():
+        for path, number in numbers_of(case).items():
+            known[of_case(name) + path] = number._replace(path=of_case(name) + path)
+            shared.setdefault(OF_ALL_CASES + path, []).append(number)
+    for path, found in shared.items():
+        if len(found) == len(cases or {}):  # of a number that a case lacks there is nothing to share
+            same = all(np.array_equal(number.value, found[0].value) for number in found)
+            known[path] = found[0]._replace(path=path, value=found[0].value if same else None)
+    return known
+
+
+def numbers_of(module: eqx.Module) -> dict[str, Known]:
+    """Parameters of a module and numbers of its vectors, by path in it."""
+    known = {info.path: Known(*info) for info in iterate_parameters(module)}
+    for info in iterate_vectors(module):
+        where = None if info.coordinate is None else np.asarray(info.coordinate, float)
+        for index, value in enumerate(np.asarray(info.value)):
+            path = f"{info.path}[{index}]"
+            at = None if where is None else float(where[index])
+            known[path] = Known(path, value, info.unit, info.valid_range, at)
+    return known
+
+
+def lookup(path: str, known: Mapping[str, Known], owner: str) -> Known:
+    """What is known of a path.
+
+    Raises:
+        ValueError: a path that is not known, with those that are like it.
+    """
+    if path in known:
+        return known[path]
+    beginning = path.rpartition(".")[0] if not is_of_closure(path) else ""
+    # Vectors by their name: nobody wants to read a hundred numbers.
+    candidates = list(dict.fromkeys(split_path(name)[0] for name in known if name not in (path,)))
+    if beginning:
+        candidates = [name for name in candidates if not is_of_closure(name)]
+    else:
+        candidates = [name for name in candidates if is_of_closure(name)]
+    close = difflib.get_close_matches(path, candidates, n=3, cutoff=0.5)
+    others = [name for name in candidates if name not in close]
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    has = f"It has: {', '.join(close + others)}." if candidates else "It has none."
+    if beginning:
+        owner = "the cases of this calibration"
+        has += " A correction is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or"
+        has += " `corrections` in a configuration."
+        raise ValueError(f"{path}: {owner} have no such number; {hint}{has.replace('It has', 'They have')}")
+    raise ValueError(f"{path}: {owner} has no such parameter; {hint}{has}")
+
+
+def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
+    """The module with the number of each path replaced by that of `values` at the same place."""
+    places: dict[str, list[tuple[int, int | None]]] = {}
+    for position, path in enumerate(paths):
+        field, index = split_path(path)
+        places.setdefault(field, []).append((position, index))
+    if not places:
+        return module
+    getters = {field: operator.attrgetter(field) for field in places}
+    new = []
+    for field, found in places.items():
+        positions = np.array([position for position, _ in found])
+        if found[0][1] is None:
+            new.append(values[positions[0]])
+        else:
+            indices = np.array([index for _, index in found])
+            new.append(getters[field](module).at[indices].set(values[positions]))
+    return eqx.tree_at(
+        lambda tree: [get(tree) for get in getters.values()],
+        module,
+        new,
+        is_leaf=lambda leaf: leaf is None,
+    )
+
+
+def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
+    """The closure with other numbers, as a calibration left them behind.
+
+    Args:
+        closure: whose other parameters stay.
+        values: by path; those of cases are left out, see `with_case_parameters`.
+
+    Raises:
+        ValueError: a path that the closure does not have, or a value outside of its valid range.
+    """
+    own = {path: value for path, value in values.items() if is_of_closure(path)}
+    return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
+
+
+def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
+    """The case with other numbers, as a calibration left them behind.
+
+    Args:
+        case: that has the corrections, if values are of corrections.
+        values: by path; those of the closure and of other cases are left out.
+
+    Raises:
+        ValueError: a path that the case does not have, or a value outside of its valid range.
+    """
+    beginnings = OF_ALL_CASES, of_case(case.name)
+    known = known_parameters_of_case(case)
+    for beginning in beginnings:  # what a case has of its own replaces what it shares
+        own = {path: value for path, value in values.items() if path.startswith(beginning)}
+        case = _with_values(case, own, known, case.name, beginning)
+    return case
+
+
+def known_parameters_of_case(case: Case) -> dict[str, Known]:
+    """The numbers of one case, under the names that belong to it alone and to all cases."""
+    numbers = numbers_of(case)
+    return {
+        beginning + path: number
+        for beginning in (OF_ALL_CASES, of_case(case.name))
+        for path, number in numbers.items()
+    }
+
+
+def _with_values(
+    module: T, values: Mapping[str, float], known: Mapping[str, Known], owner: str, beginning: str = ""
+) -> T:
+    for path, value in values.items():
+        lower, upper = lookup(path, known, owner).valid_range
+        if not math.isfinite(value) or not lower <= value <= upper:
+            raise ValueError(f"{path}: expected a value between {lower:g} and {upper:g}, got {value:g}.")
+    paths = [path.removeprefix(beginning) for path in values]
+    return replace_numbers(module, paths, jnp.asarray(list(values.values()), precision_of(module=module)))
+
+
+def in_short(values: Mapping[str, float]) -> dict[str, float]:
+    """The same values with the root mean square in place of the numbers of a vector, to be looked at."""
+    short: dict[str, float] = {}
+    vectors: dict[str, list[float]] = {}
+    for path, value in values.items():
+        field, index = split_path(path)
+        if index is None:
+            short[path] = value
+        else:
+            vectors.setdefault(field, []).append(value)
+    return short | {
+        f"rms of {len(numbers)} {field}": float(np.sqrt(np.mean(np.square(numbers))))
+        for field, numbers in vectors.items()
+    }

@@ -1,0 +1,138 @@
+"""Bias and scale of the fluxes through the surface, constant or linear in time between knots."""
+
+from collections.abc import Iterable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
+from ..forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from ..time_series import TimeSeries
+
+Knots = Float[Array, "knot *#batch"]
+
+
+def _bias(unit: str):
+    return vector_parameter(unit=unit, coordinate="time", default=None)
+
+
+def _scale():
+    return vector_parameter(valid_range=(0.0, 10.0), coordinate="time", default=None)
+
+
+class CorrectedForcing(AbstractForcing):
+    """Another forcing whose fluxes are multiplied by a scale and shifted by a bias, `scale * flux + bias`.
+
+    Each correction is a vector: one number that holds at all times, or one for each of the times, linear in
+    between and constant before the first and after the last. Fluxes that follow from the weather do so from
+    the corrected water: what a correction heats, the air cools in part.
+
+    Args:
+        forcing: what is corrected.
+        time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
+        stress_u_bias, stress_v_bias: added to the stress [N m-2].
+        stress_scale: of both components of the stress, and of its drag [1].
+        heat_flux_bias, heat_flux_scale: of the heat absorbed at the surface [W m-2], [1].
+        shortwave_flux_bias, shortwave_flux_scale: of the sunlight [W m-2], [1]; a bias shines at night, too.
+        freshwater_flux_bias, freshwater_flux_scale: of precipitation minus evaporation [kg m-2 s-1], [1].
+        salt_flux_bias, salt_flux_scale: of the flux of salt [kg m-2 s-1], [1].
+
+    Raises:
+        ValueError: knots that do not increase, or a correction of another number of values.
+    """
+
+    forcing: AbstractForcing
+    time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
+    stress_u_bias: Knots | None = _bias("N m-2")
+    stress_v_bias: Knots | None = _bias("N m-2")
+    stress_scale: Knots | None = _scale()
+    heat_flux_bias: Knots | None = _bias("W m-2")
+    heat_flux_scale: Knots | None = _scale()
+    shortwave_flux_bias: Knots | None = _bias("W m-2")
+    shortwave_flux_scale: Knots | None = _scale()
+    freshwater_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    freshwater_flux_scale: Knots | None = _scale()
+    salt_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    salt_flux_scale: Knots | None = _scale()
+
+    @classmethod
+    def neutral(cls, forcing: AbstractForcing, corrections: Iterable[str], time=None) -> "CorrectedForcing":
+        """Corrections that change nothing, to be found by a calibration.
+
+        Args:
+            forcing: what is corrected.
+            corrections: names of the fields, `heat_flux_bias` for one.
+            time: knots [s]; `None` for constants.
+
+        Raises:
+            ValueError: another name, or knots that cannot be used.
+        """
+        corrections = tuple(corrections)
+        unknown = [name for name in corrections if name not in CORRECTIONS]
+        if unknown or not corrections:
+            raise ValueError(
+                f"corrected forcing: expected corrections among {', '.join(CORRECTIONS)}, got "
+                f"{', '.join(unknown) or 'none'}."
+            )
+        n_knots = 1 if time is None else len(time)
+        values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
+        return cls(forcing, None if time is None else jnp.asarray(time, dtype=float), **values)
+
+    def __check_init__(self):
+        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._given().values()):
+            return
+        n_knots = 1 if self.time is None else len(self.time)
+        if self.time is not None and isinstance(self.time, jax.Array):
+            TimeSeries(self.time, np.zeros(n_knots), "knots of the corrected forcing")
+        for name, values in self._given().items():
+            if values.shape[0] not in (1, n_knots):
+                raise ValueError(
+                    f"corrected forcing: expected one number of {name}, or one at each of the {n_knots} "
+                    f"knots, got {values.shape[0]}."
+                )
+
+    def _given(self) -> dict[str, Knots]:
+        return {name: getattr(self, name) for name in CORRECTIONS if getattr(self, name) is not None}
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.forcing.check_covers(start, end)
+
+    def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
+        fluxes = self.forcing.at(time, water)
+        given = self._given()
+        moving = {} if self.time is None else {k: v for k, v in given.items() if v.shape[0] > 1}
+        now = {name: values[0] for name, values in given.items() if name not in moving}
+        if moving:
+            assert self.time is not None
+            now |= TimeSeries(self.time, moving).at(time)
+        scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
+        self._check_scaled(fluxes, scales)
+        changed = {}
+        for name in _FLUXES:
+            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
+            if flux is not None and name in scales:
+                flux = scales[name] * flux
+            changed[name] = flux if bias is None else bias if flux is None else flux + bias
+        drag = fluxes.surface_drag
+        if drag is not None and "stress_u" in scales:
+            drag = scales["stress_u"] * drag
+        return SurfaceFluxes(**changed, surface_drag=drag, tracer_fluxes=fluxes.tracer_fluxes)
+
+    def _check_scaled(self, fluxes: SurfaceFluxes, scales: dict[str, Scalar]) -> None:
+        scaled = {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        idle = {_SCALES[name] for name in scales} - scaled
+        if idle:
+            raise ValueError(
+                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
+                "leave the scale out, or give a bias."
+            )
+
+
+_FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+_SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
+CORRECTIONS = tuple(
+    name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))
+)
+"""Names of all corrections."""
