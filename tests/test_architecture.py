@@ -19,7 +19,7 @@ LAYERS = (
     ("precision", "time_series"),
     ("state", "observations"),
     ("forcing", "physics"),
-    ("air_sea", "interior", "corrections"),
+    ("air_sea", "interior", "corrections", "observables"),
     ("case",),
     ("closures",),
     ("transport",),

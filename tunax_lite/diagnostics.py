@@ -18,8 +18,8 @@ from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
-from .physics.equation_of_state import AbstractEquationOfState
-from .physics.mixed_layer import first_face_below, mixed_layer_depth
+from .observables import OBSERVABLES, Observable, Water
+from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared
 from .state import State
 from .trajectory import Trajectory
@@ -35,8 +35,9 @@ class Snapshot(eqx.Module):
     case: Case
 
     @property
-    def equation_of_state(self) -> AbstractEquationOfState:
-        return self.case.equation_of_state
+    def water(self) -> Water:
+        """What observables are computed from."""
+        return Water(self.state, self.grid, self.case.equation_of_state)
 
     @property
     def fluxes(self) -> SurfaceFluxes:
@@ -44,21 +45,18 @@ class Snapshot(eqx.Module):
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
 
-def _potential_density(now: Snapshot) -> CenterArray:
-    """Density of the water if it were brought to the surface [kg m-3]."""
-    at_surface = jnp.zeros_like(now.state.temperature)
-    return now.equation_of_state.density(now.state.temperature, now.state.salinity, at_surface)
+Diagnostic = Callable[[Snapshot], Float[Array, "..."]]
 
 
-def _buoyancy(now: Snapshot) -> CenterArray:
-    """-g (rho - rho_0) / rho_0 of the potential density [m s-2]."""
-    eos = now.equation_of_state
-    return -eos.gravity * (_potential_density(now) - eos.reference_density) / eos.reference_density
+def _of_water(function: Observable) -> Diagnostic:
+    return lambda now: function(now.water)
 
 
 def _stratification(now: Snapshot) -> FaceArray:
     """N² [s-2], zero at both ends."""
-    return with_end_faces(buoyancy_frequency_squared(now.state, now.grid, now.equation_of_state), 0.0, 0.0)
+    return with_end_faces(
+        buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state), 0.0, 0.0
+    )
 
 
 def _shear(now: Snapshot) -> FaceArray:
@@ -82,23 +80,6 @@ def _buoyancy_production(now: Snapshot) -> FaceArray:
     return -now.clo_state.eddy_diffusivity * _stratification(now)
 
 
-def _depth_by_temperature(now: Snapshot) -> Scalar:
-    """Where the temperature is 0.2 K below that of the uppermost cell [m]."""
-    return mixed_layer_depth(now.state.temperature, now.grid)
-
-
-def _depth_by_density(now: Snapshot) -> Scalar:
-    """Where the potential density is 0.03 kg m-3 above that of the uppermost cell [m]."""
-    return mixed_layer_depth(-_potential_density(now), now.grid, difference=0.03)
-
-
-def _depth_by_stratification(now: Snapshot) -> Scalar:
-    """Depth of the largest N² [m]."""
-    strongest = jnp.argmax(_stratification(now), axis=0)
-    faces = jnp.broadcast_to(now.grid.z_face, (now.grid.n_cells + 1, *strongest.shape))
-    return -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
-
-
 def _depth_by_richardson_number(now: Snapshot) -> Scalar:
     """Depth of the first face from the surface with a Richardson number above 0.5 [m]."""
     return first_face_below(_richardson_number(now) > 0.5, now.grid)
@@ -109,36 +90,13 @@ def _depth_by_turbulence(now: Snapshot) -> Scalar:
     return first_face_below(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
 
 
-def _heat_content(now: Snapshot) -> Scalar:
-    """rho_0 c_p integral of T, relative to 0 degC [J m-2]."""
-    eos = now.equation_of_state
-    return eos.reference_density * eos.heat_capacity * column_integral(now.state.temperature, now.grid)
-
-
-def _salt_content(now: Snapshot) -> Scalar:
-    """rho_0 integral of S [kg m-2]."""
-    return 1e-3 * now.equation_of_state.reference_density * column_integral(now.state.salinity, now.grid)
-
-
-def _potential_energy(now: Snapshot) -> Scalar:
-    """-rho_0 integral of b z [J m-2]; mixing of stratified water raises it."""
-    moment = column_integral(_buoyancy(now) * now.grid.z_center, now.grid)
-    return -now.equation_of_state.reference_density * moment
-
-
-def _kinetic_energy(now: Snapshot) -> Scalar:
-    """rho_0 integral of (u² + v²) / 2 [J m-2]."""
-    squared = now.state.u**2 + now.state.v**2
-    return 0.5 * now.equation_of_state.reference_density * column_integral(squared, now.grid)
-
-
 def _turbulent_energy(now: Snapshot) -> Scalar:
     """rho_0 integral of k [J m-2]; zero for a closure without k."""
     tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
     if tke is None:
         return jnp.zeros_like(now.state.u[-1])
     mean = 0.5 * (tke[1:] + tke[:-1])
-    return now.equation_of_state.reference_density * column_integral(mean, now.grid)
+    return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
 
 
 def _surface_flux(name: str) -> Callable[[Snapshot], Scalar]:
@@ -156,7 +114,9 @@ _stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
 
 def _friction_velocity(now: Snapshot) -> Scalar:
     """sqrt(|stress| / rho_0) at the surface [m s-1]."""
-    return safe_sqrt(vector_norm(_stress_u(now), _stress_v(now)) / now.equation_of_state.reference_density)
+    return safe_sqrt(
+        vector_norm(_stress_u(now), _stress_v(now)) / now.case.equation_of_state.reference_density
+    )
 
 
 def _bottom_friction_velocity(now: Snapshot) -> Scalar:
@@ -184,23 +144,15 @@ def _stokes_drift(component: int) -> Callable[[Snapshot], CenterArray]:
     return drift
 
 
-DIAGNOSTICS: dict[str, Callable[[Snapshot], Float[Array, "..."]]] = {
-    "potential_density": _potential_density,
-    "buoyancy": _buoyancy,
+DIAGNOSTICS: dict[str, Diagnostic] = {
+    **{name: _of_water(function) for name, function in OBSERVABLES.items()},
     "buoyancy_frequency_squared": _stratification,
     "shear_squared": _shear,
     "richardson_number": _richardson_number,
     "shear_production": _shear_production,
     "buoyancy_production": _buoyancy_production,
-    "mixed_layer_depth": _depth_by_temperature,
-    "mixed_layer_depth_density": _depth_by_density,
-    "mixed_layer_depth_stratification": _depth_by_stratification,
     "mixed_layer_depth_richardson": _depth_by_richardson_number,
     "mixed_layer_depth_turbulence": _depth_by_turbulence,
-    "heat_content": _heat_content,
-    "salt_content": _salt_content,
-    "potential_energy": _potential_energy,
-    "kinetic_energy": _kinetic_energy,
     "turbulent_energy": _turbulent_energy,
     "surface_stress_u": _stress_u,
     "surface_stress_v": _stress_v,

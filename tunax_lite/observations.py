@@ -1,6 +1,9 @@
-"""What was measured (or resolved by a large-eddy simulation): profiles over time."""
+"""What was measured, or resolved by a large-eddy simulation: profiles and numbers of the column."""
+
+from collections.abc import Mapping
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -8,40 +11,73 @@ from ._types import is_traced
 
 
 class Observations(eqx.Module):
-    """Profiles on common times and heights.
+    """Profiles on common times, and on heights that are common or differ from time to time; and numbers.
 
     Args:
         time: [s] since the start of the case, increasing, `(n_times,)`.
-        z: heights [m], increasing, at most 0, `(n_levels,)`.
-        profiles: by variable name (`temperature`, `salinity`, `u`, `v`, a tracer), `(n_times, n_levels)`,
-            in the units of `State`; NaN where there is no value.
+        z: heights [m], increasing, at most 0, `(n_levels,)`; or those of each time, `(n_times, n_levels)`,
+            NaN after the last one of a time. Without any where there are no profiles.
+        profiles: by name (`temperature`, `salinity`, `u`, `v`, a tracer, or a profile of `OBSERVABLES`),
+            `(n_times, n_levels)`, in the units of `State`; NaN where there is no value.
+        series: numbers of the column by name (`sea_surface_temperature`, `mixed_layer_depth`, ...),
+            `(n_times,)`; NaN where there is no value.
         uncertainty: standard deviation of a variable, one number each [unit of the variable]; optional.
         name: for messages and files.
+        rejected: how many values of a variable the reader left out because of their quality flags.
 
     Raises:
-        ValueError: times or heights that do not increase, or a profile of another shape.
+        ValueError: times or heights that do not increase, or a profile or series of another shape.
     """
 
     time: Float[Array, " time"]
-    z: Float[Array, " level"]
-    profiles: dict[str, Float[Array, "time level"]]
+    z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(default_factory=lambda: jnp.zeros(0))
+    profiles: dict[str, Float[Array, "time level"]] = eqx.field(default_factory=dict)
     uncertainty: dict[str, Float[Array, ""]] = eqx.field(default_factory=dict)
+    series: dict[str, Float[Array, " time"]] = eqx.field(default_factory=dict)
     name: str = eqx.field(default="observations", static=True)
+    rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
 
     def __check_init__(self):
         if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):
             return
-        for label, values in (("times [s]", self.time), ("heights [m]", self.z)):
-            values = np.asarray(values)
-            if values.size < 1 or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
-                raise ValueError(
-                    f"{self.name}: expected {label} that are finite and increase, got "
-                    f"{np.array2string(values, threshold=6, edgeitems=2)}."
-                )
+        _check_increase(self.name, "times [s]", self.time)
+        if self.moves:
+            for time, row in zip(np.asarray(self.time), np.asarray(self.z), strict=True):
+                n_known = int(np.isfinite(row).sum())
+                if n_known < row.size and not np.isnan(row[n_known:]).all():
+                    n_known = row.size  # a gap among the heights, which the check refuses
+                if n_known:
+                    _check_increase(self.name, f"heights [m] at {time:g} s", row[:n_known])
+        elif self.z.size or self.profiles or not self.series:
+            _check_increase(self.name, "heights [m]", self.z)
+        shape = (self.time.shape[0], self.z.shape[-1])
         for variable, values in self.profiles.items():
-            expected = (self.time.shape[0], self.z.shape[0])
-            if values.shape != expected:
+            if values.shape != shape:
                 raise ValueError(
-                    f"{self.name}: expected {variable} of shape (time, level) = {expected}, got "
-                    f"{values.shape}."
+                    f"{self.name}: expected {variable} of shape (time, level) = {shape}, got {values.shape}."
                 )
+        for variable, values in self.series.items():
+            if values.shape != shape[:1] or variable in self.profiles:
+                raise ValueError(
+                    f"{self.name}: expected {variable} of shape (time,) = {shape[:1]}, and not as a profile "
+                    f"too, got {values.shape}."
+                )
+
+    @property
+    def moves(self) -> bool:
+        """Whether heights differ from time to time."""
+        return self.z.ndim == 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all that was observed."""
+        return (*self.profiles, *self.series)
+
+
+def _check_increase(name: str, label: str, values) -> None:
+    values = np.asarray(values)
+    if values.size < 1 or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
+        raise ValueError(
+            f"{name}: expected {label} that are finite and increase, got "
+            f"{np.array2string(values, threshold=6, edgeitems=2)}."
+        )

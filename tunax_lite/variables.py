@@ -26,6 +26,7 @@ _TABLE = (
     Variable("temperature", "temperature", "degC", "center", "sea_water_conservative_temperature"),
     Variable("salinity", "salinity", "g kg-1", "center", "sea_water_absolute_salinity"),
     Variable("buoyancy", "buoyancy", "m s-2", "center"),
+    Variable("sea_surface_temperature", "temperature of the uppermost cell", "degC", "scalar"),
     Variable("potential_density", "potential density", "kg m-3", "center", "sea_water_potential_density"),
     Variable("cell_thickness", "thickness of the cells", "m", "center", "cell_thickness"),
     Variable(
@@ -120,6 +121,9 @@ _TABLE = (
     Variable("heat_content", "heat in the column relative to 0 degC", "J m-2", "scalar"),
     Variable("salt_content", "salt in the column", "kg m-2", "scalar"),
     Variable("potential_energy", "potential energy of the column", "J m-2", "scalar"),
+    Variable(
+        "potential_energy_anomaly", "energy per volume that it takes to mix the column", "J m-3", "scalar"
+    ),
     Variable("kinetic_energy", "kinetic energy of the column", "J m-2", "scalar"),
     Variable("turbulent_energy", "turbulent kinetic energy of the column", "J m-2", "scalar"),
     Variable(

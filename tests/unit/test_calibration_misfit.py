@@ -20,6 +20,7 @@ from tunax_lite.calibration import (
     prepare,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
+from tunax_lite.calibration.operators import AtCenters
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
@@ -108,7 +109,7 @@ def test_other_times_and_heights_are_interpolated():
 def test_frames_meet_the_observed_times_and_no_others():
     comparison = prepare(Target(CASE, OBSERVED, dt=DT, time_window=(3600.0, 7200.0)))
     assert (comparison.steps_per_frame, comparison.n_frames) == (6, 4)
-    assert comparison.in_time is None and comparison.in_depth is None
+    assert comparison.in_time is None and set(map(type, comparison.operators.values())) == {AtCenters}
     coarse = prepare(Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0))
     assert coarse.steps_per_frame == 18 and coarse.in_time is not None
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .calibrate import Iteration as Iteration
 from .calibrate import calibrate as calibrate
 from .checkpoint import OtherCalibrationError as OtherCalibrationError
+from .correlation import Correlation as Correlation
 from .files import read_parameters as read_parameters
 from .files import write_parameters as write_parameters
 from .files import write_results as write_results
@@ -37,10 +38,11 @@ from .priors import LogNormal as LogNormal
 from .priors import LogUniform as LogUniform
 from .priors import Normal as Normal
 from .priors import Uniform as Uniform
-from .targets import Physical as Physical
+from .scales import Physical as Physical
+from .scales import Uncertainty as Uncertainty
+from .scales import ZScore as ZScore
 from .targets import Target as Target
-from .targets import Uncertainty as Uncertainty
-from .targets import ZScore as ZScore
+from .targets import account as account
 from .targets import prepare as prepare
 from .tied import Tied as Tied
 

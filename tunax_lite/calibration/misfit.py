@@ -2,8 +2,9 @@
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
-over the observed values of variable v that count; w_v are weights, s_v scales. The time loop keeps the
-observed variables only.
+over the observed values of variable v that count; w_v are weights, s_v scales. Where the errors of
+observations are correlated, the differences over s_v are whitened before they are squared. The time loop
+keeps the observed variables only.
 """
 
 import abc
@@ -13,32 +14,23 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from .._types import Scalar
 from ..case import Case
 from ..checkpointing import AbstractCheckpointing, SaveEverything
 from ..model import Model
 from ..numerics.limiters import safe_sqrt
+from ..observables import Water, observable
 from ..simulation import batched_case, run_frames, start_of
-from ..state import State
 from ..trajectory import Restart
+from .correlation import Whitening
+from .operators import AbstractOperator, Interpolation
 
-Values = dict[str, Float[Array, " level"]]
-"""By variable, of one column."""
-Differences = dict[str, Float[Array, "level *#member"]]
+Values = dict[str, Float[Array, " _level"]]
+"""By variable, of one column; variables have levels of their own."""
+Differences = dict[str, Float[Array, "_level *#member"]]
 """By variable, of one column or of the members of an ensemble."""
-
-
-class Interpolation(eqx.Module):
-    """Linear interpolation along the leading axis: `(1 - share) * [lower] + share * [lower + 1]`."""
-
-    lower: Int[Array, " target"]
-    share: Float[Array, " target"]
-
-    def __call__(self, values: Float[Array, "source ..."]) -> Float[Array, "target ..."]:
-        share = self.share.reshape((-1,) + (1,) * (values.ndim - 1))
-        return (1.0 - share) * values[self.lower] + share * values[self.lower + 1]
 
 
 class Comparison(eqx.Module):
@@ -47,24 +39,43 @@ class Comparison(eqx.Module):
     Args:
         case: under a common name, because a name is part of what is compiled.
         dt: time step [s].
-        observed: by variable, 0 where nothing was observed; on all frames and levels of the model, or
-            on the observed ones.
+        observed: by variable, 0 where nothing was observed; on all frames of the model, or on the observed
+            times.
         counts: by variable, 1 / n where a value counts, else 0.
-        factors: by variable, w_v / (s_v² sum w_v).
-        in_depth, in_time: interpolation to the observed heights and times; `None` where these are
-            centers and frames of the model.
+        factors: by variable, what a mean square is multiplied by: w_v / (s_v² sum w_v), for instance.
+        operators: by variable, from the cells of the model to the observed heights.
+        moving: by variable, those that differ from time to time, with a leading axis of time.
+        whitenings: by variable, where errors are correlated.
+        in_time: interpolation to the observed times; `None` where these are frames of the model.
         n_frames, steps_per_frame: length of the run.
     """
 
     case: Case
     dt: Float[Array, ""]
-    observed: dict[str, Float[Array, "time level"]]
-    counts: dict[str, Float[Array, "time level"]]
+    observed: dict[str, Float[Array, "time _level"]]
+    counts: dict[str, Float[Array, "time _level"]]
     factors: dict[str, Float[Array, ""]]
-    in_depth: Interpolation | None
+    operators: dict[str, AbstractOperator]
+    moving: dict[str, Interpolation]
+    whitenings: dict[str, Whitening]
     in_time: Interpolation | None
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
+
+
+class AtOneTime(eqx.Module):
+    """What differences at one time are compared with; stacked, with a leading axis of time."""
+
+    observed: dict[str, Float[Array, "..."]]
+    counts: dict[str, Float[Array, "..."]]
+    moving: dict[str, Interpolation]
+    vertical: dict[str, Float[Array, "..."]]
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> "AtOneTime":
+        """All times of a comparison."""
+        whitenings = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
+        return cls(comparison.observed, comparison.counts, comparison.moving, whitenings)
 
 
 class AbstractScore(abc.ABC):
@@ -107,71 +118,93 @@ def misfit(
     """
 
     # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
-    def squares(differences: Differences, counts: Values) -> dict[str, Scalar]:
-        return {name: _mean_square(differences[name], counts[name]) for name in differences}
+    def squares(differences: Differences, given: AtOneTime):
+        whitened = {
+            name: _whitened(comparison, given, name, differences[name]) for name in comparison.whitenings
+        }
+        return {name: _mean_square(differences[name], given.counts[name]) for name in differences}, whitened
 
-    frames = _compare(model, comparison, checkpointing, squares)
+    frames, whitened = _compare(model, comparison, checkpointing, squares)
     mean_squares = {name: jnp.sum(by_time, axis=0) for name, by_time in frames.items()}
-    total = sum(comparison.factors[name] * mean_squares[name] for name in mean_squares)
+    total = sum(
+        comparison.factors[name] * mean_squares[name] for name in mean_squares if name not in whitened
+    ) + sum(jnp.sum(_after_time(comparison, name, values) ** 2) for name, values in whitened.items())
     return score(jnp.asarray(total)), mean_squares
 
 
 def residuals(
     model: Model, comparison: Comparison
-) -> tuple[dict[str, Float[Array, "time level *#member"]], dict[str, Scalar]]:
+) -> tuple[dict[str, Float[Array, "time _level *#member"]], dict[str, Scalar]]:
     """Differences by variable whose squares sum to the weighted mean square, and the mean square errors.
 
     With w_v, s_v as above, and n values of a variable that count, r is sqrt(w_v / (n sum w)) / s_v times
-    the difference, and 0 where a value does not count. For forward mode and ensembles: all frames are kept.
+    the difference, whitened where errors are correlated, and 0 where a value does not count. For forward mode
+    and ensembles: all frames are kept.
 
     Args:
         model: of a single column, or with parameters of several members along a trailing axis.
         comparison: from `prepare`.
     """
 
-    def both(differences: Differences, counts: Values):
-        scaled = {
-            name: jnp.sqrt(comparison.factors[name] * _like(counts[name], difference)) * difference
-            for name, difference in differences.items()
-        }
-        return scaled, {name: _mean_square(differences[name], counts[name]) for name in differences}
+    def both(differences: Differences, given: AtOneTime):
+        scaled = {name: _whitened(comparison, given, name, value) for name, value in differences.items()}
+        return scaled, {name: _mean_square(differences[name], given.counts[name]) for name in differences}
 
     frames, mean_squares = _compare(model, comparison, SaveEverything(), both)
-    return frames, {name: jnp.sum(by_time, axis=0) for name, by_time in mean_squares.items()}
+    return {name: _after_time(comparison, name, values) for name, values in frames.items()}, {
+        name: jnp.sum(by_time, axis=0) for name, by_time in mean_squares.items()
+    }
 
 
-def _like(values: Float[Array, " level"], batch: Float[Array, "level *#member"]):
+def _like(values: Float[Array, " _level"], batch: Float[Array, "_level *#member"]):
     """Values of one column, to be broadcast over a batch of columns."""
     return values.reshape(values.shape + (1,) * (batch.ndim - 1))
 
 
-def _mean_square(difference: Float[Array, "level *#member"], counts: Float[Array, " level"]) -> Scalar:
+def _mean_square(difference: Float[Array, "_level *#member"], counts: Float[Array, " _level"]) -> Scalar:
     return jnp.sum(_like(counts, difference) * difference**2, axis=0)
+
+
+def _whitened(
+    comparison: Comparison, given: AtOneTime, name: str, difference: Float[Array, "_level *#member"]
+):
+    """Weighted differences, independent in the vertical."""
+    if name in comparison.whitenings:
+        matrix = given.vertical.get(name, comparison.whitenings[name].vertical)
+        difference = jnp.tensordot(matrix, difference, axes=1)
+    return jnp.sqrt(comparison.factors[name] * _like(given.counts[name], difference)) * difference
+
+
+def _after_time(comparison: Comparison, name: str, whitened: Float[Array, "time _level *#member"]):
+    """The same, independent in time."""
+    white = comparison.whitenings.get(name)
+    return whitened if white is None or white.in_time is None else white.in_time(whitened)
 
 
 def _compare(
     model: Model,
     comparison: Comparison,
     checkpointing: AbstractCheckpointing,
-    of_time: Callable[[Differences, Values], PyTree],
+    of_time: Callable[[Differences, AtOneTime], PyTree],
 ) -> PyTree:
-    """A function of the differences at one time and of what they count, at all observed times.
+    """A function of the differences at one time and of what they are compared with, at all observed times.
 
     Results have a leading axis of time.
     """
-
-    def at_heights(restart: Restart) -> Differences:
-        values = {name: variable_of(restart.state, name) for name in comparison.observed}
-        if comparison.in_depth is None:
-            return values
-        return {name: comparison.in_depth(value) for name, value in values.items()}
-
-    def compared(modelled: Differences, observed: Values, counts: Values):
-        differences = {name: value - _like(observed[name], value) for name, value in modelled.items()}
-        return of_time(differences, counts)
-
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
+
+    def observable_values(restart: Restart) -> Differences:
+        water = Water(restart.state, case.grid, case.equation_of_state)
+        return {
+            name: operator(observable(name, restart.state.tracers)(water))
+            for name, operator in comparison.operators.items()
+        }
+
+    def compared(modelled: Differences, given: AtOneTime):
+        at_heights = {**modelled, **{name: move(modelled[name]) for name, move in given.moving.items()}}
+        differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
+        return of_time(differences, given)
 
     def run(save, inputs=None):
         return run_frames(
@@ -186,30 +219,14 @@ def _compare(
             inputs=inputs,
         )
 
-    given = comparison.observed, comparison.counts
+    given = AtOneTime.of(comparison)
     if comparison.in_time is None:
         first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
-        parts = run(lambda restart, given: compared(at_heights(restart), *given), later)
-        of_start = compared(at_heights(start), *first)
+        parts = run(lambda restart, given: compared(observable_values(restart), given), later)
+        of_start = compared(observable_values(start), first)
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, parts)
-    frames = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), at_heights(start), run(at_heights))
+    frames = jax.tree.map(
+        lambda a, b: jnp.concatenate([a[None], b]), observable_values(start), run(observable_values)
+    )
     modelled = {name: comparison.in_time(values) for name, values in frames.items()}
-    return jax.vmap(compared)(modelled, *given)
-
-
-def variable_of(state: State, name: str) -> Float[Array, "..."]:
-    """A prognostic variable or a passive tracer by name.
-
-    Raises:
-        ValueError: a name that the state does not have.
-    """
-    known = {
-        "temperature": state.temperature,
-        "salinity": state.salinity,
-        "u": state.u,
-        "v": state.v,
-        **state.tracers,
-    }
-    if name not in known:
-        raise ValueError(f"expected one of {', '.join(known)}, got the variable {name}.")
-    return known[name]
+    return jax.vmap(compared)(modelled, given)

@@ -1,75 +1,30 @@
 """What a calibration aims at: a case, its observations, and which of them count how much.
 
-Observed values that are NaN, or outside of the depth and the time window, do not count. The model is
-interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the
-surface (bottom) it is constant.
+Observed values that are NaN, or outside of the depth and the time window, do not count. At points the model
+is interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the
+surface (bottom) it is constant. As means over cells the finer of model and observations is averaged over the
+cells of the other.
 """
 
-import abc
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..case import Case
+from ..observables import observable
 from ..observations import Observations
 from ..precision import in_precision, precision_of
-from ..simulation import count_steps
-from .misfit import Comparison, Interpolation, variable_of
-
-
-class AbstractScale(abc.ABC):
-    """What a difference of a variable is divided by."""
-
-    @abc.abstractmethod
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        """Scale of a variable in its unit, from the values that count."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Physical(AbstractScale):
-    """One unit of the variable: the misfit of temperature is in K."""
-
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        del variable, observed, observations
-        return 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class ZScore(AbstractScale):
-    """The standard deviation of what was observed, as in Wagner et al. (2025)."""
-
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        deviation = float(np.std(observed))
-        # Round-off of a constant profile is no variability.
-        if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(observed)))):
-            raise ValueError(
-                f"{observations.name}: expected {variable} to vary, so that its standard deviation can "
-                f"scale the misfit, got {deviation:g}; give it weight 0 or another scale."
-            )
-        return deviation
-
-
-@dataclasses.dataclass(frozen=True)
-class Uncertainty(AbstractScale):
-    """The standard deviation that comes with the observations."""
-
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        del observed
-        if variable not in observations.uncertainty:
-            known = ", ".join(observations.uncertainty) or "none"
-            raise ValueError(
-                f"{observations.name}: expected an uncertainty of {variable}, the observations have "
-                f"{known}; add it or choose another scale."
-            )
-        deviation = float(observations.uncertainty[variable])
-        if not (math.isfinite(deviation) and deviation > 0.0):
-            raise ValueError(
-                f"{observations.name}: expected a positive uncertainty of {variable}, got {deviation}."
-            )
-        return deviation
+from .correlation import Correlation, Whitening, whitening
+from .misfit import Comparison
+from .operators import Interpolation
+from .placing import place_in_time
+from .sampled import Sampled, can_be_observed, sample
+from .scales import AbstractScale, Physical
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,14 +34,22 @@ class Target:
     Args:
         case: a single column.
         observations: of that case.
-        weights: by variable; 0 only reports a variable.
+        weights: by variable: what was observed, or an observable that follows from observed profiles; 0 only
+            reports a variable.
         weight: of the case among others.
         dt: time step [s].
         time_window: first and last time that counts [s] since the start of the case.
-        depth_window: lowest and highest height that counts [m], at most 0.
+        depth_window: lowest and highest height that counts [m], at most 0; of cells those that lie wholly in
+            it. It does not concern numbers of the column.
         scale: what differences are divided by.
         frame_interval: time between the frames of the model that are interpolated to the observed times
             [s]; by default the longest that meets every observed time, else `dt`.
+        averaging: `points`: the model is interpolated to the observed heights; `cell_means`: observed heights
+            are centers of cells, and the finer of the two is averaged over the cells of the other.
+        correlation: of the errors of observations, whose squares then sum to a Mahalanobis distance; `None`
+            for errors that are independent.
+        reduction: `mean` of the squares by variable, or `sum`, which with a correlation, or with the scale of
+            an uncertainty, is twice the negative logarithm of a normal likelihood.
     """
 
     case: Case
@@ -98,6 +61,9 @@ class Target:
     depth_window: tuple[float, float] = (-math.inf, 0.0)
     scale: AbstractScale = Physical()
     frame_interval: float | None = None
+    averaging: Literal["points", "cell_means"] = "points"
+    correlation: Correlation | None = None
+    reduction: Literal["mean", "sum"] = "mean"
 
 
 def prepare(target: Target) -> Comparison:
@@ -107,33 +73,23 @@ def prepare(target: Target) -> Comparison:
         ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
             observations; a forcing that does not cover the run.
     """
-    name = target.case.name
+    name, observations = target.case.name, target.observations
     if target.case.batch_shape:
         raise ValueError(
             f"{name}: expected a single column, got a batch of shape {target.case.batch_shape}; make one "
             "target of each column."
         )
+    _check_choices(target)
     _check_weights(target)
-    times, levels = _window(target)
-    in_time, n_frames, steps_per_frame, frames = _place_in_time(target, times)
-    in_depth, centers = _place_in_depth(target, levels)
-    shape = (
-        len(frames) if in_time is not None else n_frames + 1,
-        len(centers) if in_depth is not None else target.case.grid.n_cells,
+    chosen = _times_within(target)
+    times = np.asarray(observations.time, dtype=float)[chosen]
+    in_time, n_frames, steps_per_frame, rows = place_in_time(
+        times, name=name, dt=target.dt, duration=target.case.duration, frame_interval=target.frame_interval
     )
-    observed, counts, factors = {}, {}, {}
-    total = sum(target.weights.values())
-    for variable, weight in sorted(target.weights.items()):
-        profiles = np.asarray(target.observations.profiles[variable], dtype=float)
-        values = profiles[np.ix_(times, levels)]
-        valid = np.isfinite(values)
-        if not valid.any():
-            raise ValueError(f"{name}: expected {variable} to be observed inside the windows, got NaN only.")
-        placed = np.zeros((2, *shape))
-        placed[(slice(None), *np.ix_(frames, centers))] = np.where(valid, values, 0.0), valid / valid.sum()
-        observed[variable], counts[variable] = jnp.asarray(placed[0]), jnp.asarray(placed[1])
-        scale = target.scale.of(variable, values[valid], target.observations) if weight else 1.0
-        factors[variable] = jnp.asarray(weight / (total * scale**2))
+    n_rows = times.size if in_time is not None else n_frames + 1
+    parts = {
+        variable: _prepared(target, variable, chosen, rows, n_rows) for variable in sorted(target.weights)
+    }
     length = n_frames * steps_per_frame * target.dt
     target.case.forcing.check_covers(0.0, length)
     target.case.interior.check_covers(0.0, length)
@@ -141,15 +97,107 @@ def prepare(target: Target) -> Comparison:
         # A common name, date and duration: they are part of what is compiled.
         case=dataclasses.replace(target.case, name="case", start_time=None, duration=length),
         dt=jnp.asarray(target.dt, dtype=float),
-        observed=observed,
-        counts=counts,
-        factors=factors,
-        in_depth=in_depth,
+        observed={variable: part.observed for variable, part in parts.items()},
+        counts={variable: part.counts for variable, part in parts.items()},
+        factors={variable: part.factor for variable, part in parts.items()},
+        operators={variable: part.sampled.operator for variable, part in parts.items()},
+        moving={variable: part.moving for variable, part in parts.items() if part.moving is not None},
+        whitenings={
+            variable: part.whitening for variable, part in parts.items() if part.whitening is not None
+        },
         in_time=in_time,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
     )
     return in_precision(comparison, precision_of(case=target.case))
+
+
+def account(target: Target) -> tuple[str, ...]:
+    """A line for each variable on how many observed values count, and what became of the others.
+
+    Raises:
+        ValueError: as `prepare`.
+    """
+    lines = []
+    for variable in target.weights:
+        chosen = _times_within(target)
+        sampled = _sampled(target, variable)
+        counted = int(np.isfinite(sampled.values[chosen]).sum())
+        rejected = target.observations.rejected.get(variable, 0)
+        above, below = sampled.n_extrapolated
+        notes = [
+            (rejected, "values rejected by their quality flags"),
+            (above, "values above the uppermost center of the model, compared with that"),
+            (below, "values below the lowest center of the model, compared with that"),
+        ]
+        said = "; ".join(f"{number} {text}" for number, text in notes if number)
+        lines.append(
+            f"{target.case.name}: {counted} values of {variable} count" + (f"; {said}" if said else "")
+        )
+    return tuple(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Prepared:
+    """Arrays of one variable, on rows in time and on levels."""
+
+    sampled: Sampled
+    observed: Float[Array, "row level"]
+    counts: Float[Array, "row level"]
+    factor: Float[Array, ""]
+    moving: Interpolation | None
+    whitening: Whitening | None
+
+
+def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarray, n_rows: int) -> _Prepared:
+    """One variable, with the values of the chosen times on the rows where they are placed."""
+    name, weight = target.case.name, target.weights[variable]
+    sampled = _sampled(target, variable)
+    values = sampled.values[chosen]
+    valid = np.isfinite(values)
+    if not valid.any():
+        raise ValueError(f"{name}: expected {variable} to be observed inside the windows, got NaN only.")
+
+    def on_rows(given: np.ndarray, nothing: float = 0.0) -> np.ndarray:
+        placed = np.full((n_rows, *given.shape[1:]), nothing, dtype=given.dtype)
+        placed[rows] = given
+        return placed
+
+    placed = on_rows(valid)
+    scale = target.scale.of(variable, values[valid], target.observations) if weight else 1.0
+    share = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
+    white = None
+    if target.correlation is not None and weight:
+        times = on_rows(np.asarray(target.observations.time, dtype=float)[chosen])
+        z = on_rows(sampled.z[chosen]) if sampled.z.ndim == 2 else sampled.z
+        white = whitening(target.correlation, z, placed, times, f"{name}: {variable}")
+    moving = sampled.moving
+    if moving is not None:
+        moving = Interpolation(
+            jnp.asarray(on_rows(np.asarray(moving.lower)[chosen])),
+            jnp.asarray(on_rows(np.asarray(moving.share)[chosen])),
+        )
+    return _Prepared(
+        sampled,
+        jnp.asarray(on_rows(np.where(valid, values, 0.0))),
+        jnp.asarray(placed / valid.sum()),
+        jnp.asarray(weight * share / scale**2),
+        moving,
+        white,
+    )
+
+
+def _sampled(target: Target, variable: str) -> Sampled:
+    return sample(target.case, target.observations, variable, target.averaging, target.depth_window)
+
+
+def _check_choices(target: Target) -> None:
+    for key, known in (("averaging", ("points", "cell_means")), ("reduction", ("mean", "sum"))):
+        if getattr(target, key) not in known:
+            raise ValueError(
+                f"{target.case.name}: expected {key} to be {' or '.join(known)}, got "
+                f"{getattr(target, key)!r}."
+            )
 
 
 def _check_weights(target: Target) -> None:
@@ -159,13 +207,13 @@ def _check_weights(target: Target) -> None:
     for variable, weight in weights.items():
         if not (math.isfinite(weight) and weight >= 0.0):
             raise ValueError(f"{name}: expected a weight of {variable} of at least 0, got {weight}.")
-        if variable not in target.observations.profiles:
+        if not can_be_observed(target.observations, variable):
             raise ValueError(
                 f"{name}: expected an observed variable, got a weight for {variable}; the observations have "
-                f"{', '.join(target.observations.profiles)}."
+                f"{', '.join(target.observations.names)}."
             )
         try:
-            variable_of(target.case.initial_state, variable)
+            observable(variable, target.case.initial_state.tracers)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     if not sum(weights.values()) > 0.0:
@@ -174,75 +222,13 @@ def _check_weights(target: Target) -> None:
         )
 
 
-def _window(target: Target) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the observed times and heights that count."""
-    name = target.case.name
-    indices = []
-    for label, values, (first, last) in (
-        ("time_window [s]", target.observations.time, target.time_window),
-        ("depth_window [m]", target.observations.z, target.depth_window),
-    ):
-        values = np.asarray(values)
-        inside = np.flatnonzero((values >= first) & (values <= last))
-        if not inside.size:
-            raise ValueError(
-                f"{name}: expected a {label} with observations in it, got {first:g} to {last:g}; they reach "
-                f"from {values[0]:g} to {values[-1]:g}."
-            )
-        indices.append(inside)
-    return indices[0], indices[1]
-
-
-def _place_in_time(target: Target, chosen: np.ndarray) -> tuple[Interpolation | None, int, int, np.ndarray]:
-    """Interpolation, number of frames, steps per frame, and where the observed times are placed."""
-    name, dt = target.case.name, target.dt
-    times = np.asarray(target.observations.time, dtype=float)[chosen]
-    if times[0] < 0.0 or times[-1] > target.case.duration * (1.0 + 1e-9) or times[-1] <= 0.0:
+def _times_within(target: Target) -> np.ndarray:
+    """Indices of the observed times that count."""
+    times, (first, last) = np.asarray(target.observations.time), target.time_window
+    inside = np.flatnonzero((times >= first) & (times <= last))
+    if not inside.size:
         raise ValueError(
-            f"{name}: expected observed times between the start and the end of the case, 0 to "
-            f"{target.case.duration:g} s, got {times[0]:g} to {times[-1]:g} s; set `time_window` or the "
-            "duration of the case."
+            f"{target.case.name}: expected a time_window [s] with observations in it, got {first:g} to "
+            f"{last:g}; they reach from {times[0]:g} to {times[-1]:g}."
         )
-    steps_per_frame = (
-        _longest_interval(times, dt)
-        if target.frame_interval is None
-        else count_steps(target.frame_interval, dt, f"the frame_interval of {name}")
-    )
-    position = times / (steps_per_frame * dt)
-    nearest = np.rint(position).astype(int)
-    if np.all(np.abs(position - nearest) * steps_per_frame <= 1e-6):
-        return None, int(nearest[-1]), steps_per_frame, nearest
-    interpolation = _interpolation(np.arange(math.ceil(position[-1]) + 1.0), position)
-    return interpolation, math.ceil(position[-1]), steps_per_frame, np.arange(times.size)
-
-
-def _longest_interval(times: np.ndarray, dt: float) -> int:
-    """Steps between frames that meet all times; one step if there are times between the steps."""
-    count_steps(dt, dt, "dt")  # raises for a step that is not positive
-    steps = np.rint(times / dt).astype(int)
-    if np.any(np.abs(times / dt - steps) > 1e-6):
-        return 1
-    return int(np.gcd.reduce(steps))
-
-
-def _place_in_depth(target: Target, chosen: np.ndarray) -> tuple[Interpolation | None, np.ndarray]:
-    """Interpolation, and where the observed heights are placed."""
-    grid = target.case.grid
-    z = np.asarray(target.observations.z, dtype=float)[chosen]
-    centers = np.asarray(grid.z_center, dtype=float)
-    depth = float(grid.depth)
-    if z[0] < -depth * (1.0 + 1e-9) or z[-1] > 0.0:
-        raise ValueError(
-            f"{target.case.name}: expected observed heights between the bottom at {-depth:g} m and the "
-            f"surface at 0 m, got {z[0]:g} to {z[-1]:g} m; set `depth_window` or a deeper grid."
-        )
-    nearest = np.argmin(np.abs(z[:, None] - centers), axis=1)
-    if np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0):
-        return None, nearest
-    return _interpolation(centers, np.clip(z, centers[0], centers[-1])), np.arange(z.size)
-
-
-def _interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    lower = np.clip(np.searchsorted(source, points, side="right") - 1, 0, source.size - 2)
-    share = (points - source[lower]) / (source[lower + 1] - source[lower])
-    return Interpolation(jnp.asarray(lower), jnp.asarray(share))
+    return inside

@@ -1,0 +1,205 @@
+"""Observed values of one variable as they are compared: at points, as means over cells, or as numbers."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..case import Case
+from ..grid import Grid
+from ..observables import Water, is_number, observable
+from ..observations import Observations
+from ..state import State
+from .operators import AbstractOperator, AtCenters, Averaging, Interpolation, OneNumber, interpolation
+from .placing import centers_of, check_heights
+from .regridding import faces_from_centers, regrid
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampled:
+    """Values of a variable, and how the model gives them.
+
+    Args:
+        values: NaN where missing or outside of the depth window, `(n_times, n_levels)`.
+        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`; 0 for a number.
+        operator: from the cells of the model, at all times.
+        moving: one for each time, instead, with a leading axis of time.
+        n_extrapolated: values above the uppermost center of the model, and below the lowest.
+    """
+
+    values: np.ndarray
+    z: np.ndarray
+    operator: AbstractOperator
+    moving: Interpolation | None = None
+    n_extrapolated: tuple[int, int] = (0, 0)
+
+
+def sample(
+    case: Case, observations: Observations, variable: str, averaging: str, window: tuple[float, float]
+) -> Sampled:
+    """Observed values of a variable on levels that the model is compared on.
+
+    Args:
+        case: gives grid and equation of state, and the salinity where none was observed.
+        observations: of the case.
+        variable: observed, or an observable of what was.
+        averaging: `points` or `cell_means`.
+        window: lowest and highest height that counts [m].
+
+    Raises:
+        ValueError: heights outside of the column or of the window, or that are not those of cells.
+    """
+    if variable in observations.series:
+        return _number(np.asarray(observations.series[variable], dtype=float))
+    if is_number(variable):
+        profiles = {name: _on_model_cells(case, observations, name) for name in _needed(observations)}
+        return _number(_observed_observable(case, case.grid, profiles, variable))
+    if averaging == "cell_means":
+        return _cell_means(case, _profile_on_own_cells(case, observations, variable), observations, window)
+    return _points(case, _profile_at_points(case, observations, variable), observations, window)
+
+
+def can_be_observed(observations: Observations, variable: str) -> bool:
+    """Whether the observations have a variable, or what an observable is computed from."""
+    if variable in observations.names:
+        return True
+    if "temperature" not in observations.profiles or variable in ("temperature", "salinity", "u", "v"):
+        return False
+    try:
+        observable(variable)
+    except ValueError:
+        return False
+    return "kinetic" not in variable or {"u", "v"} <= set(observations.profiles)
+
+
+def _number(values: np.ndarray) -> Sampled:
+    return Sampled(values[:, None], np.zeros(1), OneNumber())
+
+
+def _needed(observations: Observations) -> list[str]:
+    return [name for name in ("temperature", "salinity", "u", "v") if name in observations.profiles]
+
+
+def _own_faces(case: Case, observations: Observations) -> np.ndarray:
+    """Faces of the cells that the observed heights are centers of."""
+    if observations.moves:
+        raise ValueError(
+            f"{case.name}: expected the same heights at all times for means over cells, got heights that "
+            "differ; choose averaging at points (`averaging: points`), or give a number as a series."
+        )
+    grid, z = case.grid, np.asarray(observations.z, dtype=float)
+    centers = np.asarray(grid.z_center, dtype=float)
+    if z.shape == centers.shape and np.allclose(z, centers, rtol=0.0, atol=1e-6 * float(grid.depth)):
+        return np.asarray(grid.z_face, dtype=float)
+    faces = faces_from_centers(z, case.name)
+    check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
+    return faces
+
+
+def _on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
+    """Means over the cells of the model, `(n_times, n_cells)`."""
+    values = np.asarray(observations.profiles[name], dtype=float).T
+    return regrid(values, _own_faces(case, observations), np.asarray(case.grid.z_face, dtype=float)).T
+
+
+def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:
+    """Values of a profile at the observed heights, `(n_times, n_levels)`."""
+    if variable in observations.profiles:
+        return np.asarray(observations.profiles[variable], dtype=float)
+    profiles = {name: np.asarray(observations.profiles[name], dtype=float) for name in _needed(observations)}
+    if "salinity" not in profiles:
+        z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
+        at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))
+        profiles["salinity"] = np.broadcast_to(at_heights, profiles["temperature"].shape)
+    # Profiles of water brought to the surface do not depend on a grid.
+    return _observed_observable(
+        case, Grid.uniform(1.0, max(3, profiles["temperature"].shape[1])), profiles, variable
+    )
+
+
+def _profile_on_own_cells(
+    case: Case, observations: Observations, variable: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values `(n_times, n_levels)` and the faces of the observed cells."""
+    faces = _own_faces(case, observations)
+    return _profile_at_points(case, observations, variable), faces
+
+
+def _observed_observable(
+    case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str
+) -> np.ndarray:
+    """An observable of observed profiles `(n_times, n_levels)`; NaN where it depends on a missing value."""
+    shape = profiles["temperature"].shape
+    salinity = profiles.get("salinity")
+    if salinity is None:
+        salinity = np.broadcast_to(np.asarray(case.initial_state.salinity, dtype=float), shape)
+    nothing = np.zeros(shape)
+    columns = {
+        "temperature": profiles["temperature"],
+        "salinity": salinity,
+        "u": profiles.get("u", nothing),
+        "v": profiles.get("v", nothing),
+    }
+    known = np.all([np.isfinite(values) for values in columns.values()], axis=0)
+    u, v, temperature, salinity = (
+        jnp.asarray(np.where(known, columns[name], 0.0).T) for name in ("u", "v", "temperature", "salinity")
+    )
+    state = State(u=u, v=v, temperature=temperature, salinity=salinity)
+    water = Water(state, grid.with_batch_rank(1), case.equation_of_state)
+    values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
+    if values.ndim == 1:
+        return np.where(known.all(axis=1), values, np.nan)
+    return np.where(known, values.T, np.nan)
+
+
+def _points(
+    case: Case, values: np.ndarray, observations: Observations, window: tuple[float, float]
+) -> Sampled:
+    z = np.asarray(observations.z, dtype=float)
+    centers, depth = np.asarray(case.grid.z_center, dtype=float), float(case.grid.depth)
+    inside = (z >= window[0]) & (z <= window[1])
+    _check_window(case.name, inside, z, window)
+    check_heights(z[inside], depth, case.name)
+    values = np.where(inside, values, np.nan)
+    slack = 1e-6 * depth
+    ends = tuple(
+        int((np.isfinite(values) & beyond).sum())
+        for beyond in (z > centers[-1] + slack, z < centers[0] - slack)
+    )
+    if observations.moves:
+        moving = interpolation(centers, z)
+        return Sampled(values, z, AtCenters(), moving, n_extrapolated=(ends[0], ends[1]))
+    levels = np.flatnonzero(inside)
+    z, values = z[levels], values[:, levels]
+    met = centers_of(z, centers, depth)
+    if met is None:
+        return Sampled(values, z, interpolation(centers, z), n_extrapolated=(ends[0], ends[1]))
+    placed = np.full((values.shape[0], centers.size), np.nan)
+    placed[:, met] = values
+    return Sampled(placed, centers, AtCenters(), n_extrapolated=(ends[0], ends[1]))
+
+
+def _cell_means(
+    case: Case, given: tuple[np.ndarray, np.ndarray], observations: Observations, window: tuple[float, float]
+) -> Sampled:
+    """Means over the cells of the model, or over the observed ones where these are fewer."""
+    values, faces = given
+    own = np.asarray(case.grid.z_face, dtype=float)
+    if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
+        values, faces, operator = regrid(values.T, faces, own).T, own, AtCenters()
+    else:
+        operator = Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
+    slack = 1e-9 * abs(own[0])
+    inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
+    z = 0.5 * (faces[1:] + faces[:-1])
+    _check_window(case.name, inside, z, window)
+    return Sampled(np.where(inside, values, np.nan), z, operator)
+
+
+def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:
+    if not inside.any():
+        raise ValueError(
+            f"{name}: expected a depth_window [m] with observations in it, got {window[0]:g} to "
+            f"{window[1]:g}; they reach from {np.nanmin(z):g} to {np.nanmax(z):g}."
+        )

@@ -1,0 +1,9 @@
+"""The water at the surface."""
+
+from .._types import Scalar
+from .base import Water
+
+
+def sea_surface_temperature(water: Water) -> Scalar:
+    """Temperature of the uppermost cell [degC], conservative where that of the column is."""
+    return water.state.temperature[-1]
