@@ -6,11 +6,18 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from .style import colour_map, in_math
 
 
-def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected, of_all_cases=True, start=0) -> Figure:
+def plot_loss(
+    loss,
+    scores: Mapping[str, np.ndarray],
+    rejected,
+    of_all_cases: ArrayLike = True,
+    start: ArrayLike = 0,
+) -> Figure:
     """Loss and the score of each case over the iterations of a calibration.
 
     Args:
