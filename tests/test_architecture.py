@@ -49,7 +49,7 @@ CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
     "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml", "gsw"},
-    "calibration": CORE | {"optax", "xarray", "yaml"},
+    "calibration": CORE | {"optax", "scipy", "xarray", "yaml"},
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core", "yaml"},
     "gotm": CORE | {"yaml"},
