@@ -28,6 +28,7 @@ from tunax_lite.closures import (
     ConstantStability,
     DoubleDiffusion,
     GenericLengthScale,
+    KEpsilonTheta,
     KOmega,
     KrausTurner,
     MassFluxConvection,
@@ -47,6 +48,7 @@ ALL_CLOSURES = [
     MunkAndersonMixing(),
     RiBased(shear_viscosity=0.07, shear_diffusivity=0.05, convective_diffusivity=0.2),  # less stiff
     KEpsilon(),
+    KEpsilonTheta(),
     KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     GenericLengthScale.generated(),
     MellorYamada(),

@@ -260,6 +260,9 @@ def _content_sources(
         carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
     thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes)
     in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
+    upward = clo_state.nonlocal_temperature_flux()
+    if upward is not None:
+        in_heat = _add_rates(in_heat, upward[:-1] - upward[1:])
     return {
         "temperature": _content_source(heat, clo_state, _add_rates(_absorbed(sunlight), in_heat), sunlight),
         "salinity": _content_source(salt, clo_state, in_salt),

@@ -77,6 +77,8 @@ _TABLE = (
     Variable("shear_production", "production of turbulence by shear", "m2 s-3", "face"),
     Variable("buoyancy_production", "production of turbulence by buoyancy", "m2 s-3", "face"),
     Variable("nonlocal_transport", "share of the surface flux carried without a gradient", "1", "face"),
+    Variable("temperature_variance", "variance of the temperature of turbulence", "K2", "face"),
+    Variable("variance_driven_flux", "upward temperature flux of the variance", "K m s-1", "face"),
     Variable("plume_mass_flux", "area times downward velocity of plumes", "m s-1", "face"),
     Variable("plume_momentum_flux", "mass flux of plumes less the effect of pressure", "m s-1", "face"),
     Variable("plume_velocity", "downward velocity of plumes", "m s-1", "face"),

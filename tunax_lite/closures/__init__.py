@@ -61,7 +61,9 @@ from .tke import WithinSpacing as WithinSpacing
 from .two_equation import Exponents as Exponents
 from .two_equation import GenericLengthScale as GenericLengthScale
 from .two_equation import KEpsilon as KEpsilon
+from .two_equation import KEpsilonTheta as KEpsilonTheta
 from .two_equation import KOmega as KOmega
 from .two_equation import MellorYamada as MellorYamada
+from .two_equation import TemperatureVarianceState as TemperatureVarianceState
 from .walls import Boundary as Boundary
 from .walls import BreakingWaves as BreakingWaves

@@ -39,6 +39,13 @@ class CloState(eqx.Module):
         """
         return None
 
+    def nonlocal_temperature_flux(self) -> FaceArray | None:
+        """Upward flux of temperature beside that down its gradient [K m s-1], 0 at both ends.
+
+        For a flux that is no share of that through the surface; `None` without one, which costs nothing.
+        """
+        return None
+
     @property
     def mass_flux(self) -> MassFlux | None:
         """Transport by plumes; `None` for a closure without them, which costs nothing."""

@@ -70,6 +70,9 @@ class MassFluxState(CloState):
     def down_stokes_shear(self) -> FaceArray | None:
         return self.local.down_stokes_shear()
 
+    def nonlocal_temperature_flux(self) -> FaceArray | None:
+        return self.local.nonlocal_temperature_flux()
+
     @property
     def mass_flux(self) -> MassFlux:
         return MassFlux(self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)

@@ -13,3 +13,4 @@ from .harcourt import HarcourtFunctions as HarcourtFunctions
 from .published_sets import PUBLISHED_SETS as PUBLISHED_SETS
 from .second_moment import SecondMomentClosure as SecondMomentClosure
 from .second_moment import StabilityFunctions as StabilityFunctions
+from .temperature_variance import VarianceFunctions as VarianceFunctions

@@ -33,7 +33,8 @@ _SMALLEST_ALPHA_M = 1e-10
 EQUILIBRIA = ("quasi", "weak")
 
 
-def _clip(function: InnerFaceArray) -> InnerFaceArray:
+def bounded(function: InnerFaceArray) -> InnerFaceArray:
+    """A stability function between 0 and 2 [1], with zero gradient beyond."""
     return at_most(at_least(function, 0.0), _LARGEST_FUNCTION)
 
 
@@ -85,7 +86,13 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def weak_equilibrium(
         self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
     ) -> tuple[InnerFaceArray, InnerFaceArray]:
-        """c_mu and c_mu' [1] for the shear of the flow.
+        """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""
+        return self(*self.limited(alpha_n, alpha_m))
+
+    def limited(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """Stability and shear number of the flow within the limits of the closure.
 
         Args:
             alpha_n: (k/eps)² N² [1]; limited from below as in `quasi_equilibrium`.
@@ -96,7 +103,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         highest = n0 + (n1 + d1 * n0 + (d1 * n1 + d4 * n0 + d4 * n1 * alpha_n) * alpha_n) * alpha_n
         slope = self.d2 * n0 + (self.d2 * n1 + self.d3 * n0 + self.d3 * n1 * alpha_n) * alpha_n
         highest = highest * reciprocal(at_least(slope, _SMALLEST_DENOMINATOR * n0))
-        return self(alpha_n, at_most(at_least(alpha_m, _SMALLEST_ALPHA_M), at_least(highest, 0.0)))
+        return alpha_n, at_most(at_least(alpha_m, _SMALLEST_ALPHA_M), at_least(highest, 0.0))
 
     def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
         """c_mu and c_mu' [1] where production balances dissipation.
@@ -121,15 +128,19 @@ class StabilityFunctions(AbstractStabilityFunctions):
         self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
     ) -> tuple[InnerFaceArray, InnerFaceArray]:
         """c_mu and c_mu' [1] at given stability and shear numbers, limited to 0 to 2."""
+        inverse = self.inverse_denominator(alpha_n, alpha_m)
+        c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
+        c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
+        return bounded(c_mu), bounded(c_mu_prime)
+
+    def inverse_denominator(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> InnerFaceArray:
+        """1 / D [1]."""
         denominator = (
             1.0
             + (self.d1 + self.d4 * alpha_n) * alpha_n
             + (self.d2 + self.d3 * alpha_n + self.d5 * alpha_m) * alpha_m
         )
-        inverse = reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
-        c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
-        c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
-        return _clip(c_mu), _clip(c_mu_prime)
+        return reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
