@@ -48,7 +48,7 @@ ALL_CLOSURES = [
     MunkAndersonMixing(),
     RiBased(shear_viscosity=0.07, shear_diffusivity=0.05, convective_diffusivity=0.2),  # less stiff
     KEpsilon(),
-    KEpsilonTheta(),
+    KEpsilonTheta(turbulent_kinetic_energy_floor=1e-8),  # rounding is not amplified a million times
     KOmega(stability=SecondMomentClosure(equilibrium="weak")),
     GenericLengthScale.generated(),
     MellorYamada(),

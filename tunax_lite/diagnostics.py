@@ -20,7 +20,7 @@ from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
 from .observables import OBSERVABLES, Observable, Water
 from .physics.mixed_layer import first_face_below
-from .physics.stratification import buoyancy_frequency_squared
+from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
 from .state import State
 from .trajectory import Trajectory
 
@@ -76,8 +76,13 @@ def _shear_production(now: Snapshot) -> FaceArray:
 
 
 def _buoyancy_production(now: Snapshot) -> FaceArray:
-    """B = -kappa N² [m2 s-3]; positive where convection feeds turbulence."""
-    return -now.clo_state.eddy_diffusivity * _stratification(now)
+    """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it feeds turbulence."""
+    down_gradient = -now.clo_state.eddy_diffusivity * _stratification(now)
+    flux = now.clo_state.nonlocal_temperature_flux()
+    if flux is None:
+        return down_gradient
+    lifted = buoyancy_per_kelvin(now.state, now.grid, now.equation_of_state) * flux[1:-1]
+    return down_gradient + with_end_faces(lifted, 0.0, 0.0)
 
 
 def _depth_by_richardson_number(now: Snapshot) -> Scalar:

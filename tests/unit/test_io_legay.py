@@ -1,6 +1,5 @@
 """The reader of the simulation of Legay et al. (2024)."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +45,8 @@ def test_small_file(tmp_path):
     assert observations.profiles["v"].shape == (3, 5)
 
 
-def test_real_file_changes_its_buoyancy_by_the_surface_flux():
-    folder = os.environ.get("TUNAX_LITE_DATA")
-    if not folder:
-        pytest.skip("$TUNAX_LITE_DATA is not set: needs les_legay/ below that folder")
-    case, observations = read_legay(Path(folder) / "les_legay" / "LES_windDominant_results.nc")
+def test_real_file_changes_its_buoyancy_by_the_surface_flux(legay_path):
+    case, observations = read_legay(legay_path())
     temperature = np.asarray(observations.profiles["temperature"])
     heat_per_kelvin = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
     thickness = np.asarray(case.grid.cell_thickness)

@@ -12,5 +12,6 @@ from .mixed_layer import mixed_layer_depth as mixed_layer_depth
 from .rotation import coriolis_parameter as coriolis_parameter
 from .rotation import rotate as rotate
 from .stratification import buoyancy_frequency_squared as buoyancy_frequency_squared
+from .stratification import buoyancy_per_kelvin as buoyancy_per_kelvin
 from .stratification import shear_squared as shear_squared
 from .surface_temperature import surface_temperature as surface_temperature

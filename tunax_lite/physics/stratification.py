@@ -1,6 +1,6 @@
 """Stratification and shear on inner faces: N² = db/dz, S² = (du/dz)² + (dv/dz)², Ri = N² / S²."""
 
-from .._types import InnerFaceArray
+from .._types import InnerFaceArray, Scalar
 from ..grid import Grid
 from ..numerics.limiters import at_least, reciprocal
 from ..numerics.stencils import difference, gradient, mean_of_neighbours
@@ -21,6 +21,15 @@ def buoyancy_frequency_squared(
     thermal = alpha * gradient(state.temperature, grid)
     haline = beta * gradient(state.salinity, grid)
     return equation_of_state.gravity * (thermal - haline)
+
+
+def buoyancy_per_kelvin(
+    state: State, grid: Grid, equation_of_state: AbstractEquationOfState
+) -> InnerFaceArray | Scalar:
+    """g alpha [m s-2 K-1], the share of temperature in N² over its gradient."""
+    temperature, salinity = mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity)
+    alpha, _ = equation_of_state.expansion(temperature, salinity, grid.z_face[1:-1])
+    return equation_of_state.gravity * alpha
 
 
 def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:

@@ -17,11 +17,14 @@ import jax.numpy as jnp
 from ..._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...numerics.limiters import at_least, reciprocal
 from ...numerics.stencils import gradient, mean_of_neighbours, with_end_faces
+from ...physics.stratification import buoyancy_per_kelvin
 from ..base import ClosureInputs
 from ..energy import Derived, Turbulence, TurbulenceState, advance
 from ..stability import AbstractStability, SecondMomentClosure, VarianceFunctions
 from ..walls import EndCondition
 from .k_epsilon import KEpsilon
+
+_SMALLEST_VARIANCE = 1e-15  # K2, where it divides: its inverse squared is finite in float32
 
 
 class TemperatureVarianceState(TurbulenceState):
@@ -87,9 +90,9 @@ class KEpsilonTheta(KEpsilon):
         derived = self._derive() if self.derived is None else self.derived
         new = super().step(clo_state, inputs, dt)
         c_mu_star = _functions(clo_state, derived, inputs)[2]
-        variance = self._advance_variance(clo_state, c_mu_star, inputs, dt)
+        variance = self._advance_variance(clo_state, inputs, dt)
         tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
-        flux = c_mu_star * tke * reciprocal(dissipation) * _buoyancy_per_kelvin(inputs) * variance
+        flux = c_mu_star * tke * reciprocal(dissipation) * _lift(inputs) * variance
         return _with_variance(new, with_end_faces(variance, 0.0, 0.0), with_end_faces(flux, 0.0, 0.0))
 
     def _turbulence(
@@ -102,30 +105,30 @@ class KEpsilonTheta(KEpsilon):
         self, clo_state: TemperatureVarianceState, inputs: ClosureInputs
     ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
         by_shear, by_buoyancy, by_waves = super()._production(clo_state, inputs)
-        lifted = _buoyancy_per_kelvin(inputs) * clo_state.variance_driven_flux[1:-1]
+        lifted = _lift(inputs) * clo_state.variance_driven_flux[1:-1]
         return by_shear, by_buoyancy + lifted, by_waves
 
     def _advance_variance(
         self,
         clo_state: TemperatureVarianceState,
-        c_mu_star: InnerFaceArray,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> InnerFaceArray:
-        """theta'² at the end of the step [K2]; what Gamma takes is implicit, so that it stays positive."""
+        """theta'² at the end of the step [K2], from the flux of the step; it stays positive (Patankar)."""
         assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-        variance = clo_state.temperature_variance[1:-1]
+        variance, diffusivity = clo_state.temperature_variance[1:-1], clo_state.eddy_diffusivity[1:-1]
         slope = gradient(inputs.state.temperature, inputs.grid)
-        gain = -2.0 * c_mu_star * tke * reciprocal(dissipation) * _buoyancy_per_kelvin(inputs) * slope
+        produced = 2.0 * (diffusivity * slope - clo_state.variance_driven_flux[1:-1]) * slope
+        consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
         conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1]) * reciprocal(
             self.sigma_theta * inputs.grid.cell_thickness[1:-1]
         )
         return advance(
             variance,
             conductance,
-            2.0 * clo_state.eddy_diffusivity[1:-1] * slope**2 + at_least(gain, 0.0) * variance,
-            dissipation * reciprocal(self.stability.ctt * tke) + at_least(-gain, 0.0),
+            at_least(produced, 0.0),
+            dissipation * reciprocal(self.stability.ctt * tke) + consumed,
             (EndCondition(), EndCondition()),
             inputs,
             dt,
@@ -139,7 +142,7 @@ def _functions(
     functions = derived.functions
     assert isinstance(functions, VarianceFunctions)
     tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-    lifting = _buoyancy_per_kelvin(inputs) ** 2 * clo_state.temperature_variance[1:-1]
+    lifting = _lift(inputs) ** 2 * clo_state.temperature_variance[1:-1]
     return functions.with_variance(
         (tke * reciprocal(dissipation)) ** 2,
         inputs.buoyancy_frequency_squared,
@@ -148,14 +151,9 @@ def _functions(
     )
 
 
-def _buoyancy_per_kelvin(inputs: ClosureInputs) -> InnerFaceArray:
-    """g alpha at inner faces [m s-2 K-1]."""
-    eos = inputs.equation_of_state
-    temperature, salinity = (
-        mean_of_neighbours(values) for values in (inputs.state.temperature, inputs.state.salinity)
-    )
-    alpha, _ = eos.expansion(temperature, salinity, inputs.grid.z_face[1:-1])
-    return eos.gravity * alpha
+def _lift(inputs: ClosureInputs) -> InnerFaceArray | Scalar:
+    """g alpha [m s-2 K-1]."""
+    return buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
 
 
 def _with_variance(state: TurbulenceState, variance: FaceArray, flux: FaceArray) -> TemperatureVarianceState:

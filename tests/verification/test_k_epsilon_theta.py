@@ -1,0 +1,46 @@
+"""k-epsilon-theta with the constants of its authors against large-eddy simulations."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tunax_lite import Model, simulate
+from tunax_lite.closures import KEpsilonTheta
+from tunax_lite.io import read_legay, read_lesbrary
+from tunax_lite.physics import mixed_layer_depth
+
+
+def run_and_simulation(case, observations):
+    """Profiles [K] of the run and of the simulation at the same times, the start left out."""
+    run = simulate(Model(KEpsilonTheta()), case, dt=600.0, output_interval=43200.0)
+    times = np.asarray(run.time)[1:]
+    frames = [int(np.argmin(np.abs(np.asarray(observations.time) - time))) for time in times]
+    return np.asarray(run.state.temperature)[1:], np.asarray(observations.profiles["temperature"])[frames]
+
+
+def rms(x, y) -> float:
+    return float(np.sqrt(np.mean((x - y) ** 2)))
+
+
+def neutral_share(temperature, grid) -> float:
+    """Where the layer above the strongest gradient turns stable, as a share of its depth [1]."""
+    faces, difference = np.asarray(grid.z_face)[1:-1], np.diff(temperature)
+    bottom = faces[np.argmax(difference)]
+    return float(faces[(faces > bottom) & (difference > 0.0)].max() / bottom)
+
+
+def test_free_convection(lesbrary_path):
+    case, observations = read_lesbrary(lesbrary_path("free_convection"))
+    ours, theirs = run_and_simulation(case, observations)
+    assert rms(ours, theirs) == pytest.approx(0.00599, rel=0.02)
+    # k-epsilon of the same constants: 0.83.
+    assert neutral_share(ours[-1], case.grid) == pytest.approx(0.54, abs=0.02)
+    assert neutral_share(theirs[-1], case.grid) == pytest.approx(0.31, abs=0.02)
+
+
+def test_wind_of_legay(legay_path):
+    case, observations = read_legay(legay_path())
+    ours, theirs = run_and_simulation(case, observations)
+    assert rms(ours, theirs) == pytest.approx(0.00618, rel=0.02)
+    depth = lambda values: [mixed_layer_depth(x, case.grid, difference=0.05) for x in jnp.asarray(values)]  # noqa: E731
+    assert rms(np.asarray(depth(ours)), np.asarray(depth(theirs))) < 10.0
