@@ -81,7 +81,7 @@ def _buoyancy_production(now: Snapshot) -> FaceArray:
     flux = now.clo_state.nonlocal_temperature_flux()
     if flux is None:
         return down_gradient
-    lifted = buoyancy_per_kelvin(now.state, now.grid, now.equation_of_state) * flux[1:-1]
+    lifted = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state) * flux[1:-1]
     return down_gradient + with_end_faces(lifted, 0.0, 0.0)
 
 

@@ -1,18 +1,26 @@
 """Figures of the pages on closures: `python docs/figures/closures.py [PAGE ...]`, all of them without a name.
 
-Profiles at the end of one large-eddy simulation, of closures of configs/comparisons/lesbrary_calibrated.yaml.
+Profiles at the end of one large-eddy simulation, of closures of configs/comparisons/lesbrary_calibrated.yaml; and
+of a layer below waves, of closures that read the Stokes drift.
 """
 
 import io
 import sys
 from pathlib import Path
 
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
 import tunax_lite as tl
+from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.comparison import ShownCase, compare_closures
 from tunax_lite.config import load_comparison
+from tunax_lite.interior import DriftVector, Interior, StokesDrift
 from tunax_lite.plotting import plot_closure_profiles
+from tunax_lite.plotting.style import label_profile
+from tunax_lite.time_series import TimeSeries
 
 FOLDER = Path(__file__).parent
 CONFIG = FOLDER.parents[1] / "configs/comparisons/lesbrary_calibrated.yaml"
@@ -32,6 +40,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
     ),
     "epbl": ("strong_wind_no_rotation", _both("epbl")),
     "kpp": ("strong_wind", _both("kpp")),
+    "k_epsilon_theta": ("free_convection", [*_both("k_epsilon_theta"), "k_epsilon_oceananigans"]),
     "mass_flux": ("free_convection", [*_both("mass_flux"), "k_epsilon"]),
     "richardson": ("strong_wind", _both("pacanowski_philander", "munk_anderson", "ri_based")),
     "tke": ("strong_wind", ["tke without penetration", "tke calibrated", *_both("tke_veros")]),
@@ -57,11 +66,47 @@ def profiles(page: str) -> ShownCase:
     ).shown[0]
 
 
+def langmuir() -> Figure:
+    """Temperature and velocity of the layer of McWilliams, Sullivan and Moeng (1997), after two days."""
+    grid = tl.Grid.uniform(90.0, 150)
+    figure = Figure(figsize=(13.0, 5.2), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    shown = {
+        "mellor_yamada, no waves": (MellorYamada(), 0.0),
+        "mellor_yamada": (MellorYamada(), 0.068),
+        "k_epsilon": (KEpsilon(), 0.068),
+        "k_epsilon, harcourt": (KEpsilon(stability=Harcourt()), 0.068),
+        "mellor_yamada_harcourt": (MellorYamada.harcourt(), 0.068),
+    }
+    for label, (closure, drift) in shown.items():
+        waves = StokesDrift(TimeSeries.constant(DriftVector(drift, 0.0), "waves"), decay_depth=4.77)
+        case = tl.Case(
+            grid,
+            tl.State.from_profiles(
+                grid, temperature=lambda z: 12.0 + 0.01 * jnp.minimum(z + 33.0, 0.0), salinity=0.0
+            ),
+            tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.037, heat_flux=-5.0)),
+            coriolis_parameter=1e-4,
+            interior=Interior(stokes_drift=waves),
+            duration=2.0 * 86400.0,
+        )
+        state = tl.simulate(tl.Model(closure), case, dt=60.0, output_interval=case.duration).state
+        grey = {} if drift else {"color": "0.15", "linewidth": 4.0, "alpha": 0.4}
+        for panel, name in zip(panels, ("temperature", "u", "v"), strict=True):
+            panel.plot(np.asarray(getattr(state, name))[-1], grid.z_center, label=label, **grey)
+            label_profile(panel, name)
+    panels[0].set(ylabel="z [m]", ylim=(-60.0, 0.0), xlim=(11.75, 12.0))
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    figure.suptitle("wind, cooling and waves, 48 h", fontsize="medium")
+    return figure
+
+
 def main(pages: list[str]) -> None:
     tl.configure()
-    for page in pages or list(PAGES):
+    for page in pages or [*PAGES, "langmuir"]:
         buffer = io.BytesIO()
-        plot_closure_profiles(profiles(page)).savefig(buffer, dpi=100)
+        figure = langmuir() if page == "langmuir" else plot_closure_profiles(profiles(page))
+        figure.savefig(buffer, dpi=100)
         # Of lines a palette keeps everything, in a third of the bytes.
         image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)
         image.save(FOLDER / f"{page}.png", optimize=True)

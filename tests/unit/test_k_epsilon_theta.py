@@ -16,6 +16,7 @@ from tunax_lite.closures import (
     TemperatureVarianceState,
 )
 from tunax_lite.closures.stability import VarianceFunctions
+from tunax_lite.diagnostics import diagnose
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
 
@@ -232,6 +233,7 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     depth = -z[np.argmax(slope)]
     assert 1.05 < depth / np.sqrt(2.0 * flux / 0.01) < 1.2
     # The lower half of the layer is stable. k-epsilon alone is so below 0.8 of its depth.
+    found = diagnose(run, case, ["buoyancy_production"])["buoyancy_production"]
     layer = z > -depth
     neutral = z[layer & (slope > 0.0)].max()
     assert 0.4 < -neutral / depth < 0.6
@@ -240,3 +242,4 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     upward = driven - np.asarray(clo_state.eddy_diffusivity)[1, 1:-1] * slope
     against = (z <= neutral) & (z > -0.8 * depth)
     assert np.sum(against) > 5 and np.all(upward[against] > 0.05 * KINEMATIC_FLUX)
+    np.testing.assert_allclose(found[1, 1:-1], G_ALPHA * upward, rtol=1e-9, atol=1e-16)
