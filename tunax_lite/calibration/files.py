@@ -4,13 +4,11 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import yaml
 
-from .._types import iterate_weights
 from ..io.atomic import replacing
 from .history import CalibrationResult
-from .known import split_path
+from .known import known_parameters, split_path
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
@@ -31,7 +29,7 @@ def write_results(
 def write_parameters(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write the best parameters with their units, start values and bounds; of weights the whole vector.
+    """Write the best parameters with their units, start values and bounds; of vectors all numbers.
 
     Args:
         path: replaced when the new file is complete.
@@ -62,10 +60,7 @@ def write_parameters(
             "upper": largest,
             "tied_to": str(tied),
         }
-    freed = {split_path(path)[0] for path in best}
-    for field, weights in iterate_weights(result.closure):
-        if field in freed:
-            parameters[field] = {"unit": "1", "value": np.asarray(weights).tolist()}
+    parameters |= _vectors(result)
     content = {
         "closure": type(result.closure).__name__,
         "parameters": parameters,
@@ -88,8 +83,26 @@ def write_parameters(
         temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
+def _vectors(result: CalibrationResult) -> dict[str, dict]:
+    """All numbers of each vector of which some were free, with what is known of the free ones."""
+    known = known_parameters(result.closure, result.cases)
+    entries: dict[str, dict] = {}
+    for path in result.best:
+        field, index = split_path(path)
+        if index is not None and field not in entries:
+            numbers = [number for name, number in known.items() if split_path(name)[0] == field]
+            entries[field] = {"unit": numbers[0].unit, "value": [float(number.value) for number in numbers]}
+            if numbers[0].coordinate is not None:
+                entries[field]["coordinate"] = [number.coordinate for number in numbers]
+    for free in result.free_parameters.parameters:
+        field = split_path(free.path)[0]
+        if field in entries and free.prior is not None:
+            entries[field]["prior"] = repr(free.prior)
+    return entries
+
+
 def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, float]:
-    """Parameter values by path from a file of `write_parameters`; hand them to `with_parameters`.
+    """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
     Args:
         path: of the file; of an entry only `value` is needed, a bare number will do, or a list of them for

@@ -1,5 +1,6 @@
 """The file of all iterations of a calibration, `history.nc`."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,10 +29,15 @@ def write_history(
         history_dataset(result, attributes).to_netcdf(temporary, engine="netcdf4")
 
 
+def _name(path: str) -> str:
+    """A path as the name of a variable: a case may be called anything."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")
+
+
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
     """All iterations with units and long names; a dot in a parameter's path becomes an underscore.
 
-    The free numbers of a vector of weights are one variable.
+    The free numbers of a vector are one variable, with their times or heights as another.
     """
     history, units = result.history, result.units
 
@@ -68,7 +74,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         if index is not None:
             vectors.setdefault(field, []).append(column)
             continue
-        data[free.path.replace(".", "_")] = variable(
+        data[_name(free.path)] = variable(
             "iteration",
             history.values[:, column],
             f"parameter {free.path}",
@@ -80,7 +86,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     for tied in result.free_parameters.tied:
         free = result.free_parameters.free(tied)
         least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
-        data[tied.path.replace(".", "_")] = variable(
+        data[_name(tied.path)] = variable(
             "iteration",
             tied.value(history.values[:, result.free_parameters.paths.index(tied.to)]),
             f"parameter {tied.path}",
@@ -90,9 +96,15 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             tied_to=str(tied),
         )
     for field, columns in vectors.items():
-        name = field.replace(".", "_")
-        dims = ("iteration", f"free_number_of_{name}")
-        data[name] = variable(dims, history.values[:, columns], f"parameter {field}", "1")
+        name, free = _name(field), result.free_parameters.parameters[columns[0]]
+        number = f"free_number_of_{name}"
+        values, unit = history.values[:, columns], units[free.path]
+        prior = {} if free.prior is None else {"prior": repr(free.prior)}
+        data[name] = variable(("iteration", number), values, f"parameter {field}", unit, **prior)
+        if free.coordinate is not None:
+            where = [result.free_parameters.parameters[column].coordinate for column in columns]
+            long_name = "time [s] or height [m] of the numbers"
+            data[f"{name}_coordinate"] = variable((number,), where, long_name, "1")
     coords = {
         "iteration": ("iteration", np.arange(history.n_iterations), {"long_name": "evaluation of the loss"}),
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),

@@ -188,6 +188,11 @@ def known_parameters_of_case(case: Case) -> dict[str, Known]:
     }
 
 
+def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
+    """Paths among those of values that belong to other cases than the one of a name."""
+    return [path for path in values if path.startswith(_OF_ONE_CASE) and not path.startswith(of_case(name))]
+
+
 def _with_values(
     module: T, values: Mapping[str, float], known: Mapping[str, Known], owner: str, beginning: str = ""
 ) -> T:

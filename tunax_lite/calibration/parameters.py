@@ -147,6 +147,17 @@ class FreeParameters:
             resolved.in_case(name)
         return resolved
 
+    def check_closure(self, closure: AbstractClosure) -> None:
+        """Check what is of the closure alone, where the cases are not known yet.
+
+        Raises:
+            ValueError: as `resolve`.
+        """
+        free = tuple(each for each in self.parameters if is_of_closure(each.path))
+        tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
+        if free:
+            FreeParameters(free, tied).resolve(closure)
+
     def in_case(self, name: str) -> tuple["FreeParameters", tuple[int, ...]] | None:
         """What is free in the run of one case, with paths that begin with `case.`, and the places among all.
 

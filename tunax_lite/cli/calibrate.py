@@ -61,7 +61,7 @@ def calibrate(
 
 def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
     names = ", ".join(target.case.name for target in setup.targets)
-    n_free = len(setup.free_parameters.resolve(setup.model.closure).paths)
+    n_free = len(setup.resolved.paths)
     typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
         with progress_of(setup.n_iterations) as report:
@@ -113,7 +113,8 @@ def _write(
 
 def _runs(target: Target, model: Model, result: CalibrationResult) -> dict[str, Trajectory]:
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
-    return {"before": _last_frames(model, target), "after": _last_frames(calibrated, target)}
+    corrected = dataclasses.replace(target, case=result.cases[target.case.name])
+    return {"before": _last_frames(model, target), "after": _last_frames(calibrated, corrected)}
 
 
 def _last_frames(model: Model, target: Target) -> Trajectory:

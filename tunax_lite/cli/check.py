@@ -100,8 +100,7 @@ def _describe_calibration(setup: Calibration) -> None:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         typer.echo(f"  weights: {weights}; time step {target.dt:g} s")
     _describe_model(setup.model)
-    free = setup.free_parameters.resolve(setup.model.closure)
-    for parameter in free.parameters:
+    for parameter in setup.resolved.parameters:
         typer.echo(
             f"free: {parameter.path} from {parameter.start:g}, bounds {parameter.lower:g} to "
             f"{parameter.upper:g}, {parameter.scale}"

@@ -1,6 +1,7 @@
 """`tunax-lite evaluate`: errors of a model against the observations of its cases."""
 
 import csv
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Annotated, NamedTuple
 import equinox as eqx
 import typer
 
-from ..calibration import MeanSquare, Target, misfit, prepare, with_parameters
+from ..calibration import MeanSquare, Target, misfit, prepare, with_case_parameters, with_parameters
+from ..case import Case
 from ..checkpointing import Auto
 from ..config import ConfigError, evaluation_of, load_any
 from ..io.atomic import replacing
@@ -49,31 +51,40 @@ def evaluate(
         with precision(loaded):
             values = parameters_for(parameters, loaded)
             model, targets = evaluation_of(loaded)
-            models = {"configuration": model}
+            models, cases = {"configuration": model}, {"configuration": [t.case for t in targets]}
             if values is not None:
                 try:
                     closure = with_parameters(model.closure, values)
+                    corrected = [with_case_parameters(target.case, values) for target in targets]
                 except ValueError as error:
                     raise ConfigError(f"{parameters}: {error}") from error
                 models["parameters"] = eqx.tree_at(lambda m: m.closure, model, closure)
-            rows = compare(models, targets)
+                cases["parameters"] = corrected
+            rows = compare(models, targets, cases)
         typer.echo(_table(rows, list(models)))
         if output is not None:
             _write(output, rows, list(models))
             report_written([output])
 
 
-def compare(models: dict[str, Model], targets: Sequence[Target]) -> list[Row]:
+def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str, list[Case]]) -> list[Row]:
     """Errors of all models on all targets.
+
+    Args:
+        models: by label.
+        targets: what they are compared with.
+        cases: those of the targets, corrected as a label has it.
 
     Raises:
         FloatingPointError: a run with values that are not finite.
     """
     compute = eqx.filter_jit(lambda model, comparison: misfit(model, comparison, MeanSquare(), Auto())[1])
     rows = []
-    for target in targets:
-        comparison = prepare(target)
-        errors = {label: compute(model, comparison) for label, model in models.items()}
+    for number, target in enumerate(targets):
+        errors = {
+            label: compute(model, prepare(dataclasses.replace(target, case=cases[label][number])))
+            for label, model in models.items()
+        }
         for variable in target.weights:
             by_label = {label: math.sqrt(found[variable]) for label, found in errors.items()}
             bad = [label for label, error in by_label.items() if not math.isfinite(error)]

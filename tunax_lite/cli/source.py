@@ -6,7 +6,8 @@ from pathlib import Path
 
 import typer
 
-from ..calibration import read_parameters, with_parameters
+from ..calibration import read_parameters, with_case_parameters, with_parameters
+from ..calibration.known import paths_of_other_cases
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
 from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
 from ..io.yaml_file import read_document
@@ -64,7 +65,10 @@ def _echo_notes(run: Run) -> None:
 def _with_parameters(run: Run, path: Path) -> Run:
     closure = run.model.closure
     try:
-        closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
+        values = read_parameters(path, type(closure).__name__)
+        closure, case = with_parameters(closure, values), with_case_parameters(run.case, values)
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
-    return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure))
+    if others := paths_of_other_cases(values, run.case.name):
+        typer.echo(f"note: {path}: {len(others)} numbers of other cases are left out")
+    return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from .. import io
-from ..calibration import with_parameters
+from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..grid import Grid
 from ..io.registry import resolve
-from ..io.yaml_file import ConfigError, naming
+from ..io.yaml_file import naming
 from ..model import Model
 from ..observations import Observations
 from ..run import Run
 from .build_site import site_case
 from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase
-from .gotm_case import build_gotm_run
+from .gotm_case import build_gotm_run, read_gotm
 from .idealised import idealised_case
 from .load import Loaded
 from .schema import RunConfig
@@ -44,18 +44,27 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         model = run.model if "model" not in config.model_fields_set else build_model(config.model, source)
         with naming(source, "parameters"):
             closure = with_parameters(model.closure, parameters or {})
-        return dataclasses.replace(run, model=dataclasses.replace(model, closure=closure))
+        model = dataclasses.replace(model, closure=closure)
+        return dataclasses.replace(run, model=model, case=_corrected(run.case, loaded, parameters))
     with loaded.naming_lines():
         case, observations = build_case(config.case, config.grid, source, "case")
     return Run(
         model=build_model(config.model, source, parameters),
-        case=case,
+        case=_corrected(case, loaded, parameters),
         observations=observations,
         dt=config.time.step,
         output_interval=config.time.output_interval,
         duration=config.time.duration,
         source=source,
     )
+
+
+def _corrected(case: Case, loaded: Loaded[RunConfig], parameters: dict[str, float] | None) -> Case:
+    """The case with the corrections of the configuration, and their numbers."""
+    with naming(loaded.path, "corrections"):
+        case = loaded.config.corrections.of(case)
+    with naming(loaded.path, "parameters"):
+        return with_case_parameters(case, parameters or {})
 
 
 def build_model(section: ModelSection, source: Path, parameters: dict[str, float] | None = None) -> Model:
@@ -93,7 +102,9 @@ def build_grid(section: Any, depth: float) -> Grid | None:
     return None
 
 
-def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, Observations | None]:
+def build_case(
+    section: Any, grid: Any, source: Path, key: str, step: float | None = None
+) -> tuple[Case, Observations | None]:
     """The case of a configuration on its grid, and its observations, if there are any.
 
     Args:
@@ -101,6 +112,7 @@ def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, O
         grid: one of `GridSection`.
         source: the configuration file.
         key: of the section, for messages.
+        step: time step [s]; for GOTM, whose cases depend on it.
 
     Raises:
         ConfigError: values that do not fit each other.
@@ -108,10 +120,8 @@ def build_case(section: Any, grid: Any, source: Path, key: str) -> tuple[Case, O
         FileFormatError: a file that cannot be used.
     """
     if isinstance(section, GotmCase):
-        raise ConfigError(
-            f"{source}: {key}.format: expected a case with observations, got one of GOTM; run it, or choose "
-            "another format."
-        )
+        run = read_gotm(section, grid, step, source, key)
+        return run.case, run.observations
     if isinstance(section, IdealisedCase | SiteCase):
         with naming(source, "grid"):
             own_grid = build_grid(grid, section.depth)

@@ -62,6 +62,12 @@ class Calibration:
     n_threads: int
     max_non_finite: int
 
+    @property
+    def resolved(self) -> FreeParameters:
+        """What may change, with bounds, start values and units."""
+        cases = {target.case.name: target.case for target in self.targets}
+        return self.free_parameters.resolve(self.model.closure, cases)
+
 
 def build_calibration(
     loaded: Loaded[CalibrationConfig], parameters: dict[str, float] | None = None
@@ -87,9 +93,15 @@ def build_calibration(
                 f"{source}: cases.{index}.case: expected a case of another name, got '{name}' again; "
                 "remove one of the two."
             )
+    cases = {target.case.name: target.case for target in targets}
+    with naming(source, "parameters"):
+        free = config.free_parameters.resolve(config.model.closure.build(), cases)
+        for name in names:
+            if free.in_case(name) is None:
+                raise ValueError(f"expected a free parameter in the case {name}, got none; leave it out.")
     with naming(source, "optimiser"):
         method = _method(config)
-        method.init(config.free_parameters.resolve(config.model.closure.build()).start())  # checks sizes
+        method.init(free.start())  # checks sizes
     return Calibration(
         model=build_model(config.model, source, parameters),
         free_parameters=config.free_parameters,
@@ -110,7 +122,9 @@ _SCORES = {"mean_square": MeanSquare(), "root_mean_square": RootMeanSquare()}
 def _target(config: CalibrationConfig, index: int, source: Path) -> Target:
     section, misfit = config.cases[index], config.misfit
     key = f"cases.{index}"
-    case, observations = build_case(section.case, config.grid, source, f"{key}.case")
+    case, observations = build_case(section.case, config.grid, source, f"{key}.case", config.time.step)
+    with naming(source, f"{key}.corrections"):
+        case = section.corrections.of(case)
     target = Target(
         case=case,
         observations=_required(observations, source, f"{key}.case"),

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from ..gotm import ObservedInputs
 from ..io.mapping import Mapping
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial
@@ -210,6 +211,32 @@ class CfNetcdfCase(Section):
     )
 
 
+class GotmObservations(Section):
+    """What the files of a case of GOTM hold of the water, to compare with."""
+
+    surface_temperature: bool = Field(
+        default=False, description="the sea surface temperature, surface.sst, at the uppermost center"
+    )
+    surface_interval: float | None = Field(
+        default=None, gt=0.0, description="only its records at multiples of this time [s]; null for all"
+    )
+    profiles: bool = Field(default=False, description="the profiles of temperature")
+    z: list[Annotated[float, Field(le=0.0)]] | None = Field(
+        default=None, min_length=1, description="heights to interpolate them to [m]; null for the cells"
+    )
+
+    @model_validator(mode="after")
+    def _check_any(self) -> "GotmObservations":
+        if not (self.surface_temperature or self.profiles):
+            raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
+        return self
+
+    def build(self) -> ObservedInputs:
+        """What the reader takes."""
+        z = None if self.z is None else tuple(self.z)
+        return ObservedInputs(self.surface_temperature, self.surface_interval, self.profiles, z)
+
+
 class GotmCase(Section):
     """A case of GOTM: its configuration, with the files that it names beside it."""
 
@@ -220,6 +247,9 @@ class GotmCase(Section):
     )
     ignore_unsupported: bool = Field(
         default=False, description="whether to run without settings that are not supported"
+    )
+    observations: GotmObservations | None = Field(
+        default=None, description="what of its files to compare with"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration.parameters import FreeParameter
-from ..calibration.priors import AbstractPrior, LogNormal, LogUniform, Normal, Uniform
+from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.tied import Tied
 from .sections import Section, closest, invalid
 
@@ -69,6 +69,18 @@ class NormalSection(_PriorSection):
         return Normal(self.mean, self.standard_deviation)
 
 
+class CorrelatedNormalSection(_PriorSection):
+    """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
+
+    prior: Literal["correlated_normal"]
+    mean: float = Field(default=0.0, description="in the unit of the numbers")
+    standard_deviation: float = Field(gt=0.0, description="in the unit of the numbers")
+    length: float = Field(gt=0.0, description="of the correlation: [s] over time, [m] over height")
+
+    def _prior(self) -> AbstractPrior:
+        return CorrelatedNormal(self.mean, self.standard_deviation, length=self.length)
+
+
 class LogNormalSection(_PriorSection):
     """A positive value that is known but for a factor."""
 
@@ -92,7 +104,7 @@ class TiedSection(Section):
         return Tied(path, self.tied_to, self.factor, self.offset)
 
 
-_PRIORS = ("bounded", "uniform", "normal", "log_normal")
+_PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
 
 
 def _complete(value: Any) -> Any:
@@ -113,9 +125,10 @@ FreeParameterSection = Annotated[
     Annotated[BoundedSection, Tag("bounded")]
     | Annotated[UniformSection, Tag("uniform")]
     | Annotated[NormalSection, Tag("normal")]
+    | Annotated[CorrelatedNormalSection, Tag("correlated_normal")]
     | Annotated[LogNormalSection, Tag("log_normal")]
     | Annotated[TiedSection, Tag("tied")],
     Discriminator(_kind),
     BeforeValidator(_complete),
 ]
-"""Of one parameter."""
+"""Of one parameter, or of all numbers of a vector."""

@@ -18,7 +18,7 @@ from ..run import Run
 from .cases import GotmCase
 from .describe import model_section
 from .schema import RunConfig
-from .sections import FacesGrid, StretchedGrid, UniformGrid
+from .sections import FacesGrid, NativeGrid, StretchedGrid, UniformGrid
 
 
 def build_gotm_run(config: RunConfig, case: GotmCase, source: Path) -> Run:
@@ -34,23 +34,44 @@ def build_gotm_run(config: RunConfig, case: GotmCase, source: Path) -> Run:
         FileNotFoundError: a file of the case that is missing.
         FileFormatError: a file of the case that cannot be used.
     """
-    try:
-        path = resolve(case.path, source.parent)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{source}: case.path: {error}") from error
-    replaced = {**case.settings, **_grid_settings(config, source)}
     given = config.time.model_fields_set if "time" in config.model_fields_set else set()
-    if "step" in given:
-        replaced["time.dt"] = config.time.step
-    overrides = [f"{key}={json.dumps(value)}" for key, value in replaced.items()]
-    made = build_gotm(load_gotm(path, overrides, f"{source}:"))
-    if not case.ignore_unsupported or made.run is None:
-        made.report.check()
-    assert made.run is not None  # without a run there is an error
-    run = dataclasses.replace(made.run, duration=config.time.duration, source=source)
+    grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
+    run = read_gotm(case, grid, config.time.step if "step" in given else None, source, "case")
+    run = dataclasses.replace(run, duration=config.time.duration)
     if "output_interval" in given:
         return dataclasses.replace(run, output_interval=config.time.output_interval)
     return run
+
+
+def read_gotm(case: GotmCase, grid: Any, step: float | None, source: Path, key: str) -> Run:
+    """The run of a GOTM case, and what was observed in it.
+
+    Args:
+        case: of a configuration.
+        grid: one of `GridSection`.
+        step: time step [s]; `None` for that of the file.
+        source: the configuration file.
+        key: of the case in it, for messages.
+
+    Raises:
+        ConfigError: a configuration of either kind that cannot be used.
+        FileNotFoundError: a file of the case that is missing.
+        FileFormatError: a file of the case that cannot be used.
+    """
+    try:
+        path = resolve(case.path, source.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source}: {key}.path: {error}") from error
+    replaced = {**case.settings, **_grid_settings(grid, source)}
+    if step is not None:
+        replaced["time.dt"] = step
+    overrides = [f"{name}={json.dumps(value)}" for name, value in replaced.items()]
+    observed = None if case.observations is None else case.observations.build()
+    made = build_gotm(load_gotm(path, overrides, f"{source}:"), observed)
+    if not case.ignore_unsupported or made.run is None:
+        made.report.check()
+    assert made.run is not None  # without a run there is an error
+    return dataclasses.replace(made.run, source=source)
 
 
 def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> str:
@@ -99,10 +120,9 @@ def _grid_section(grid: Grid, settings: Settings) -> dict[str, Any]:
     return section if np.array_equal(made.z_face, grid.z_face) else native
 
 
-def _grid_settings(config: RunConfig, source: Path) -> dict[str, str | float]:
+def _grid_settings(grid: Any, source: Path) -> dict[str, str | float]:
     """The grid in GOTM's terms: its profiles are read onto it, and not remapped afterwards."""
-    grid = config.grid
-    if "grid" not in config.model_fields_set or not isinstance(grid, UniformGrid | StretchedGrid | FacesGrid):
+    if isinstance(grid, NativeGrid):
         return {}
     if isinstance(grid, FacesGrid):
         raise ConfigError(

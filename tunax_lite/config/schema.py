@@ -8,6 +8,7 @@ from ..calibration.parameters import FreeParameter, FreeParameters
 from ..calibration.tied import Tied
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
+from .corrections import CorrectionsSection
 from .free_parameters import FreeParameterSection
 from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
 from .sections import (
@@ -73,6 +74,9 @@ class RunConfig(Section):
     time: TimeSection = Field(default=TimeSection(), description="time step and output")
     precision: Precision = "float64"
     output: RunOutputSection = Field(default=RunOutputSection(), description="where results go")
+    corrections: CorrectionsSection = Field(
+        default=CorrectionsSection(), description="corrections that a file of parameters has numbers for"
+    )
     evaluation: EvaluationSection = Field(
         default=EvaluationSection(), description="what `evaluate` compares with"
     )
@@ -85,6 +89,9 @@ class TargetSection(Section):
     weight: float = Field(default=1.0, ge=0.0, description="weight of the case among the others [1]")
     weights: Weights | None = Field(
         default=None, description="weights of variables, instead of those of `misfit`"
+    )
+    corrections: CorrectionsSection = Field(
+        default=CorrectionsSection(), description="corrections that `parameters` sets free"
     )
 
 
@@ -120,7 +127,7 @@ class CalibrationConfig(Section):
     time: CalibrationTimeSection = Field(default=CalibrationTimeSection(), description="time step")
     precision: Precision = "float64"
     parameters: dict[str, FreeParameterSection] = Field(
-        min_length=1, description="what is calibrated, by dotted name in the closure"
+        min_length=1, description="what is calibrated, by dotted name in the closure, or in a case"
     )
     misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
     optimiser: OptimiserSection = Field(
@@ -140,7 +147,7 @@ class CalibrationConfig(Section):
     def _check_parameters(self) -> "CalibrationConfig":
         closure = self.model.closure.build()
         try:
-            self.free_parameters.resolve(closure)
+            self.free_parameters.check_closure(closure)
         except ValueError as error:
             raise ValueError(f"parameters: {error}") from None
         return self

@@ -11,7 +11,8 @@ from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced,
 from ..forcing import AbstractForcing, SurfaceFluxes, WaterSurface
 from ..time_series import TimeSeries
 
-Knots = Float[Array, "knot *#batch"]
+Knots = Float[Array, "_ *#batch"]
+"""One number, or one at each knot."""
 
 
 def _bias(unit: str):

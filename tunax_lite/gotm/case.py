@@ -20,6 +20,7 @@ from .inputs import Inputs
 from .interior import read_interior
 from .kpp import kpp_of
 from .medium import model_of, read_absorption, read_coriolis_parameter, read_equation_of_state
+from .observed import ObservedInputs, read_observed
 from .report import Report
 from .settings import Settings
 from .surface import check_ice, ignore_what_only_observes, read_prescribed_fluxes
@@ -96,8 +97,12 @@ def load_gotm(path: Path, overrides: Sequence[str] = (), source: str = "--set") 
     return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path))
 
 
-def build_gotm(loaded: LoadedGotm) -> GotmRun:
+def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
     """The objects of a run, from a configuration and the files beside it.
+
+    Args:
+        loaded: the configuration.
+        observed: which of its inputs are observations to compare with; none by default.
 
     Raises:
         ConfigError: a configuration that cannot be used; names file, line and key.
@@ -114,6 +119,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
     with naming(loaded.path, settings.line("turbulence")):
         closure = kpp_of(settings) if turbulence is None else closure_of(turbulence, settings)
     case = _case(loaded, inputs, clock, grid)
+    observations = None if observed is None else read_observed(inputs, observed, loaded.name)
     model = None if closure is None else model_of(closure, settings)
     # After all that reads a setting: what was not read is not supported.
     run, report = None, Report.of(settings, inputs.warnings)
@@ -121,7 +127,7 @@ def build_gotm(loaded: LoadedGotm) -> GotmRun:
         run = Run(
             model=model,
             case=case,
-            observations=None,
+            observations=observations,
             dt=clock.dt,
             output_interval=clock.output_interval,
             duration=None,

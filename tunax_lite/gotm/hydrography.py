@@ -55,18 +55,18 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
     time, values = on_common_times(measured, inputs.period.length)
     # As in GOTM: what is measured at the start is interpolated first and converted then.
     start = {name: series.on(np.zeros(1))[0] for name, series in measured.items()}
-    converted = _converted(settings, start, inputs.z_center)
+    water = converted(settings, start, inputs.z_center)
     u, v = (inputs.profile(f"velocities.{name}") for name in ("u", "v"))
     state = State.from_profiles(
         grid,
-        temperature=jnp.asarray(converted["temperature"]),
-        salinity=jnp.asarray(converted["salinity"]),
+        temperature=jnp.asarray(water["temperature"]),
+        salinity=jnp.asarray(water["salinity"]),
         u=jnp.asarray(u.on(np.zeros(1))[0]),
         v=jnp.asarray(v.on(np.zeros(1))[0]),
     )
     targets: dict[str, Target] = {}
     if whole:
-        profiles = _converted(settings, values, inputs.z_center)
+        profiles = converted(settings, values, inputs.z_center)
         for name, rate in rates.items():
             if rate is not None:
                 targets[name] = _target(name, Series(time, profiles[name]), rate)
@@ -206,7 +206,7 @@ def _stratified(
 _KINDS: dict[str, Any] = {"in-situ": "in_situ", "potential": "potential", "conservative": "conservative"}
 
 
-def _converted(settings: Settings, values: dict, z: np.ndarray) -> dict[str, np.ndarray]:
+def converted(settings: Settings, values: dict, z: np.ndarray) -> dict[str, np.ndarray]:
     """Conservative temperature and absolute salinity."""
     kind = settings["temperature.type"]
     temperature, salinity = modelled_water(

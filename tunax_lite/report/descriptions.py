@@ -3,11 +3,14 @@
 import inspect
 import operator
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import equinox as eqx
 
 from .._types import iterate_parameters, iterate_weights
+from ..corrections import CorrectedForcing
+from ..corrections.initial_state import VARIABLES as INITIAL_VARIABLES
 
 _ENTRY = re.compile(r"^    ((?:\w+)(?:, \w+)*): (.*)$")
 
@@ -29,6 +32,14 @@ def describe_parameters(module: eqx.Module) -> dict[str, Description]:
     paths = [info.path for info in iterate_parameters(module)]
     paths += [path for path, _ in iterate_weights(module)]
     return {path: _describe(module, path) for path in paths}
+
+
+def describe_corrections(paths: Iterable[str]) -> dict[str, Description]:
+    """Description of corrections of a case, by path."""
+    meanings = _meanings(CorrectedForcing)
+    meanings |= {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
+    named = {path: path.rpartition(".")[2] for path in paths}
+    return {path: Description(meanings[name], "") for path, name in named.items() if name in meanings}
 
 
 def _describe(module: eqx.Module, path: str) -> Description:

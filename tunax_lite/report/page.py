@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from ..config import closure_of
 from ..io.atomic import replacing
 from ..plotting import history_figures
-from .descriptions import Description, describe_parameters
+from .descriptions import Description, describe_corrections, describe_parameters
 from .run_folder import FIGURES, RunFolder
 
 _NEAR_A_BOUND = 0.02
@@ -73,7 +73,8 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
     for path, entry in run.parameters["parameters"].items():
         if isinstance(entry["value"], list):
             root_mean_square = float(np.sqrt(np.mean(np.square(entry["value"]))))
-            entry = {"unit": "1", "value": root_mean_square, "start": None, "lower": None, "upper": None}
+            given = {"unit": entry.get("unit", "1"), "prior": entry.get("prior", "")}
+            entry = {"value": root_mean_square, "start": None, "lower": None, "upper": None, **given}
             label = (
                 f"{path}: root mean square of its {len(run.parameters['parameters'][path]['value'])} numbers"
             )
@@ -87,10 +88,11 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
 
 def _descriptions(run: RunFolder) -> dict[str, Description]:
     """Of the closure that the configuration names; none where it cannot be made any more."""
+    of_cases = describe_corrections(path for path in run.parameters["parameters"] if path.startswith("case"))
     try:
-        return describe_parameters(closure_of(yaml.safe_load(run.config)))
+        return of_cases | describe_parameters(closure_of(yaml.safe_load(run.config)))
     except Exception:  # a closure of the user's own may be anywhere, or gone
-        return {}
+        return of_cases
 
 
 def _change(entry: dict[str, Any]) -> str:
