@@ -53,7 +53,7 @@ def sample(
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
     if is_number(variable):
-        profiles = {name: _on_model_cells(case, observations, name) for name in _needed(observations)}
+        profiles = {name: on_model_cells(case, observations, name) for name in _needed(observations)}
         return _number(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
         return _cell_means(case, _profile_on_own_cells(case, observations, variable), observations, window)
@@ -97,7 +97,7 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
     return faces
 
 
-def _on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
+def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
     """Means over the cells of the model, `(n_times, n_cells)`."""
     values = np.asarray(observations.profiles[name], dtype=float).T
     return regrid(values, _own_faces(case, observations), np.asarray(case.grid.z_face, dtype=float)).T

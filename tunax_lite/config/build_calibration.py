@@ -1,15 +1,19 @@
 """From checked configurations to what a calibration or an evaluation needs."""
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..calibration import (
     LBFGS,
     Adam,
     ConstantRate,
+    Correlation,
     CosineDecay,
     EnsembleKalman,
     ExponentialDecay,
@@ -26,7 +30,10 @@ from ..calibration import (
 )
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
+from ..calibration.sampled import can_be_observed
+from ..calibration.starting import starting_at
 from ..case import Case
+from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
@@ -85,13 +92,16 @@ def build_calibration(
     """
     config, source = loaded.config, loaded.path
     with loaded.naming_lines():
-        targets = tuple(_target(config, index, source) for index in range(len(config.cases)))
+        targets = tuple(
+            target for index in range(len(config.cases)) for target in _targets(config, index, source)
+        )
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
+            at = index // (len(config.grid) * len(config.time.step))
             raise ConfigError(
-                f"{source}: cases.{index}.case: expected a case of another name, got '{name}' again; "
-                "remove one of the two."
+                f"{source}: cases.{at}.case: expected a case of another name, got '{name}' again; "
+                "remove one of the two, or choose grids of different n_cells."
             )
     cases = {target.case.name: target.case for target in targets}
     with naming(source, "parameters"):
@@ -119,25 +129,58 @@ _SCALES = {"physical": Physical(), "z_score": ZScore(), "uncertainty": Uncertain
 _SCORES = {"mean_square": MeanSquare(), "root_mean_square": RootMeanSquare()}
 
 
-def _target(config: CalibrationConfig, index: int, source: Path) -> Target:
+def _targets(config: CalibrationConfig, index: int, source: Path) -> Iterator[Target]:
+    """A case on every grid and with every time step; with several, their names say which."""
+    section, key = config.cases[index], f"cases.{index}"
+    for grid, step in itertools.product(config.grid, config.time.step):
+        case, found = build_case(section.case, grid, source, f"{key}.case", step)
+        observations = _required(found, source, f"{key}.case")
+        which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
+        which += [f"{step:g}s"] * (len(config.time.step) > 1)
+        name = case.name + (f"@{','.join(which)}" if which else "")
+        with naming(source, f"{key}.corrections"):
+            case = section.corrections.of(dataclasses.replace(case, name=name))
+        with naming(source, key):
+            target = _target(config, index, case, observations, step)
+            prepare(target)  # raises what would stop the calibration later
+        yield target
+
+
+def _target(
+    config: CalibrationConfig, index: int, case: Case, observations: Observations, step: float
+) -> Target:
     section, misfit = config.cases[index], config.misfit
-    key = f"cases.{index}"
-    case, observations = build_case(section.case, config.grid, source, f"{key}.case", config.time.step)
-    with naming(source, f"{key}.corrections"):
-        case = section.corrections.of(case)
-    target = Target(
+    case, observations = starting_at(case, observations, misfit.initial_time)
+    first, last = misfit.start, math.inf if misfit.end is None else misfit.end
+    if misfit.times == "last":
+        times = np.asarray(observations.time)
+        first = float(max(times[times <= last - misfit.initial_time], default=first)) + misfit.initial_time
+    weights = section.weights or misfit.weights
+    lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_share) if misfit.bottom_share else -math.inf
+    correlated = misfit.correlation_length > 0.0 or misfit.correlation_time > 0.0
+    return Target(
         case=case,
-        observations=_required(observations, source, f"{key}.case"),
-        weights=section.weights or misfit.weights,
+        observations=observations,
+        weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
         weight=section.weight,
-        dt=config.time.step,
-        time_window=(misfit.start, math.inf if misfit.end is None else misfit.end),
-        depth_window=(-math.inf if misfit.lowest is None else misfit.lowest, misfit.highest),
+        dt=step,
+        time_window=(first - misfit.initial_time, last - misfit.initial_time),
+        depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
         scale=_SCALES[misfit.scale],
+        frame_interval=misfit.frame_interval,
+        averaging=misfit.averaging,
+        correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
+        reduction=misfit.reduction,
     )
-    with naming(source, key):
-        prepare(target)  # raises what would stop the calibration later
-    return target
+
+
+def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
+    """The weights without velocities that nothing drives: what a simulation has of them is chance."""
+    fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
+    u, v = (np.any(np.asarray(0.0 if f is None else f) != 0.0) for f in (fluxes.stress_u, fluxes.stress_v))
+    turns = bool(np.any(np.asarray(case.coriolis_parameter) != 0.0))
+    driven = {"u": u or (v and turns), "v": v or (u and turns)}
+    return {name: weight for name, weight in weights.items() if driven.get(name, True)}
 
 
 def _required(observations: Observations | None, source: Path, key: str) -> Observations:
@@ -165,35 +208,34 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
         setup = build_calibration(Loaded(loaded.config, loaded.path, loaded.origins))
         start_and_end = setup.targets[0].time_window
         compared = [(target.case, target.observations, target.dt) for target in setup.targets]
-        variables = EvaluationSection().variables
-        model = setup.model
+        usual = EvaluationSection()
+        variables = list(dict.fromkeys([*usual.variables, *loaded.config.misfit.weights]))
+        model, averaging = setup.model, loaded.config.misfit.averaging
     else:
         run = build_run(Loaded(loaded.config, loaded.path, loaded.origins))
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
         compared = [(run.case, _required(run.observations, loaded.path, "case"), run.dt)]
-        variables, model = section.variables, run.model
+        variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
-        _evaluation_target(case, observations, dt, start_and_end, variables, loaded.path)
+        _evaluation_target(
+            Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging),
+            variables,
+            loaded.path,
+        )
         for case, observations, dt in compared
     )
 
 
-def _evaluation_target(
-    case: Case,
-    observations: Observations,
-    dt: float,
-    window: tuple[float, float],
-    variables: Sequence[str],
-    source: Path,
-) -> Target:
-    observed = [name for name in variables if name in observations.profiles]
+def _evaluation_target(target: Target, variables: Sequence[str], source: Path) -> Target:
+    """The target with equal weights of those variables that were observed."""
+    observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:
         raise ConfigError(
             f"{source}: evaluation.variables: expected at least one of the observed variables "
-            f"{', '.join(observations.profiles)}, got {', '.join(variables)}; add one."
+            f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
         )
-    target = Target(case, observations, dict.fromkeys(observed, 1.0), dt=dt, time_window=window)
+    target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
     with naming(source, "evaluation"):
         prepare(target)
     return target

@@ -1,8 +1,8 @@
 """The two kinds of configuration file: one run, or one calibration over several cases."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.parameters import FreeParameter, FreeParameters
 from ..calibration.tied import Tied
@@ -10,6 +10,7 @@ from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .corrections import CorrectionsSection
 from .free_parameters import FreeParameterSection
+from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
 from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
 from .sections import (
     GridSection,
@@ -21,12 +22,6 @@ from .sections import (
     closest,
     invalid,
 )
-
-ObservedVariable = Annotated[str, Field(description="temperature, salinity, u, v or a tracer")]
-Weights = Annotated[
-    dict[ObservedVariable, Annotated[float, Field(ge=0.0)]],
-    Field(min_length=1, description="weight of each variable [1]"),
-]
 
 
 class RunOutputSection(Section):
@@ -63,6 +58,7 @@ class EvaluationSection(Section):
     variables: list[ObservedVariable] = Field(
         default=["temperature", "u", "v"], min_length=1, description="variables to compare"
     )
+    averaging: Averaging = "points"
 
 
 class RunConfig(Section):
@@ -95,34 +91,34 @@ class TargetSection(Section):
     )
 
 
-class MisfitSection(Section):
-    """How model and observations are compared."""
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
 
-    weights: Weights = {"temperature": 1.0}
-    scale: Literal["physical", "z_score", "uncertainty"] = Field(
-        default="physical", description="what differences are divided by"
-    )
-    score: Literal["mean_square", "root_mean_square"] = Field(
-        default="root_mean_square", description="what is summed over the cases"
-    )
-    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
-    end: float | None = Field(default=None, gt=0.0, description="last time that counts [s]; null for all")
-    lowest: float | None = Field(default=None, le=0.0, description="lowest height that counts [m]")
-    highest: float = Field(default=0.0, le=0.0, description="highest height that counts [m]")
-    prior_weight: float = Field(
-        default=0.0, ge=0.0, description="of the priors of the parameters in the loss [1]"
-    )
+
+def _as_grids(value: Any) -> Any:
+    """One grid, several, or one with several numbers of cells, as a list."""
+    grids = []
+    for grid in _as_list(value):
+        several = isinstance(grid, dict) and isinstance(grid.get("n_cells"), list)
+        grids += [{**grid, "n_cells": n} for n in grid["n_cells"]] if several else [grid]
+    return grids
 
 
 class CalibrationTimeSection(Section):
-    step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
+    step: Annotated[list[Annotated[float, Field(gt=0.0, le=86400.0)]], BeforeValidator(_as_list)] = Field(
+        default=[60.0], min_length=1, description="time step [s], or several: every case with each"
+    )
 
 
 class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
     cases: list[TargetSection] = Field(min_length=1, description="cases with observations")
-    grid: GridSection = Field(default=UniformGrid(kind="uniform", n_cells=64), description="vertical grid")
+    grid: Annotated[list[GridSection], BeforeValidator(_as_grids)] = Field(
+        default=[UniformGrid(kind="uniform", n_cells=64)],
+        min_length=1,
+        description="vertical grid, or several: every case on each",
+    )
     model: ModelSection = Field(default=ModelSection(), description="closure and time scheme")
     time: CalibrationTimeSection = Field(default=CalibrationTimeSection(), description="time step")
     precision: Precision = "float64"
