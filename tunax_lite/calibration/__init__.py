@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .calibrate import Iteration as Iteration
 from .calibrate import calibrate as calibrate
+from .calibrate import calibrate_weighted as calibrate_weighted
 from .checkpoint import OtherCalibrationError as OtherCalibrationError
 from .correlation import Correlation as Correlation
 from .files import read_parameters as read_parameters

@@ -10,7 +10,7 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
 from .checkpoint import CheckpointFile, fingerprint
-from .evaluation import AbstractEvaluation, Problem
+from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem
 from .files import HISTORY_NAME, PARAMETERS_NAME
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
@@ -103,38 +103,88 @@ def calibrate(
         )
     score = RootMeanSquare() if score is None else score
     checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    cases = {target.case.name: target.case for target in targets}
-    free = free_parameters.resolve(model.closure, cases)
-    problem = Problem(model, free, targets, score, checkpointing, n_threads, prior_weight)
-    parts = fingerprint(problem, method)
+    free = free_parameters.resolve(model.closure, {target.case.name: target.case for target in targets})
+    with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
+
+        def evaluator() -> AbstractEvaluator:
+            made = method.evaluator(problem)
+            if announce is not None:
+                for explanation in made.explanations:
+                    announce(explanation)
+            return made
+
+        return _solve(problem, method, n_iterations, evaluator, checkpoint, resume, max_non_finite, report)
+
+
+def calibrate_weighted(
+    problem: Problem,
+    weights: Sequence[float],
+    method: AbstractMethod,
+    n_iterations: int,
+    evaluator: Callable[[], AbstractEvaluator],
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    max_non_finite: int = 10,
+    report: Report | None = None,
+) -> CalibrationResult:
+    """Calibrate once more with other weights of the cases, which are no part of the programs.
+
+    Goes on with what the folder holds; what is finished there is only read.
+
+    Args:
+        problem: inside of its `with` block; it keeps the weights.
+        weights: of the cases; one of weight 0 is only reported.
+        method: how the loss is lowered.
+        n_iterations: in all.
+        evaluator: makes the evaluator of the method for this problem, or returns it again; called only if
+            there is anything to evaluate.
+        folder: for the checkpoint.
+        overwrite, max_non_finite, report: as for `calibrate`.
+
+    Raises:
+        ValueError, FloatingPointError, MemoryError: as for `calibrate`.
+    """
+    checkpoint = _open_folder(Path(folder), not overwrite, overwrite)
+    problem.weigh(weights)
+    return _solve(problem, method, n_iterations, evaluator, checkpoint, not overwrite, max_non_finite, report)
+
+
+def _solve(
+    problem: Problem,
+    method: AbstractMethod,
+    n_iterations: int,
+    make_evaluator: Callable[[], AbstractEvaluator],
+    checkpoint: CheckpointFile | None,
+    resume: bool,
+    max_non_finite: int,
+    report: Report | None,
+) -> CalibrationResult:
+    free, parts = problem.free_parameters, fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
     if checkpoint is not None and resume and checkpoint.path.exists():
         state, history = checkpoint.read(parts, state, shape)
-    with problem:
-        evaluator = method.evaluator(problem)
-        if announce is not None:
-            for explanation in evaluator.explanations:
-                announce(explanation)
-        to_physical = jax.jit(free.to_physical)
-        while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
-            evaluation = evaluator(*method.ask(state))
-            if history.n_iterations == 0:
-                _check_first(evaluation, problem.case_names)
-            told = method.tell(state, evaluation)
-            values = np.asarray(to_physical(state.trial))
-            history = history.append(
-                state.trial, values, evaluation, not bool(told.accepted), state.start_number
-            )
-            state = told
-            if checkpoint is not None:
-                checkpoint.write(parts, state, history)
-                if history.n_iterations == 1:
-                    _remove_results(checkpoint.folder)
-            if report is not None:
-                _report(report, history, free, problem.case_names)
+    to_physical, evaluator = jax.jit(free.to_physical), None
+    while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
+        evaluator = make_evaluator() if evaluator is None else evaluator
+        evaluation = evaluator(*method.ask(state))
+        if history.n_iterations == 0:
+            _check_first(evaluation, problem.case_names)
+        told = method.tell(state, evaluation)
+        values = np.asarray(to_physical(state.trial))
+        history = history.append(
+            state.trial, values, evaluation, not bool(told.accepted), state.start_number
+        )
+        state = told
+        if checkpoint is not None:
+            checkpoint.write(parts, state, history)
+            if history.n_iterations == 1:
+                _remove_results(checkpoint.folder)
+        if report is not None:
+            _report(report, history, free, problem.case_names)
     return CalibrationResult.from_history(
-        model.closure, cases, free, history, problem.variables, reason, prior_weight
+        problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
 
 

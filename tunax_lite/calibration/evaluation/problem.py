@@ -99,12 +99,10 @@ class Problem:
         if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
             raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
         self.case_names = _distinct_names(targets)
+        self.cases = {target.case.name: target.case for target in targets}
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(prepare(target) for target in targets)
-        weights = np.array([target.weight for target in targets], dtype=float)
-        if not weights.sum() > 0.0:
-            raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
-        self.weights = weights / weights.sum()
+        self.weigh([target.weight for target in targets])
         self.model = model
         self.free_parameters = free_parameters
         self.of_cases = tuple(_in_case(free_parameters, name) for name in self.case_names)
@@ -119,6 +117,22 @@ class Problem:
 
     def __exit__(self, *exception) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+    def weigh(self, weights: Sequence[float]) -> None:
+        """Give the cases other weights; a case of weight 0 is only reported.
+
+        Raises:
+            ValueError: no positive weight, or a negative one.
+        """
+        given = np.array(weights, dtype=float)
+        if given.shape != (len(self.case_names),) or not (given >= 0.0).all():
+            raise ValueError(
+                f"targets: expected a weight of at least 0 for each of the {len(self.case_names)} cases, got "
+                f"{given.tolist()}."
+            )
+        if not given.sum() > 0.0:
+            raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
+        self.weights = given / given.sum()
 
     def calibrated(self, x: UnconstrainedVector, index: int) -> tuple[Model, Comparison]:
         """Model and case of one number with the parameters of an unconstrained vector."""
