@@ -28,7 +28,7 @@ LAYERS = (
     ("simulation", "diagnostics"),
     ("sensitivity",),
     ("planning",),
-    ("io", "calibration", "comparison", "plotting"),
+    ("io", "calibration", "comparison", "validation", "plotting"),
     ("run",),
     ("gotm",),
     ("config",),
@@ -40,9 +40,12 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 SIBLINGS = {
     ("calibration", "io"),
     ("comparison", "io"),
+    ("validation", "io"),
+    ("validation", "calibration"),
     ("plotting", "io"),
     ("plotting", "calibration"),
     ("plotting", "comparison"),
+    ("plotting", "validation"),
 }
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}

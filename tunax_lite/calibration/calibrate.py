@@ -11,7 +11,7 @@ from ..checkpointing import AbstractCheckpointing
 from ..model import Model
 from .checkpoint import CheckpointFile, fingerprint
 from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem
-from .files import HISTORY_NAME, PARAMETERS_NAME
+from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare
@@ -215,7 +215,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:
 
 def _remove_results(folder: Path) -> None:
     """Results of a calibration that is being overwritten do not belong to the new checkpoint."""
-    for name in (PARAMETERS_NAME, HISTORY_NAME):
+    for name in RESULTS:
         (folder / name).unlink(missing_ok=True)
 
 

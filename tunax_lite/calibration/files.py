@@ -12,6 +12,10 @@ from .known import known_parameters, split_path
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
+CROSS_VALIDATION_NAME = "cross_validation.csv"
+CHECKS_NAME = "checks.csv"
+RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
+"""What belongs to one calibration alone, and goes when another one takes its folder."""
 
 
 def write_results(

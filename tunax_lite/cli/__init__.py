@@ -16,6 +16,7 @@ from ..runtime import configure, keep_whole_programs
 from .calibrate import calibrate
 from .check import check
 from .compare import compare
+from .cross_validate import cross_validation
 from .doctor import doctor
 from .evaluate import evaluate
 from .plot import plot
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 for _command in (run, calibrate, report, evaluate, compare, plot, check, doctor):
     app.command()(_command)
+app.command("cross-validate")(cross_validation)
 
 
 def _print_version(wanted: bool) -> bool:

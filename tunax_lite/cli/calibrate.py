@@ -10,6 +10,7 @@ import typer
 
 from ..calibration import CalibrationResult, Target, in_short, write_results
 from ..calibration import calibrate as run_calibration
+from ..closures import AbstractClosure
 from ..config import (
     Calibration,
     CalibrationConfig,
@@ -23,6 +24,7 @@ from ..model import Model
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
+from .checks import checked
 from .progress import progress_of
 from .session import errors_as_messages, precision, provenance, report_written
 
@@ -54,13 +56,16 @@ def calibrate(
         with precision(loaded):
             setup = build_calibration(loaded)
             result = _calibrate(setup, folder, resume, overwrite)
-            written = _write(result, setup, loaded, folder)
-        _summarise(result)
+            written = write(result, setup, loaded, folder)
+            _summarise(result)
+            written += checked(setup.checks, setup.model.closure, result, folder)
         report_written(written)
 
 
 def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
     names = ", ".join(target.case.name for target in setup.targets)
+    for note in setup.notes:
+        typer.echo(f"note: {note}")
     n_free = len(setup.resolved.paths)
     typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
@@ -85,14 +90,21 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
-def _write(
+def attributes_of(
+    loaded: Loaded[CalibrationConfig], setup: Calibration, closure: AbstractClosure
+) -> dict[str, str]:
+    """Where the numbers of a calibration come from, with those of a closure."""
+    names = ", ".join(target.case.name for target in setup.targets)
+    origin = dataclasses.asdict(provenance(loaded, names, closure))
+    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
+    return {**attributes, "tunax_lite_data": json.dumps(data_files(loaded))}
+
+
+def write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
-    names = ", ".join(result.case_names)
-    origin = dataclasses.asdict(provenance(loaded, names, result.closure))
-    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
-    attributes["tunax_lite_data"] = json.dumps(data_files(loaded))
-    written = list(write_results(result, folder, attributes))
+    """Write the files of a calibration into its folder and return their paths."""
+    written = list(write_results(result, folder, attributes_of(loaded, setup, result.closure)))
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.

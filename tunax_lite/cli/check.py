@@ -106,6 +106,10 @@ def _describe_calibration(setup: Calibration) -> None:
             f"{parameter.upper:g}, {parameter.scale}"
         )
     typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
+    for one in setup.checks:
+        typer.echo(f"check: {one.name} against {one.kind}")
+    for note in setup.notes:
+        typer.echo(f"note: {note}")
 
 
 def _describe_case(case: Case, observations: Observations | None) -> None:

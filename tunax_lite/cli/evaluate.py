@@ -13,11 +13,13 @@ import typer
 from ..calibration import MeanSquare, Target, misfit, prepare, with_case_parameters, with_parameters
 from ..case import Case
 from ..checkpointing import Auto
-from ..config import ConfigError, evaluation_of, load_any
+from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.atomic import replacing
 from ..model import Model
+from ..validation import run_checks
 from ..variables import VARIABLES
 from . import options
+from .checks import say
 from .session import errors_as_messages, parameters_for, precision, report_written
 
 
@@ -42,7 +44,8 @@ def evaluate(
     """Root mean square errors over all levels and the times of `evaluation` (after two hours by default).
 
     CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
-    errors of the configuration and of the given parameters stand side by side.
+    errors of the configuration and of the given parameters stand side by side, and the checks of a
+    calibration are run with both.
     """
     with errors_as_messages(debug):
         loaded = load_any(config, settings or [])
@@ -61,10 +64,23 @@ def evaluate(
                 models["parameters"] = eqx.tree_at(lambda m: m.closure, model, closure)
                 cases["parameters"] = corrected
             rows = compare(models, targets, cases)
-        typer.echo(_table(rows, list(models)))
+            typer.echo(_table(rows, list(models)))
+            if values is not None and isinstance(loaded.config, CalibrationConfig):
+                _check(loaded.config, loaded.path, models, values)
         if output is not None:
             _write(output, rows, list(models))
             report_written([output])
+
+
+def _check(
+    config: CalibrationConfig, source: Path, models: dict[str, Model], values: dict[str, float]
+) -> None:
+    checks, notes = build_checks(config.checks, source)
+    for note in notes:
+        typer.echo(f"note: {note}")
+    if checks:
+        before, after = (models[label].closure for label in ("configuration", "parameters"))
+        say(run_checks(checks, before, after, values))
 
 
 def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str, list[Case]]) -> list[Row]:

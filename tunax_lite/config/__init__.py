@@ -6,6 +6,7 @@ from .build import build_run as build_run
 from .build_calibration import Calibration as Calibration
 from .build_calibration import build_calibration as build_calibration
 from .build_calibration import evaluation_of as evaluation_of
+from .checks import build_checks as build_checks
 from .comparison import ComparisonSetup as ComparisonSetup
 from .comparison import load_comparison as load_comparison
 from .data_files import data_files as data_files

@@ -37,7 +37,9 @@ from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
+from ..validation.checks import AbstractCheck
 from .build import build_case, build_model, build_run
+from .checks import build_checks
 from .load import Loaded
 from .optimiser import EnsembleKalmanSection, LBFGSSection, LevenbergMarquardtSection
 from .schema import CalibrationConfig, EvaluationSection, RunConfig
@@ -57,6 +59,8 @@ class Calibration:
         prior_weight: of the priors of the parameters.
         n_threads: cases computed at the same time.
         max_non_finite: evaluations in a row that may break down.
+        checks: runs that it must not spoil.
+        notes: what the user should know of them.
     """
 
     model: Model
@@ -68,6 +72,8 @@ class Calibration:
     prior_weight: float
     n_threads: int
     max_non_finite: int
+    checks: tuple[AbstractCheck, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def resolved(self) -> FreeParameters:
@@ -112,6 +118,7 @@ def build_calibration(
     with naming(source, "optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes
+    checks, notes = build_checks(config.checks, source)
     return Calibration(
         model=build_model(config.model, source, parameters),
         free_parameters=config.free_parameters,
@@ -122,6 +129,8 @@ def build_calibration(
         prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
+        checks=tuple(checks),
+        notes=tuple(notes),
     )
 
 

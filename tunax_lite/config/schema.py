@@ -8,6 +8,7 @@ from ..calibration.parameters import FreeParameter, FreeParameters
 from ..calibration.tied import Tied
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
+from .checks import CheckSection
 from .corrections import CorrectionsSection
 from .free_parameters import FreeParameterSection
 from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
@@ -134,6 +135,9 @@ class CalibrationConfig(Section):
     n_threads: int = Field(default=2, ge=1, le=1024, description="cases computed at the same time")
     max_non_finite: int = Field(
         default=10, ge=1, description="evaluations in a row that may break down before the end"
+    )
+    checks: list[CheckSection] = Field(
+        default=[], description="runs whose errors may not grow by more than 10 %"
     )
     output: CalibrationOutputSection = Field(
         default=CalibrationOutputSection(), description="where results go"

@@ -15,3 +15,4 @@ from .fits import plot_fits as plot_fits
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
 from .style import save_figure as save_figure
+from .validation import plot_cross_validation as plot_cross_validation

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from ..config import closure_of
 from ..io.atomic import replacing
 from ..plotting import history_figures
+from ..validation import checks_in_words, cross_validation_in_words
 from .descriptions import Description, describe_corrections, describe_parameters
 from .run_folder import FIGURES, RunFolder
 
@@ -54,6 +55,10 @@ def render(run: RunFolder) -> str:
         name=run.path.resolve().name,
         parameters=list(parameter_rows(run)),
         errors=list(error_rows(run)),
+        cross_validation=run.cross_validation,
+        cross_validation_in_words=cross_validation_in_words(run.cross_validation),
+        checks=run.checks,
+        checks_in_words=checks_in_words(run.checks),
         figures=list(figures(run)),
         data=run.data,
         config=run.config,

@@ -11,11 +11,14 @@ import yaml
 
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
 from ..io.netcdf import read_netcdf
+from ..validation import CHECKS_NAME, CROSS_VALIDATION_NAME, CheckRow, CrossValidationRow, read_table
+from ..validation.tables import RowT
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
     "parameters": "Parameters at every evaluation",
     "profiles": "Profiles at the end of each case, before and after, and what was observed",
+    "cross_validation": "Errors by case, with the case in the calibration and left out of it",
 }
 
 
@@ -28,12 +31,16 @@ class RunFolder:
         parameters: content of `parameters.yaml`.
         history: content of `history.nc`.
         figures: by name, those of `FIGURES` that are there.
+        cross_validation: rows by case left out; none without `tunax-lite cross-validate`.
+        checks: rows of runs that the calibration must not spoil; none without checks.
     """
 
     path: Path
     parameters: dict[str, Any]
     history: xr.Dataset
     figures: Mapping[str, Path]
+    cross_validation: tuple[CrossValidationRow, ...] = ()
+    checks: tuple[CheckRow, ...] = ()
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -85,4 +92,15 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
         )
     figures = {name: folder / f"{name}.png" for name in FIGURES if (folder / f"{name}.png").is_file()}
-    return RunFolder(folder, parameters, history, figures)
+    return RunFolder(
+        folder,
+        parameters,
+        history,
+        figures,
+        _rows(folder / CROSS_VALIDATION_NAME, CrossValidationRow),
+        _rows(folder / CHECKS_NAME, CheckRow),
+    )
+
+
+def _rows(path: Path, kind: type[RowT]) -> tuple[RowT, ...]:
+    return read_table(path, kind) if path.is_file() else ()

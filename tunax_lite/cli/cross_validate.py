@@ -1,0 +1,113 @@
+"""`tunax-lite cross-validate`: what a calibration is worth on cases that it has not seen."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..config import Calibration, ConfigError, build_calibration, load_calibration
+from ..validation import (
+    CROSS_VALIDATION_NAME,
+    CrossValidation,
+    cross_validate,
+    cross_validation_in_words,
+    write_table,
+)
+from . import options
+from .calibrate import attributes_of, write
+from .checks import checked
+from .progress import progress_of
+from .session import errors_as_messages, precision, report_written
+
+FIGURE_NAME = "cross_validation.png"
+
+
+def cross_validation(
+    config: options.Config,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew in a folder that holds calibrations.")
+    ] = False,
+    settings: options.Settings = None,
+    debug: options.Debug = False,
+) -> None:
+    """Calibrate on all cases and on all but each; say what the errors are on the case left out.
+
+    CONFIG is that of a calibration. Interrupted at any moment, the same command goes on; calibrations that
+    are done are not done again, among them that of `tunax-lite calibrate` in the same folder.
+    """
+    with errors_as_messages(debug, "What is done is saved: give the same command to go on."):
+        loaded = load_calibration(config, settings or [])
+        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        with precision(loaded):
+            setup = build_calibration(loaded)
+            for note in setup.notes:
+                typer.echo(f"note: {note}")
+            found = _cross_validate(
+                setup, folder, overwrite, attributes_of(loaded, setup, setup.model.closure)
+            )
+            written = write(found.calibrated, setup, loaded, folder)
+            written += checked(setup.checks, setup.model.closure, found.calibrated, folder)
+        written.append(folder / CROSS_VALIDATION_NAME)
+        write_table(written[-1], found.rows)
+        if loaded.config.output.figures:
+            # What takes long to import, where it is needed.
+            from ..plotting import plot_cross_validation, save_figure
+
+            written.append(folder / FIGURE_NAME)
+            save_figure(plot_cross_validation(found.rows), written[-1])
+        _say(found)
+        report_written(written)
+
+
+def _cross_validate(
+    setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str]
+) -> CrossValidation:
+    with contextlib.ExitStack() as stack:
+
+        def begin(left_out: str | None):
+            stack.close()  # the table of the calibration before
+            typer.echo("all cases" if left_out is None else f"without {left_out}")
+            return stack.enter_context(progress_of(setup.n_iterations))
+
+        try:
+            return cross_validate(
+                setup.model,
+                setup.free_parameters,
+                setup.targets,
+                setup.method,
+                setup.n_iterations,
+                folder,
+                overwrite=overwrite,
+                score=setup.score,
+                prior_weight=setup.prior_weight,
+                n_threads=setup.n_threads,
+                max_non_finite=setup.max_non_finite,
+                attributes=attributes,
+                begin=begin,
+            )
+        except ValueError as error:
+            raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
+
+
+def _say(found: CrossValidation) -> None:
+    rows = found.rows
+    width = max(len("left out"), *(len(row.case) for row in rows))
+    columns = ("persistence", "uncalibrated", "calibrated", "left_out")
+    typer.echo("root mean square errors on the case left out of the calibration")
+    typer.echo(
+        f"{'left out':{width}}  {'variable':12}  "
+        + "  ".join(f"{name.replace('_', ' '):>12}" for name in columns)
+        + "  unit   better"
+    )
+    for row in rows:
+        numbers = "  ".join(f"{getattr(row, name):12.5f}" for name in columns)
+        typer.echo(
+            f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {'yes' if row.better else 'no'}"
+        )
+    for sentence in cross_validation_in_words(rows):
+        typer.echo(sentence)

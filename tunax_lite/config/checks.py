@@ -1,0 +1,122 @@
+"""Runs that a calibration must not spoil: their sections, and the checks that they stand for."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from ..gotm.text_file import TIME_WIDTH, lines_of, read_columns, read_times
+from ..io.registry import resolve
+from ..io.yaml_file import ConfigError, naming
+from ..run import Run
+from ..validation import EntrainmentLaw, ObservedProfiles, SurfaceTemperature
+from ..validation.checks import AbstractCheck
+from .sections import Section, flatten, invalid
+
+
+class CheckSection(Section):
+    """A run with something to compare it with; its error may not grow by more than 10 %."""
+
+    run: str = Field(min_length=1, description="configuration of the run")
+    against: Literal["entrainment_law", "sea_surface_temperature", "observations"] = Field(
+        description="what the run is compared with"
+    )
+    path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="for sea_surface_temperature: file of `YYYY-MM-DD HH:MM:SS degC` lines",
+    )
+    name: str | None = Field(default=None, min_length=1, description="by default that of the case")
+    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = Field(
+        default_factory=dict, description="values that replace those of the configuration of the run"
+    )
+    skip_if_missing: bool = Field(
+        default=False, description="whether to go without, saying so, where a file is missing"
+    )
+
+    @model_validator(mode="after")
+    def _check_path(self) -> "CheckSection":
+        if (self.path is not None) != (self.against == "sea_surface_temperature"):
+            wanted, got = ("none", "one") if self.path is not None else ("one", "none")
+            raise invalid(
+                f"{wanted} for {self.against}, as `path`", got, "add it or remove it, or compare otherwise"
+            )
+        return self
+
+
+def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[AbstractCheck], list[str]]:
+    """The checks of a calibration, and a sentence for each that is left out because a file is missing.
+
+    Args:
+        sections: of the configuration.
+        source: the configuration file.
+
+    Raises:
+        ConfigError: a run that cannot be built, or that cannot be compared in this way; two of one name.
+        FileNotFoundError: a missing file, named, unless the check may be left out.
+        FileFormatError: a file that cannot be used.
+    """
+    checks: list[AbstractCheck] = []
+    notes: list[str] = []
+    for index, section in enumerate(sections):
+        key = f"checks.{index}"
+        try:
+            check = _build(section, source, key)
+        except FileNotFoundError as error:
+            if not section.skip_if_missing:
+                raise
+            notes.append(f"left out a check: {error}")
+            continue
+        if check.name in [other.name for other in checks]:
+            raise ConfigError(
+                f"{source}: {key}.name: expected a check of another name, got '{check.name}' again; give it "
+                "a `name`."
+            )
+        checks.append(check)
+    return checks, notes
+
+
+def _build(section: CheckSection, source: Path, key: str) -> AbstractCheck:
+    from .build import build_run  # the schema knows this module, and building the schema
+    from .build_calibration import evaluation_of
+    from .load import load_run
+
+    path = _resolved(section.run, source, f"{key}.run")
+    overrides = [f"{name}={json.dumps(value)}" for name, value in section.settings.items()]
+    loaded = load_run(path, overrides)
+    run = build_run(loaded)
+    name = section.name or run.case.name
+    with naming(source, key):
+        if section.against == "observations":
+            model, (target,) = evaluation_of(loaded)
+            return ObservedProfiles(name, model, target)
+        given = name, run.model, run.case, run.dt, run.duration_from(0.0)
+        if section.against == "entrainment_law":
+            return EntrainmentLaw(*given)
+        assert section.path is not None  # checked with the section
+        return SurfaceTemperature(*given, *_series(_resolved(section.path, source, f"{key}.path"), run))
+
+
+def _resolved(name: str, source: Path, key: str) -> Path:
+    try:
+        return resolve(name, source.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source}: {key}: {error}") from error
+
+
+def _series(path: Path, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Times since the start of the case [s] and values of a file."""
+    start = run.case.start_time
+    if start is None:
+        raise ValueError(
+            f"expected a case with a date, to which the times of {path} belong, got {run.case.name} without; "
+            "choose another run."
+        )
+    file = lines_of(path)
+    lines = np.arange(len(file.texts))
+    values = read_columns(file, lines, (0,), skip=TIME_WIDTH, names="temperature")[:, 0]
+    begin = np.datetime64(start.removesuffix("Z").replace(" ", "T"), "s").astype(np.int64)
+    return (read_times(file, lines) - begin).astype(float), values

@@ -1,0 +1,166 @@
+"""Leave-one-case-out: each case in turn has no part in the calibration, and says what it was worth.
+
+All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
+reported. The folder holds the calibration on all cases, and one in a folder of its own for each case left
+out. All have their checkpoints: what was interrupted goes on, what is done is only read.
+"""
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..calibration import CalibrationResult, FreeParameters, RootMeanSquare, Target, write_results
+from ..calibration.calibrate import Report, calibrate_weighted
+from ..calibration.evaluation import AbstractEvaluator, Problem
+from ..calibration.methods import AbstractMethod
+from ..calibration.misfit import AbstractScore
+from ..checkpointing import AbstractCheckpointing
+from ..model import Model
+from ..variables import VARIABLES
+from .persistence import persistence_errors
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossValidationRow:
+    """Root mean square errors of one variable of one case [unit], over what counts in the misfit.
+
+    Args:
+        case: that was left out.
+        variable: observed.
+        unit: of the errors.
+        persistence: of the initial profile kept.
+        uncalibrated: at the start values.
+        calibrated: of the calibration on all cases.
+        left_out: of the calibration without the case.
+    """
+
+    case: str
+    variable: str
+    unit: str
+    persistence: float
+    uncalibrated: float
+    calibrated: float
+    left_out: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the calibration without the case lowers its error."""
+        return self.left_out < self.uncalibrated
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossValidation:
+    """What leaving out each case gives.
+
+    Args:
+        rows: by case and variable.
+        calibrated: on all cases.
+        without: by the case that was left out.
+    """
+
+    rows: tuple[CrossValidationRow, ...]
+    calibrated: CalibrationResult
+    without: Mapping[str, CalibrationResult]
+
+
+def cross_validate(
+    model: Model,
+    free_parameters: FreeParameters,
+    targets: Sequence[Target],
+    method: AbstractMethod,
+    n_iterations: int,
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    score: AbstractScore | None = None,
+    prior_weight: float = 0.0,
+    checkpointing: AbstractCheckpointing | None = None,
+    n_threads: int = 2,
+    max_non_finite: int = 10,
+    attributes: Mapping[str, str] | None = None,
+    begin: Callable[[str | None], Report | None] = lambda left_out: None,
+) -> CrossValidation:
+    """Calibrate on all cases, and on all but each; goes on with what the folder holds.
+
+    Args:
+        model, free_parameters, targets, method, n_iterations: as for `calibrate`; at least two targets with a
+            positive weight.
+        folder: of the calibration on all cases; one without the case `x` is in `without_x` in it.
+        overwrite: start anew in a folder that holds calibrations.
+        score, prior_weight, checkpointing, n_threads, max_non_finite: as for `calibrate`.
+        attributes: where the numbers come from, for the files in the folders of the cases left out.
+        begin: called before each calibration with the case that is left out, `None` for all; what it returns
+            is called after each iteration.
+
+    Raises:
+        ValueError: fewer than two cases to leave out, or what `calibrate` raises.
+        FloatingPointError, MemoryError: as for `calibrate`.
+    """
+    chosen = [index for index, target in enumerate(targets) if target.weight > 0.0]
+    if len(chosen) < 2:
+        raise ValueError(
+            f"cross_validate: expected at least two cases with a positive weight, got {len(chosen)}; there "
+            "must be something to calibrate on when one is left out."
+        )
+    folder, free = Path(folder), free_parameters.resolve(model.closure)
+    score = RootMeanSquare() if score is None else score
+    with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
+
+        @functools.cache
+        def evaluator() -> AbstractEvaluator:
+            return method.evaluator(problem)
+
+        def calibrated(left_out: int | None) -> CalibrationResult:
+            weights = [0.0 if i == left_out else target.weight for i, target in enumerate(targets)]
+            name = None if left_out is None else problem.case_names[left_out]
+            place = folder if name is None else folder / folder_without(name, problem.case_names)
+            result = calibrate_weighted(
+                problem,
+                weights,
+                method,
+                n_iterations,
+                evaluator,
+                place,
+                overwrite=overwrite,
+                max_non_finite=max_non_finite,
+                report=begin(name),
+            )
+            if name is not None:
+                write_results(result, place, attributes)
+            return result
+
+        on_all = calibrated(None)
+        without = {problem.case_names[index]: calibrated(index) for index in chosen}
+        kept = {problem.case_names[index]: persistence_errors(problem.comparisons[index]) for index in chosen}
+    rows = tuple(
+        row for name, result in without.items() for row in _rows_of(name, kept[name], on_all, result)
+    )
+    return CrossValidation(rows, on_all, without)
+
+
+def folder_without(case: str, cases: Sequence[str]) -> str:
+    """Name of the folder of the calibration without a case: its own where that can be a name, and numbered
+    where two would have the same."""
+    plain = [re.sub(r"[^\w.@+-]+", "_", name) for name in cases]
+    own = plain[list(cases).index(case)]
+    return f"without_{own}" + (f"_{list(cases).index(case) + 1}" if plain.count(own) > 1 else "")
+
+
+def _rows_of(case: str, persistence: Mapping[str, float], on_all: CalibrationResult, result):
+    before, with_it, without_it = on_all.errors(0)[case], on_all.errors()[case], result.errors()[case]
+    for variable, kept in persistence.items():
+        table = VARIABLES.get(variable)
+        unit = "1" if table is None else "K" if table.unit == "degC" else table.unit
+        errors = (_number(source, variable) for source in (before, with_it, without_it))
+        yield CrossValidationRow(case, variable, unit, kept, *errors)
+
+
+def _number(errors: Mapping[str, float], variable: str) -> float:
+    """NaN where a run of a case that does not count broke down."""
+    value = errors.get(variable, math.nan)
+    return value if np.isfinite(value) else math.nan

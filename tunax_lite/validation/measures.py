@@ -1,0 +1,207 @@
+"""What the run of a check is compared with: a law, the temperature of the sea surface, or profiles."""
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..calibration.misfit import Comparison, MeanSquare, misfit
+from ..calibration.targets import Target, prepare
+from ..case import Case
+from ..checkpointing import SaveEverything
+from ..forcing import ConstantForcing
+from ..model import Model
+from ..physics.stratification import buoyancy_frequency_squared
+from ..physics.surface_temperature import surface_temperature
+from ..simulation import simulate
+from ..variables import VARIABLES
+from .checks import AbstractCheck, Error
+
+_COEFFICIENT = 1.05
+_INTERVAL = 3600.0  # between the times that are compared [s], or the step if that is longer
+
+
+def _interval(dt: float) -> float:
+    return max(1, round(_INTERVAL / dt)) * dt
+
+
+@dataclasses.dataclass(frozen=True)
+class EntrainmentLaw(AbstractCheck):
+    """Depth of the mixed layer under a constant wind without rotation: 1.05 u* sqrt(t / N).
+
+    The depth of the model is where the temperature changes fastest with height, between the faces by a
+    parabola through the largest difference and its two neighbours.
+
+    Args:
+        name: for tables.
+        model: of the run.
+        case: at rest, linearly stratified, under a constant stress and nothing else.
+        dt: time step [s].
+        duration: of the run [s].
+        start: first time that counts [s].
+
+    Raises:
+        ValueError: a case for which the law does not hold.
+
+    Source: Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; Price (1979), J. Fluid Mech. 90, 509-527.
+    """
+
+    name: str
+    model: Model
+    case: Case
+    dt: float
+    duration: float
+    start: float = 7200.0
+    kind: ClassVar[str] = "entrainment_law"
+
+    def __post_init__(self):
+        case = self.case
+        fluxes = case.forcing.fluxes if isinstance(case.forcing, ConstantForcing) else None
+        given = {} if fluxes is None else {k: v for k, v in vars(fluxes).items() if v is not None}
+        stress_alone = {k for k in given if k != "tracer_fluxes"} <= {"stress_u", "stress_v"}
+        n_squared = np.asarray(
+            buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
+        )
+        linear = n_squared.min() > 0.0 and np.ptp(n_squared) < 0.05 * n_squared.mean()
+        if not (given and stress_alone and linear and float(case.coriolis_parameter) == 0.0):
+            raise ValueError(
+                f"{self.name}: expected a linearly stratified case without rotation under a constant stress "
+                "alone, for which the law of entrainment holds, got another one; choose another comparison."
+            )
+
+    def law(self, time: np.ndarray) -> np.ndarray:
+        """Depth [m] at times [s]."""
+        case = self.case
+        assert isinstance(case.forcing, ConstantForcing)
+        stress = [
+            float(x) for x in (case.forcing.fluxes.stress_u, case.forcing.fluxes.stress_v) if x is not None
+        ]
+        friction_velocity = math.sqrt(math.hypot(*stress) / float(case.equation_of_state.reference_density))
+        n_squared = buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
+        return _COEFFICIENT * friction_velocity * np.sqrt(time / math.sqrt(float(jnp.mean(n_squared))))
+
+    def errors(self, model: Model) -> tuple[Error, ...]:
+        """Root mean square error of the depth."""
+        interval = _interval(self.dt)
+        run = simulate(
+            model,
+            self.case,
+            dt=self.dt,
+            output_interval=interval,
+            duration=math.floor(self.duration / interval * (1.0 + 1e-9)) * interval,
+        )
+        time = np.asarray(run.time)
+        depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))
+        error = (depth - self.law(time))[time >= self.start]
+        return (Error("mixed_layer_depth", "m", _root_mean_square(error)),)
+
+
+def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Depth [m] of the largest gradient of temperature at each time.
+
+    Args:
+        temperature: `(n_times, n_cells)`.
+        z: heights of the centers [m].
+    """
+    gradient, middle = np.diff(temperature, axis=1) / np.diff(z), 0.5 * (z[1:] + z[:-1])
+    # The uppermost of equals, where the profile is still linear.
+    largest = gradient.shape[1] - 1 - np.argmax(gradient[:, ::-1], axis=1)
+    index = np.clip(largest, 1, gradient.shape[1] - 2)
+    lower, here, upper = (np.take_along_axis(gradient, (index + i)[:, None], 1)[:, 0] for i in (-1, 0, 1))
+    curvature = lower - 2.0 * here + upper
+    shift = np.where(curvature < 0.0, 0.5 * (lower - upper) / np.where(curvature < 0.0, curvature, 1.0), 0.0)
+    shift = np.where(largest == index, np.clip(shift, -0.5, 0.5), largest - index)
+    return -(middle[index] + shift * 0.5 * (middle[index + 1] - middle[index - 1]))
+
+
+@dataclasses.dataclass(frozen=True)
+class SurfaceTemperature(AbstractCheck):
+    """Temperature of the sea surface against a thermometer.
+
+    Args:
+        name: for tables.
+        model: of the run.
+        case: with its weather.
+        dt: time step [s].
+        duration: of the run [s].
+        time: of the measurements since the start of the case [s], increasing.
+        measured: in-situ temperature at the surface [degC].
+
+    Raises:
+        ValueError: no measurement within the run.
+    """
+
+    name: str
+    model: Model
+    case: Case
+    dt: float
+    duration: float
+    time: np.ndarray
+    measured: np.ndarray
+    kind: ClassVar[str] = "sea_surface_temperature"
+
+    def __post_init__(self):
+        inside = (self.time >= 0.0) & (self.time <= self.duration) & np.isfinite(self.measured)
+        if np.count_nonzero(inside) < 2:
+            raise ValueError(
+                f"{self.name}: expected temperatures measured during the run, 0 to {self.duration:g} s, got "
+                f"{np.count_nonzero(inside)} of {self.time.size} there; check start and file."
+            )
+
+    def errors(self, model: Model) -> tuple[Error, ...]:
+        """Root mean square error at the times of the frames that have a measurement near."""
+        interval = _interval(self.dt)
+        duration = math.floor(self.duration / interval * (1.0 + 1e-9)) * interval
+        run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
+        modelled = np.asarray(surface_temperature(run.state.temperature[:, -1], run.state.salinity[:, -1]))
+        valid = np.isfinite(self.measured)
+        time, measured = self.time[valid], self.measured[valid]
+        frames = np.asarray(run.time)
+        after = np.clip(np.searchsorted(time, frames), 1, time.size - 1)
+        near = (frames >= time[0]) & (frames <= time[-1]) & (time[after] - time[after - 1] <= 2.0 * interval)
+        error = (modelled - np.interp(frames, time, measured))[near]
+        return (Error("sea_surface_temperature", "K", _root_mean_square(error)),)
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedProfiles(AbstractCheck):
+    """Profiles against observations of the case.
+
+    Args:
+        name: for tables.
+        model: of the run.
+        target: what counts.
+
+    Raises:
+        ValueError: a target that cannot be evaluated.
+    """
+
+    name: str
+    model: Model
+    target: Target
+    kind: ClassVar[str] = "observations"
+
+    def __post_init__(self):
+        prepare(self.target)
+
+    def errors(self, model: Model) -> tuple[Error, ...]:
+        """Root mean square error of each variable."""
+        found = _mean_squares(model, prepare(self.target))
+        return tuple(Error(name, _unit(name), math.sqrt(float(found[name]))) for name in self.target.weights)
+
+
+@eqx.filter_jit
+def _mean_squares(model: Model, comparison: Comparison):
+    return misfit(model, comparison, MeanSquare(), SaveEverything())[1]
+
+
+def _unit(variable: str) -> str:
+    table = VARIABLES.get(variable)
+    return "1" if table is None else "K" if table.unit == "degC" else table.unit
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
