@@ -66,6 +66,8 @@ def _compare(setup: ComparisonSetup, closures: list[str], cases: list[str]) -> C
         temperature_difference=config.temperature_difference,
         shown=(config.figures.n_cells, config.figures.time_step),
         n_timings=config.n_timings,
+        with_persistence=config.persistence,
+        stored=setup.stored(references),
         report=progress.add,
     )
     typer.echo(f"computed in {progress.seconds:.0f} s, compilation included")

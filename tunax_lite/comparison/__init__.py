@@ -1,5 +1,7 @@
 """Closures side by side: errors against references, and time per step, for resolutions and time steps."""
 
+from .baselines import PERSISTENCE as PERSISTENCE
+from .baselines import StoredResult as StoredResult
 from .compare import Candidate as Candidate
 from .compare import Compared as Compared
 from .compare import compare_closures as compare_closures

@@ -26,6 +26,7 @@ from ..runtime import Program, compile_program, shapes_of
 from ..simulation import advance, start_of
 from ..state import State
 from ..trajectory import Restart
+from .baselines import PERSISTENCE, StoredResult, at_common_times, persistence
 from .reference import VARIABLES, Profiles, Reference, ShownCase, Yardstick
 from .table import Row
 
@@ -63,6 +64,8 @@ def compare_closures(
     temperature_difference: float = 0.05,
     shown: tuple[int, float] | None = None,
     n_timings: int = 5,
+    with_persistence: bool = False,
+    stored: Sequence[StoredResult] = (),
     report: Callable[[Row], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
@@ -76,16 +79,21 @@ def compare_closures(
         temperature_difference: that defines the depth of the mixed layer [K].
         shown: resolution and time step whose profiles are kept.
         n_timings: runs for the time per step; 0 leaves it out.
-        report: called after each row.
+        with_persistence: whether the initial profiles kept have rows too, for each resolution and time step.
+        stored: results of other models on these cases, each a row on its own grid, compared at the times that
+            it has.
+        report: called after each row of a candidate.
 
     Returns:
-        Rows by candidate, resolution, case and time step. A run that raises or is not finite is a row that
-        says so.
+        Rows by candidate, resolution, case and time step, then those of persistence and of stored results. A
+        run that raises or is not finite is a row that says so.
 
     Raises:
         ValueError: labels or names twice, or times that do not fit.
     """
     _check_names("closures of different labels", [candidate.label for candidate in candidates])
+    taken = {candidate.label for candidate in candidates} | ({PERSISTENCE} if with_persistence else set())
+    _check_stored(stored, taken, references)
     _check_names("cases of different names", [reference.case.name for reference in references])
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
     places = {n: [_Place.of(ref, n, start, temperature_difference) for ref in references] for n in n_cells}
@@ -102,6 +110,12 @@ def compare_closures(
                 report(row)
                 if shown == (n, dt) and profiles is not None:
                     _keep(kept, place.yardstick, candidate.label, profiles)
+    if with_persistence:
+        for n in n_cells:
+            for index, dt, _ in settings:
+                unchanged = persistence(references[index], places[n][index].case.grid)
+                rows.append(_row(PERSISTENCE, places[n][index], _Outcome(unchanged, math.nan, ""), dt)[0])
+    rows += _stored_rows(stored, references, start, temperature_difference)
     return Compared(tuple(rows), tuple(kept.values()))
 
 
@@ -111,6 +125,38 @@ def _check_names(expected: str, names: Sequence[str]) -> None:
             f"compare_closures: expected {expected}, at least one, got {', '.join(names) or 'none'}; "
             "rename or add one."
         )
+
+
+def _check_stored(stored: Sequence[StoredResult], taken: set[str], references: Sequence[Reference]) -> None:
+    names = [reference.case.name for reference in references]
+    seen = set()
+    for result in stored:
+        if result.case not in names:
+            raise ValueError(
+                f"{result.label}: expected a result of one of the cases {', '.join(names)}, got "
+                f"{result.case}."
+            )
+        if result.label in taken or (result.label, result.case) in seen:
+            raise ValueError(
+                f"{result.label}: expected stored results with labels of their own and one for a case, got "
+                "that label again; choose another one."
+            )
+        seen.add((result.label, result.case))
+
+
+def _stored_rows(
+    stored: Sequence[StoredResult], references: Sequence[Reference], start: float, difference: float
+) -> list[Row]:
+    by_name = {reference.case.name: reference for reference in references}
+    rows = []
+    for result in stored:
+        reference = by_name[result.case]
+        yardstick, profiles = at_common_times(
+            result, reference, start=start, temperature_difference=difference
+        )
+        place = _Place(reference.case.on(result.grid), yardstick)
+        rows.append(_row(result.label, place, _Outcome(profiles, math.nan, ""), result.time_step)[0])
+    return rows
 
 
 class _Place(NamedTuple):

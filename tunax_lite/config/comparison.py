@@ -8,8 +8,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from ..calibration import read_parameters, with_parameters
-from ..comparison import Candidate, Reference
-from ..io.registry import resolve
+from ..comparison import Candidate, Reference, StoredResult
+from ..grid import Grid
+from ..io.registry import REFERENCE_VARIABLE, resolve
+from ..io.stored_run import read_stored_run
 from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
 from .build import build_case
@@ -75,6 +77,21 @@ def _expanded(value: Any) -> Any:
     return sections
 
 
+class StoredResultSection(Section):
+    """Stored results of another model, or of an earlier run."""
+
+    label: str = Field(min_length=1, description="what its rows are called")
+    path: str = Field(
+        min_length=1,
+        description="NetCDF file of GOTM or of this package, with {case} for the name of the case; also "
+        "below $TUNAX_LITE_REFERENCE",
+    )
+    cases: list[str] | None = Field(default=None, description="names of its cases; null for all")
+    time_step: float | None = Field(
+        default=None, gt=0.0, description="that it was made with [s]; null if the file says"
+    )
+
+
 class FiguresSection(Section):
     """The runs that are drawn, and that the first part of the summary is about."""
 
@@ -103,6 +120,8 @@ class ComparisonConfig(Section):
         description="between the surface and the base of the mixed layer [K]",
     )
     n_timings: int = Field(default=5, ge=0, le=1000, description="runs for the time per step; 0 for none")
+    persistence: bool = Field(default=True, description="whether the initial profiles kept have rows too")
+    stored: list[StoredResultSection] = Field(default=[], description="results that are compared too")
     figures: FiguresSection = Field(default=FiguresSection(), description="what is drawn")
     precision: Precision = "float64"
 
@@ -169,6 +188,36 @@ class ComparisonSetup:
         found = [self._reference(index) for index in range(len(self.config.cases))]
         _check_chosen("cases", chosen, [reference.case.name for reference in found])
         return [reference for reference in found if not chosen or reference.case.name in chosen]
+
+    def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
+        """Stored results on the cases of these references.
+
+        Raises:
+            ConfigError: an unknown case, or a time step that is not known.
+            FileNotFoundError, FileFormatError: a file that is missing or cannot be used.
+        """
+        names, found = [reference.case.name for reference in references], []
+        for index, section in enumerate(self.config.stored):
+            key = f"stored.{index}"
+            for case in names:
+                if section.cases is None or case in section.cases:
+                    found.append(self._stored(section, case, key))
+        return found
+
+    def _stored(self, section: StoredResultSection, case: str, key: str) -> StoredResult:
+        name = section.path.replace("{case}", case)
+        try:
+            path = resolve(name, self.path.parent, REFERENCE_VARIABLE)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.path}: {key}.path: {error}") from error
+        run = read_stored_run(path)
+        step = run.dt if section.time_step is None else section.time_step
+        if not step > 0.0:
+            raise ConfigError(
+                f"{self.path}: {key}.time_step: expected a time step, which {path} does not say, got none; "
+                "add it."
+            )
+        return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
     def _reference(self, index: int) -> Reference:
         section, key = self.config.cases[index], f"cases.{index}"

@@ -19,6 +19,8 @@ import yaml
 from .errors import FileFormatError
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
+REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
+"""Of folders with results of other models."""
 _NAME = re.compile(r"[a-z_]{2,}:[^/\\].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 # In an installed package, and in a checkout of the repository.
@@ -67,13 +69,14 @@ def read_manifest() -> dict[str, Entry]:
     return entries
 
 
-def resolve(name_or_path: str, base: Path | None = None) -> Path:
+def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
     """The file that is meant.
 
     Args:
         name_or_path: a name of the manifest, or a path.
         base: folder that a relative path may start from, before the current directory and the folders of
             data.
+        variable: environment variable that names the folders of data.
 
     Raises:
         FileNotFoundError: an unknown name, no such file, or a file that cannot be downloaded.
@@ -82,24 +85,24 @@ def resolve(name_or_path: str, base: Path | None = None) -> Path:
     if _NAME.match(str(name_or_path)):
         return _resolve_name(str(name_or_path))
     path = Path(name_or_path).expanduser()
-    starts = [] if path.is_absolute() else [folder / path for folder in data_folders()]
+    starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
         if candidate.is_file():
             return candidate
     places = " or ".join(str(candidate.absolute()) for candidate in candidates)
     if starts:
-        given = os.environ.get(ENVIRONMENT_VARIABLE)
-        places += f", nor below ${ENVIRONMENT_VARIABLE} ({given or 'not set'})"
+        given = os.environ.get(variable)
+        places += f", nor below ${variable} ({given or 'not set'})"
     raise FileNotFoundError(
         f"{name_or_path}: expected a file, got none at {places}; give a path, or a name such as "
         "lesbrary:two_day_suite/8m/strong_wind."
     )
 
 
-def data_folders() -> list[Path]:
+def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
     """Folders that are searched for named files, in their order."""
-    given = os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep)
+    given = os.environ.get(variable, "").split(os.pathsep)
     return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
 
 

@@ -161,7 +161,10 @@ class SurfaceTemperature(AbstractCheck):
         time, measured = self.time[valid], self.measured[valid]
         frames = np.asarray(run.time)
         after = np.clip(np.searchsorted(time, frames), 1, time.size - 1)
-        near = (frames >= time[0]) & (frames <= time[-1]) & (time[after] - time[after - 1] <= 2.0 * interval)
+        before = time[after - 1]
+        distance = np.minimum(np.abs(frames - before), np.abs(time[after] - frames))
+        near = (distance <= 1e-3) | (time[after] - before <= 2.0 * interval)
+        near &= (frames >= time[0]) & (frames <= time[-1])
         error = (modelled - np.interp(frames, time, measured))[near]
         return (Error("sea_surface_temperature", "K", _root_mean_square(error)),)
 
