@@ -52,11 +52,11 @@ CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
     "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml", "gsw"},
-    "calibration": CORE | {"optax", "scipy", "xarray", "yaml"},
+    "calibration": CORE | {"optax", "scipy", "xarray", "yaml"},  # blackjax by name, where it is installed
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core", "yaml"},
     "gotm": CORE | {"yaml"},
-    "report": CORE | {"jinja2", "xarray", "yaml"},
+    "report": CORE | {"jinja2", "matplotlib", "xarray", "yaml"},
     "cli": CORE | {"typer", "click", "rich", "xarray", "yaml", "matplotlib"},
 }
 

@@ -139,10 +139,6 @@ def test_the_initial_state_is_shifted_linearly_between_heights():
 
 def test_a_batch_of_corrected_cases_is_as_one_after_the_other():
     cases = [with_case_parameters(case, TRUTH) for case in CASES.values()]
-    model, options = (
-        Model(PacanowskiPhilander()),
-        {"dt": 300.0, "duration": 3600.0, "output_interval": 3600.0},
-    )
     run = functools.partial(
         simulate, Model(PacanowskiPhilander()), dt=300.0, duration=3600.0, output_interval=600.0
     )

@@ -228,7 +228,7 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     z = np.asarray(CONVECTION.z_face)[1:-1]
     flux = KINEMATIC_FLUX * case.duration
     np.testing.assert_allclose(2.0 * (temperature[1] - temperature[0]).sum(), -flux, rtol=1e-10)
-    assert np.all(np.asarray(clo_state.temperature_variance)[1, 1:-1] > 0.0)
+    assert np.all(np.asarray(clo_state.temperature_variance)[1, 1:-1] > 0.0)  # pyright: ignore[reportAttributeAccessIssue]
     slope = np.diff(temperature[1]) / 2.0
     depth = -z[np.argmax(slope)]
     assert 1.05 < depth / np.sqrt(2.0 * flux / 0.01) < 1.2
@@ -238,7 +238,7 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     neutral = z[layer & (slope > 0.0)].max()
     assert 0.4 < -neutral / depth < 0.6
     assert np.all((slope > 0.0) == (z <= neutral))
-    driven = np.asarray(clo_state.variance_driven_flux)[1, 1:-1]
+    driven = np.asarray(clo_state.variance_driven_flux)[1, 1:-1]  # pyright: ignore[reportAttributeAccessIssue]
     upward = driven - np.asarray(clo_state.eddy_diffusivity)[1, 1:-1] * slope
     against = (z <= neutral) & (z > -0.8 * depth)
     assert np.sum(against) > 5 and np.all(upward[against] > 0.05 * KINEMATIC_FLUX)

@@ -196,7 +196,7 @@ class Asking(AbstractCheck):
 
     def errors(self, model):
         closure = model.closure
-        value = closure.alpha if isinstance(closure, PacanowskiPhilander) else closure.viscosity
+        value = closure.alpha if isinstance(closure, PacanowskiPhilander) else closure.viscosity  # pyright: ignore[reportAttributeAccessIssue]
         return (Error("temperature", "K", float(value)),)
 
 

@@ -173,9 +173,7 @@ def _solve(
             _check_first(evaluation, problem.case_names)
         told = method.tell(state, evaluation)
         values = np.asarray(to_physical(state.trial))
-        history = history.append(
-            state.trial, values, evaluation, not bool(told.accepted), state.start_number
-        )
+        history = history.append(state.trial, values, evaluation, not bool(told.accepted), state.start_number)
         state = told
         if checkpoint is not None:
             checkpoint.write(parts, state, history)

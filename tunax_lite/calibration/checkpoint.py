@@ -91,7 +91,7 @@ class CheckpointFile:
             with open(self.path, "rb") as file:
                 header = json.loads(file.readline())
                 started = header["fingerprint"]
-                _check_same(self.folder, started, parts)
+                check_same(self.folder, started, parts)
                 like = (state, History.empty(header["n_iterations"], *shape))
                 return eqx.tree_deserialise_leaves(file, like)
         except OtherCalibrationError:
@@ -107,7 +107,8 @@ class OtherCalibrationError(ValueError):
     """A folder that holds another calibration than the one to go on with."""
 
 
-def _check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
+def check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise where two fingerprints differ, with what differs."""
     different = [name for name in {**started, **now} if started.get(name) != now.get(name)]
     if different:
         listed = "; ".join(

@@ -20,6 +20,7 @@ from .cross_validate import cross_validation
 from .doctor import doctor
 from .evaluate import evaluate
 from .plot import plot
+from .posterior import posterior
 from .report import report
 from .run import run
 from .session import errors_as_messages
@@ -34,7 +35,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 interrupted.",
 )
-for _command in (run, calibrate, report, evaluate, compare, plot, check, doctor):
+for _command in (run, calibrate, posterior, report, evaluate, compare, plot, check, doctor):
     app.command()(_command)
 app.command("cross-validate")(cross_validation)
 

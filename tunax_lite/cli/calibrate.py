@@ -1,7 +1,6 @@
 """`tunax-lite calibrate`: the parameters of a closure from observations."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,12 @@ import typer
 
 from ..calibration import CalibrationResult, Target, in_short, write_results
 from ..calibration import calibrate as run_calibration
-from ..closures import AbstractClosure
 from ..config import (
     Calibration,
     CalibrationConfig,
     ConfigError,
     Loaded,
     build_calibration,
-    data_files,
     load_calibration,
 )
 from ..model import Model
@@ -26,7 +23,7 @@ from ..trajectory import Trajectory
 from . import options
 from .checks import checked
 from .progress import progress_of
-from .session import errors_as_messages, precision, provenance, report_written
+from .session import errors_as_messages, origin_of, precision, report_written
 
 
 def calibrate(
@@ -90,21 +87,11 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
-def attributes_of(
-    loaded: Loaded[CalibrationConfig], setup: Calibration, closure: AbstractClosure
-) -> dict[str, str]:
-    """Where the numbers of a calibration come from, with those of a closure."""
-    names = ", ".join(target.case.name for target in setup.targets)
-    origin = dataclasses.asdict(provenance(loaded, names, closure))
-    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
-    return {**attributes, "tunax_lite_data": json.dumps(data_files(loaded))}
-
-
 def write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     """Write the files of a calibration into its folder and return their paths."""
-    written = list(write_results(result, folder, attributes_of(loaded, setup, result.closure)))
+    written = list(write_results(result, folder, origin_of(loaded, result.case_names, result.closure)))
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.
@@ -129,10 +116,15 @@ def _runs(target: Target, model: Model, result: CalibrationResult) -> dict[str, 
     return {"before": _last_frames(model, target), "after": _last_frames(calibrated, corrected)}
 
 
+def last_time_of(target: Target) -> float:
+    """The last observation that counts, as a multiple of the step [s]."""
+    times = [float(t) for t in target.observations.time if t <= target.time_window[1] * (1.0 + 1e-9)]
+    return max(1, round(times[-1] / target.dt)) * target.dt
+
+
 def _last_frames(model: Model, target: Target) -> Trajectory:
     """A run up to the last observation that counts, with its first and last frame."""
-    times = [float(t) for t in target.observations.time if t <= target.time_window[1] * (1.0 + 1e-9)]
-    end = max(1, round(times[-1] / target.dt)) * target.dt
+    end = last_time_of(target)
     # A common name: it is part of what is compiled.
     case = dataclasses.replace(target.case, name="case")
     return simulate(model, case, dt=target.dt, duration=end, output_interval=end)

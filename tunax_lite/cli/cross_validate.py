@@ -15,10 +15,10 @@ from ..validation import (
     write_table,
 )
 from . import options
-from .calibrate import attributes_of, write
+from .calibrate import write
 from .checks import checked
 from .progress import progress_of
-from .session import errors_as_messages, precision, report_written
+from .session import errors_as_messages, origin_of, precision, report_written
 
 FIGURE_NAME = "cross_validation.png"
 
@@ -47,8 +47,13 @@ def cross_validation(
             setup = build_calibration(loaded)
             for note in setup.notes:
                 typer.echo(f"note: {note}")
+            names = [target.case.name for target in setup.targets]
+            origin = origin_of(loaded, names, setup.model.closure)
             found = _cross_validate(
-                setup, folder, overwrite, attributes_of(loaded, setup, setup.model.closure)
+                setup,
+                folder,
+                overwrite,
+                origin,
             )
             written = write(found.calibrated, setup, loaded, folder)
             written += checked(setup.checks, setup.model.closure, found.calibrated, folder)

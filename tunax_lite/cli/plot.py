@@ -11,7 +11,8 @@ from .session import errors_as_messages, report_written
 
 def plot(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.nc", help="Trajectory of a run, or history of a calibration.")
+        Path,
+        typer.Argument(metavar="FILE.nc", help="Trajectory of a run, history or posterior of a calibration."),
     ],
     output: Annotated[
         Path | None,

@@ -1,11 +1,12 @@
 """What happens around every command: precision, errors as messages, exit codes, provenance."""
 
 import contextlib
+import dataclasses
 import json
 import shlex
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jax
@@ -15,7 +16,7 @@ import typer
 from .._types import iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
-from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig
+from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
 from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError
 from ..io.provenance import Provenance
@@ -96,6 +97,21 @@ def provenance(
         parameters=json.dumps(values),
         command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     )
+
+
+def origin_of(
+    loaded: Loaded[CalibrationConfig], names: Sequence[str], closure: AbstractClosure
+) -> dict[str, str]:
+    """What the files of a calibration say about their origin, as attributes.
+
+    Args:
+        loaded: its configuration.
+        names: of the cases.
+        closure: with the parameters found.
+    """
+    origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
+    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
+    return attributes | {"tunax_lite_data": json.dumps(data_files(loaded))}
 
 
 def report_written(paths: list[Path]) -> None:

@@ -13,6 +13,7 @@ from .corrections import CorrectionsSection
 from .free_parameters import FreeParameterSection
 from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
 from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
+from .posterior import PosteriorSection
 from .sections import (
     GridSection,
     ModelSection,
@@ -141,6 +142,10 @@ class CalibrationConfig(Section):
     )
     output: CalibrationOutputSection = Field(
         default=CalibrationOutputSection(), description="where results go"
+    )
+    posterior: PosteriorSection = Field(
+        default=PosteriorSection(),
+        description="what `posterior` computes: the distribution of the parameters",
     )
 
     @model_validator(mode="after")

@@ -12,6 +12,11 @@ from .comparison import plot_closure_sections as plot_closure_sections
 from .comparison import plot_cost as plot_cost
 from .fits import Fit as Fit
 from .fits import plot_fits as plot_fits
+from .posterior import plot_bands as plot_bands
+from .posterior import plot_correlations as plot_correlations
+from .posterior import plot_marginals as plot_marginals
+from .posterior import plot_spectrum as plot_spectrum
+from .posterior import posterior_figures as posterior_figures
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
 from .style import save_figure as save_figure

@@ -1,7 +1,5 @@
 """The page: numbers of the folder as text, figures as data, nothing that has to be loaded from elsewhere."""
 
-import base64
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,8 @@ from ..io.atomic import replacing
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
 from .descriptions import Description, describe_corrections, describe_parameters
+from .embedded import encoded
+from .posterior import posterior_of
 from .run_folder import FIGURES, RunFolder
 
 _NEAR_A_BOUND = 0.02
@@ -60,6 +60,7 @@ def render(run: RunFolder) -> str:
         checks=run.checks,
         checks_in_words=checks_in_words(run.checks),
         figures=list(figures(run)),
+        posterior=posterior_of(run),
         data=run.data,
         config=run.config,
         version=run.provenance.get("tunax_lite_version", "not known"),
@@ -139,13 +140,4 @@ def error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
 def figures(run: RunFolder) -> Iterator[dict[str, str]]:
     """The figures of the folder, and those of its history that it lacks."""
     drawn = history_figures(run.history) if {"loss", "parameters"} - set(run.figures) else {}
-    for name, caption in FIGURES.items():
-        if name in run.figures:
-            content = run.figures[name].read_bytes()
-        elif name in drawn:
-            buffer = io.BytesIO()
-            drawn[name].savefig(buffer, format="png", dpi=130)
-            content = buffer.getvalue()
-        else:
-            continue
-        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}
+    yield from encoded(FIGURES, run.figures, drawn)

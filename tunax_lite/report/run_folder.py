@@ -20,6 +20,13 @@ FIGURES = {
     "profiles": "Profiles at the end of each case, before and after, and what was observed",
     "cross_validation": "Errors by case, with the case in the calibration and left out of it",
 }
+POSTERIOR_FIGURES = {
+    "posterior_marginals": "Distribution of every parameter, beside its prior",
+    "posterior_spectrum": "Combinations of parameters, and what observations say of them over what priors do",
+    "posterior_correlations": "Correlations of the unconstrained numbers",
+    "posterior_bands": "Runs with draws of the parameters: temperature at the end, numbers over time",
+}
+POSTERIOR_NAME = "posterior.nc"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +37,10 @@ class RunFolder:
         path: of the folder.
         parameters: content of `parameters.yaml`.
         history: content of `history.nc`.
-        figures: by name, those of `FIGURES` that are there.
+        figures: by name, those of `FIGURES` and `POSTERIOR_FIGURES` that are there.
         cross_validation: rows by case left out; none without `tunax-lite cross-validate`.
         checks: rows of runs that the calibration must not spoil; none without checks.
+        posterior: content of `posterior.nc`, if it is there.
     """
 
     path: Path
@@ -41,6 +49,7 @@ class RunFolder:
     figures: Mapping[str, Path]
     cross_validation: tuple[CrossValidationRow, ...] = ()
     checks: tuple[CheckRow, ...] = ()
+    posterior: xr.Dataset | None = None
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -91,16 +100,29 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{paths[1]}: expected loss, rejected and score of the {expected} iterations of {paths[0].name}, "
             f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
         )
-    figures = {name: folder / f"{name}.png" for name in FIGURES if (folder / f"{name}.png").is_file()}
+    drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
+    path = folder / POSTERIOR_NAME
     return RunFolder(
         folder,
         parameters,
         history,
-        figures,
+        {name: path for name, path in drawn.items() if path.is_file()},
         _rows(folder / CROSS_VALIDATION_NAME, CrossValidationRow),
         _rows(folder / CHECKS_NAME, CheckRow),
+        _read_posterior(path) if path.is_file() else None,
     )
 
 
 def _rows(path: Path, kind: type[RowT]) -> tuple[RowT, ...]:
     return read_table(path, kind) if path.is_file() else ()
+
+
+def _read_posterior(path: Path) -> xr.Dataset:
+    dataset = read_netcdf(path)
+    lacking = [name for name in ("mean", "covariance", "information") if name not in dataset]
+    if lacking:
+        raise ValueError(
+            f"{path}: expected what `tunax-lite posterior` writes, got a file without {', '.join(lacking)}; "
+            "compute it again."
+        )
+    return dataset

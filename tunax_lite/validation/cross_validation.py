@@ -21,7 +21,7 @@ from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
 from ..checkpointing import AbstractCheckpointing
 from ..model import Model
-from ..variables import VARIABLES
+from ..observables import unit_of_difference
 from .persistence import persistence_errors
 
 
@@ -107,7 +107,8 @@ def cross_validate(
             f"cross_validate: expected at least two cases with a positive weight, got {len(chosen)}; there "
             "must be something to calibrate on when one is left out."
         )
-    folder, free = Path(folder), free_parameters.resolve(model.closure)
+    folder, cases = Path(folder), {target.case.name: target.case for target in targets}
+    free = free_parameters.resolve(model.closure, cases)
     score = RootMeanSquare() if score is None else score
     with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
 
@@ -154,10 +155,8 @@ def folder_without(case: str, cases: Sequence[str]) -> str:
 def _rows_of(case: str, persistence: Mapping[str, float], on_all: CalibrationResult, result):
     before, with_it, without_it = on_all.errors(0)[case], on_all.errors()[case], result.errors()[case]
     for variable, kept in persistence.items():
-        table = VARIABLES.get(variable)
-        unit = "1" if table is None else "K" if table.unit == "degC" else table.unit
         errors = (_number(source, variable) for source in (before, with_it, without_it))
-        yield CrossValidationRow(case, variable, unit, kept, *errors)
+        yield CrossValidationRow(case, variable, unit_of_difference(variable), kept, *errors)
 
 
 def _number(errors: Mapping[str, float], variable: str) -> float:

@@ -51,5 +51,5 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
         ) from None
 
 
-def _value(kind: type, name: str, text: str) -> str | float:
+def _value(kind: type, name: str, text: str) -> Any:
     return float(text or math.nan) if kind.__annotations__[name] is float else text

@@ -13,4 +13,5 @@ from .gradient import GradientEvaluator as GradientEvaluator
 from .mini_batch import MiniBatch as MiniBatch
 from .normal_equations import NormalEquationsEvaluation as NormalEquationsEvaluation
 from .normal_equations import NormalEquationsEvaluator as NormalEquationsEvaluator
+from .problem import CaseParameters as CaseParameters
 from .problem import Problem as Problem

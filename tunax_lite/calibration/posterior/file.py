@@ -1,0 +1,109 @@
+"""The file of a posterior, `posterior.nc`: complete, or not there at all."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...io.atomic import replacing
+from ..parameters import split_path
+from .result import Posterior
+
+
+def write_posterior(
+    path: str | Path, posterior: Posterior, attributes: Mapping[str, str] | None = None
+) -> None:
+    """Write draws, moments and information as NetCDF.
+
+    Args:
+        path: replaced when the new file is complete.
+        posterior: of any method.
+        attributes: where the numbers come from (version, command, ...).
+    """
+    with replacing(path) as temporary:
+        posterior_dataset(posterior, attributes).to_netcdf(temporary, engine="netcdf4")
+
+
+def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
+    """All of a posterior with units and long names; a dot in a parameter's path becomes an underscore.
+
+    The parameters themselves are variables by draw; what has an axis `parameter` is of the unconstrained
+    numbers, whose prior is the standard normal distribution.
+    """
+    across = ("parameter", "parameter_2")
+    data: dict[str, Any] = {
+        "x": _variable(("chain", "draw", "parameter"), posterior.draws, "unconstrained numbers"),
+        "mode": _variable("parameter", posterior.mode, "most probable unconstrained numbers"),
+        "mean": _variable("parameter", posterior.mean, "mean of the unconstrained numbers"),
+        "covariance": _variable(across, posterior.covariance, "covariance of the unconstrained numbers"),
+        "information": _variable(
+            across, posterior.information, "Fisher information of the observations over that of the prior"
+        ),
+        "log_density": _variable(
+            ("chain", "draw"), posterior.log_density, "logarithm of the density but for a constant"
+        ),
+        "divergent": _variable(
+            ("chain", "draw"), posterior.is_divergent.astype(np.int8), "whether the trajectory diverged"
+        ),
+    }
+    title: dict[str, Any] = {
+        "Conventions": "CF-1.11",
+        "title": f"Posterior of {posterior.closure}",
+        "closure": posterior.closure,
+        "method": posterior.method,
+        "noise": posterior.likelihood.noise,
+        "n_observations": posterior.likelihood.n_observations,
+    }
+    sampling = posterior.sampling
+    if sampling is not None:
+        data["effective_size"] = _variable("parameter", sampling.effective_sizes, "effective sample size")
+        data["r_hat"] = _variable("parameter", sampling.r_hat, "split potential scale reduction")
+        data["step_size"] = _variable("chain", sampling.step_sizes, "step size of the integrator")
+        title |= {
+            "n_divergent": sampling.n_divergent,
+            "n_divergent_in_warmup": sampling.n_divergent_in_warmup,
+            "n_gradients": sampling.n_gradients,
+            "acceptance": sampling.acceptance,
+        }
+    best = posterior.best
+    priors = {free.path: free for free in posterior.free_parameters.parameters}
+    for path, values in posterior.values().items():
+        free = priors.get(path)
+        data[variable_name(path)] = _variable(
+            ("chain", "draw"),
+            values,
+            f"parameter {path}",
+            posterior.units[path],
+            most_probable=best[path],
+            **(
+                {}
+                if free is None
+                else {"prior": repr(free.distribution), **dict(zip(_QUANTILES, _prior(free), strict=True))}
+            ),
+        )
+    names = np.array(posterior.paths, dtype=object)
+    coords = {
+        "parameter": ("parameter", names, {"long_name": "path of the parameter"}),
+        "parameter_2": ("parameter_2", names, {"long_name": "path of the parameter"}),
+    }
+    return xr.Dataset(data, coords, {**title, **(attributes or {})})
+
+
+def variable_name(path: str) -> str:
+    """Of the variable of a parameter."""
+    field, index = split_path(path)
+    return field.replace(".", "_") + ("" if index is None else f"_{index}")
+
+
+_QUANTILES = ("prior_5_percent", "prior_median", "prior_95_percent")
+
+
+def _prior(free) -> list[float]:
+    """Physical values at three quantiles of the prior."""
+    return [float(free.distribution.to_physical(x)) for x in (-1.6448536269514722, 0.0, 1.6448536269514722)]
+
+
+def _variable(dims, values, long_name: str, unit: str = "1", **more):
+    return (dims, values, {"long_name": long_name, "units": unit, **more})

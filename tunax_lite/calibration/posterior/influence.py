@@ -1,0 +1,128 @@
+"""How much numbers that a run gives depend on each parameter, in units that can be compared."""
+
+import csv
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...case import Case
+from ...checkpointing import SaveEverything
+from ...diagnostics import DIAGNOSTICS, Snapshot
+from ...io.atomic import replacing
+from ...model import Model
+from ...sensitivity import jacobian
+from ...simulation import simulate
+from ..parameters import FreeParameters, UnconstrainedVector
+from .predictive import SCALARS
+
+
+@dataclasses.dataclass(frozen=True)
+class Influence:
+    """Of one parameter on one number at the end of a run.
+
+    Args:
+        case, output, parameter: names.
+        value: of the output.
+        by_prior: change of the output per standard deviation of the prior, in its unit.
+        by_posterior: per standard deviation of the posterior, the others held.
+        elasticity: d ln(output) / d ln(parameter); NaN where one of them is 0.
+    """
+
+    case: str
+    output: str
+    parameter: str
+    value: float
+    by_prior: float
+    by_posterior: float
+    elasticity: float
+
+
+def influences(
+    model: Model,
+    free_parameters: FreeParameters,
+    case: Case,
+    x: UnconstrainedVector | np.ndarray,
+    standard_deviation: np.ndarray,
+    *,
+    dt: float,
+    duration: float,
+    outputs: Sequence[str] = SCALARS,
+) -> list[Influence]:
+    """Derivatives of numbers at the end of a run, one row for each output and parameter.
+
+    Args:
+        model: whose closure has the parameters.
+        free_parameters: resolved with that closure and the case.
+        case: a single column.
+        x: unconstrained vector at which to differentiate.
+        standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.
+        dt, duration: of the run [s].
+        outputs: diagnostics that are one number per column.
+
+    Raises:
+        ValueError: an output that is not known.
+    """
+    unknown = [name for name in outputs if name not in DIAGNOSTICS]
+    if unknown:
+        raise ValueError(
+            f"influences: expected diagnostics, got {', '.join(unknown)}; there are {', '.join(DIAGNOSTICS)}."
+        )
+
+    found_in_case = free_parameters.in_case(case.name)
+    if found_in_case is None:
+        return []
+    free, places = found_in_case
+
+    def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
+        own = x[np.array(places)]
+        calibrated = eqx.tree_at(lambda m: m.closure, model, free.insert(model.closure, own))
+        case = free.insert_case(case, own)
+        run = simulate(
+            calibrated,
+            case,
+            dt=dt,
+            duration=duration,
+            output_interval=duration,
+            checkpointing=SaveEverything(),
+        )
+        state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
+        now = Snapshot(state, clo_state, time, run.grid, case)
+        return [jnp.asarray(DIAGNOSTICS[name](now)) for name in outputs]
+
+    x = jnp.asarray(x)
+    found = jacobian(at_the_end, x, model, case.unlabelled(), mode="forward")
+    to_physical = jax.jit(lambda x: jax.jvp(free_parameters.to_physical, (x,), (jnp.ones_like(x),)))
+    values, slopes = (np.asarray(part, float) for part in to_physical(x))  # each depends on its own x only
+    rows = []
+    for output, value, row in zip(
+        outputs, np.asarray(found.residuals), np.asarray(found.matrix), strict=True
+    ):
+        for i, path in enumerate(free_parameters.paths):
+            change = slopes[i] * value
+            elasticity = row[i] * values[i] / change if change != 0.0 else math.nan
+            rows.append(
+                Influence(
+                    case.name,
+                    output,
+                    path,
+                    float(value),
+                    float(row[i]),
+                    float(row[i] * standard_deviation[i]),
+                    float(elasticity),
+                )
+            )
+    return rows
+
+
+def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
+    """Write the rows as CSV, complete or not at all."""
+    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(field.name for field in dataclasses.fields(Influence))
+        writer.writerows(dataclasses.astuple(row) for row in rows)

@@ -1,0 +1,125 @@
+"""What is known of the parameters after the observations, whichever method found it."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+
+from ..parameters import FreeParameters
+from .laplace import Spectrum, spectrum_of
+from .likelihood import Likelihood
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How well a sampler did, by parameter where it says so.
+
+    Args:
+        effective_sizes: independent draws that all chains are worth, `(n_parameters,)`.
+        r_hat: split potential scale reduction, 1 for chains that agree, `(n_parameters,)`.
+        n_divergent: trajectories that ended because they diverged or broke down, after the warm-up.
+        n_divergent_in_warmup: and during it.
+        n_gradients: of the density, warm-up included.
+        acceptance: mean over the trajectories.
+        step_sizes: of the chains.
+    """
+
+    effective_sizes: np.ndarray
+    r_hat: np.ndarray
+    n_divergent: int
+    n_divergent_in_warmup: int
+    n_gradients: int
+    acceptance: float
+    step_sizes: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Posterior:
+    """Distribution of the free parameters given the observations.
+
+    Args:
+        method: `laplace` or `nuts`.
+        closure: name of the class.
+        free_parameters: with their priors.
+        units: by path, of tied ones too.
+        likelihood: what was believed of the errors.
+        mode: the most probable unconstrained vector, `(n_parameters,)`.
+        information: Fisher information of the observations there, in units of the prior's; by the
+            Gauss-Newton matrix, `(n_parameters, n_parameters)`.
+        mean, covariance: of the unconstrained vector, `(n_parameters,)`, `(n_parameters, n_parameters)`.
+        draws: unconstrained vectors, `(n_chains, n_draws, n_parameters)`.
+        log_density: of the draws but for a constant, `(n_chains, n_draws)`; NaN where it is not known.
+        is_divergent: whether the trajectory to the draw diverged, `(n_chains, n_draws)`.
+        sampling: of a sampler.
+    """
+
+    method: str
+    closure: str
+    free_parameters: FreeParameters
+    units: Mapping[str, str]
+    likelihood: Likelihood
+    mode: np.ndarray
+    information: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray
+    draws: np.ndarray
+    log_density: np.ndarray
+    is_divergent: np.ndarray
+    sampling: Sampling | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.free_parameters.paths
+
+    @property
+    def standard_deviation(self) -> np.ndarray:
+        """Of the unconstrained numbers, whose prior has 1, `(n_parameters,)`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Of the unconstrained numbers, `(n_parameters, n_parameters)`."""
+        deviation = self.standard_deviation
+        return self.covariance / np.outer(deviation, deviation)
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """Which combinations the observations constrain."""
+        return spectrum_of(self.information)
+
+    @property
+    def best(self) -> dict[str, float]:
+        """Physical values of the mode by path, those of tied parameters included."""
+        values = np.asarray(jax.jit(self.free_parameters.to_physical)(self.mode)).tolist()
+        return self.free_parameters.with_tied(dict(zip(self.paths, values, strict=True)))
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Physical values of the draws by path, those of tied parameters included, `(n_chains, n_draws)`."""
+        flat = self.draws.reshape(-1, self.draws.shape[-1])
+        physical = np.asarray(jax.jit(jax.vmap(self.free_parameters.to_physical))(flat))
+        columns = physical.reshape(self.draws.shape)
+        return self.free_parameters.with_tied(  # pyright: ignore[reportReturnType]
+            {path: columns[..., i] for i, path in enumerate(self.paths)}  # pyright: ignore[reportArgumentType]
+        )
+
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Lower and upper end by path between which a parameter lies with a probability, in its unit.
+
+        Args:
+            level: the probability; the rest is half below and half above.
+
+        Raises:
+            ValueError: a probability that is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"intervals: expected a level between 0 and 1, got {level}.")
+        ends = 0.5 - 0.5 * level, 0.5 + 0.5 * level
+        found = {path: np.quantile(values, ends).tolist() for path, values in self.values().items()}
+        return {path: (low, high) for path, (low, high) in found.items()}
+
+    def subset(self, n: int) -> np.ndarray:
+        """Draws at even distances over all chains, `(n, n_parameters)`; all of them if there are fewer."""
+        flat = self.draws.reshape(-1, self.draws.shape[-1])
+        places = np.unique(np.linspace(0, len(flat) - 1, min(n, len(flat))).round().astype(int))
+        return flat[places]

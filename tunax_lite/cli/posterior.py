@@ -1,0 +1,215 @@
+"""`tunax-lite posterior`: what the observations say about the parameters."""
+
+import enum
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import equinox as eqx
+import typer
+
+from ..calibration import Target, with_parameters
+from ..calibration.files import PARAMETERS_NAME
+from ..calibration.posterior import (
+    NUTS,
+    Bands,
+    Posterior,
+    infer,
+    influences,
+    predictive_bands,
+    start_from,
+    write_influences,
+)
+from ..calibration.posterior.chains import ChainReport
+from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..model import Model
+from . import options
+from .calibrate import last_time_of
+from .session import errors_as_messages, origin_of, parameters_for, precision, report_written
+
+_MOST_FRAMES = 24
+_LEVEL = 0.9
+
+
+class Method(enum.StrEnum):
+    """How the posterior is found."""
+
+    laplace = "laplace"
+    nuts = "nuts"
+
+
+def posterior(
+    config: options.Config,
+    method: Annotated[
+        Method | None, typer.Option("--method", help="By default that of the configuration.")
+    ] = None,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(
+            "--parameters",
+            metavar="FILE",
+            help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            help="Folder for the results, that of a calibration too; by default results/CONFIG.",
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the posterior in the folder.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start anew in a folder that holds a posterior.")
+    ] = False,
+    settings: options.Settings = None,
+    debug: options.Debug = False,
+) -> None:
+    """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
+
+    CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
+    goes on with the same draws.
+    """
+    with errors_as_messages(debug, "What is done is saved: go on with --resume."):
+        chosen = [] if method is None else [f"posterior.method={method.value}"]
+        loaded = load_calibration(config, [*(settings or []), *chosen])
+        if resume and overwrite:
+            raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        beside = folder / PARAMETERS_NAME
+        values = parameters_for(parameters or (beside if beside.is_file() else None), loaded)
+        with precision(loaded):
+            setup = build_calibration(loaded, values)
+            found = _infer(setup, loaded, values, folder, resume, overwrite)
+            _summarise(found)
+            written = _write(found, setup, loaded, folder)
+        report_written(written)
+
+
+def _infer(
+    setup: Calibration,
+    loaded: Loaded[CalibrationConfig],
+    values: dict[str, float] | None,
+    folder: Path,
+    resume: bool,
+    overwrite: bool,
+) -> Posterior:
+    section = loaded.config.posterior
+    method, free = section.build(), setup.resolved
+    names = ", ".join(target.case.name for target in setup.targets)
+    typer.echo(f"posterior of {len(free.paths)} parameters on {names}; compiling ...")
+    try:
+        return infer(
+            setup.model,
+            free,
+            setup.targets,
+            method,
+            likelihood=section.likelihood(),
+            start=None if values is None else start_from(free, values),
+            n_iterations=section.n_iterations,
+            folder=folder,
+            resume=resume,
+            overwrite=overwrite,
+            n_threads=setup.n_threads,
+            report=_progress(method) if isinstance(method, NUTS) else None,
+            announce=typer.echo,
+        )
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
+
+
+def _progress(method: NUTS) -> ChainReport:
+    """A line now and then: where the chains are, and how it goes."""
+    clock = time.perf_counter()
+    total = method.n_warmup + method.n_draws
+    every = max(1, total // 10)
+    counts = {"gradients": 0, "divergent": 0}
+
+    def report(chain: int, number: int, draw) -> None:
+        counts["gradients"] += int(draw.n_steps)
+        counts["divergent"] += int(draw.is_divergent)
+        if number % every == 0 or number == total:
+            typer.echo(
+                f"chain {chain + 1}: draw {number}/{total}  {time.perf_counter() - clock:.0f} s  all chains: "
+                f"{counts['gradients']} gradients, {counts['divergent']} divergent"
+            )
+
+    return report
+
+
+def _summarise(found: Posterior) -> None:
+    width = max(len(path) for path in found.free_parameters.changed_paths)
+    best = found.best
+    typer.echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
+    for path, (low, high) in found.intervals(_LEVEL).items():
+        typer.echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]")
+    spectrum = found.spectrum
+    typer.echo(
+        f"{spectrum.n_constrained} of {len(spectrum.information)} combinations are constrained more by the "
+        "observations than by the priors"
+    )
+    sampling = found.sampling
+    if sampling is not None:
+        typer.echo(
+            f"effective sample size {sampling.effective_sizes.min():.0f} to "
+            f"{sampling.effective_sizes.max():.0f}, "
+            f"R-hat up to {sampling.r_hat.max():.3f}; {sampling.n_divergent} trajectories diverged "
+            f"({sampling.n_divergent_in_warmup} more in the warm-up), {sampling.n_gradients} gradients"
+        )
+
+
+def _write(
+    found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
+) -> list[Path]:
+    # What takes long to import, where it is needed.
+    from ..calibration.posterior.file import posterior_dataset, write_posterior
+    from ..calibration.posterior.summary import write_summary
+
+    closure = with_parameters(setup.model.closure, found.best)
+    attributes = origin_of(loaded, [target.case.name for target in setup.targets], closure)
+    write_posterior(folder / "posterior.nc", found, attributes)
+    write_summary(folder / "posterior.yaml", found, _LEVEL, attributes)
+    written = [folder / "posterior.nc", folder / "posterior.yaml"]
+    rows, bands = [], []
+    best = eqx.tree_at(lambda m: m.closure, setup.model, closure)
+    for target in setup.targets:
+        bands.append(_bands(found, setup.model, target, loaded.config.posterior.n_members))
+        rows += influences(
+            best,
+            found.free_parameters,
+            target.case,
+            found.mode,
+            found.standard_deviation,
+            dt=target.dt,
+            duration=last_time_of(target),
+        )
+    written.append(folder / "influences.csv")
+    write_influences(written[-1], rows)
+    if not loaded.config.output.figures:
+        return written
+    from ..plotting import plot_bands, posterior_figures, save_figure
+
+    figures = posterior_figures(posterior_dataset(found))
+    figures["posterior_bands"] = plot_bands(bands, [target.observations for target in setup.targets])
+    for name, figure in figures.items():
+        written.append(folder / f"{name}.png")
+        save_figure(figure, written[-1])
+    return written
+
+
+def _bands(found: Posterior, model: Model, target: Target, n_members: int) -> Bands:
+    end = last_time_of(target)
+    n_steps = round(end / target.dt)
+    divides: Callable[[int], bool] = lambda n: n_steps % n == 0  # noqa: E731
+    n_frames = max(filter(divides, range(1, _MOST_FRAMES + 1)))
+    return predictive_bands(
+        model,
+        found.free_parameters,
+        target.case,
+        found.subset(n_members),
+        dt=target.dt,
+        duration=end,
+        output_interval=end / n_frames,
+    )
