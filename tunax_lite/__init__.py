@@ -24,6 +24,7 @@ from .closures import Constant as Constant
 from .closures import ConvectiveAdjustment as ConvectiveAdjustment
 from .closures import GenericLengthScale as GenericLengthScale
 from .closures import KEpsilon as KEpsilon
+from .closures import KEpsilonTheta as KEpsilonTheta
 from .closures import KOmega as KOmega
 from .closures import MellorYamada as MellorYamada
 from .closures import OneEquation as OneEquation

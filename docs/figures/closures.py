@@ -1,7 +1,7 @@
 """Figures of the pages on closures: `python docs/figures/closures.py [PAGE ...]`, all of them without a name.
 
 Profiles at the end of one large-eddy simulation, of closures of configs/comparisons/lesbrary_calibrated.yaml;
-and of a layer below waves, of closures that read the Stokes drift.
+and of a layer below waves.
 """
 
 import io

@@ -225,6 +225,7 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     )
     run = tl.simulate(tl.Model(KEpsilonTheta()), case, dt=dt, output_interval=case.duration)
     temperature, clo_state = np.asarray(run.state.temperature), run.clo_state
+    assert isinstance(clo_state, TemperatureVarianceState)
     z = np.asarray(CONVECTION.z_face)[1:-1]
     flux = KINEMATIC_FLUX * case.duration
     np.testing.assert_allclose(2.0 * (temperature[1] - temperature[0]).sum(), -flux, rtol=1e-10)

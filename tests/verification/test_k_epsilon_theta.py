@@ -32,7 +32,7 @@ def neutral_share(temperature, grid) -> float:
 def test_free_convection(lesbrary_path):
     case, observations = read_lesbrary(lesbrary_path("free_convection"))
     ours, theirs = run_and_simulation(case, observations)
-    assert rms(ours, theirs) == pytest.approx(0.00599, rel=0.02)
+    assert rms(ours, theirs) == pytest.approx(0.00617, rel=0.02)
     # k-epsilon of the same constants: 0.83.
     assert neutral_share(ours[-1], case.grid) == pytest.approx(0.54, abs=0.02)
     assert neutral_share(theirs[-1], case.grid) == pytest.approx(0.31, abs=0.02)
