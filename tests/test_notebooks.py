@@ -12,6 +12,7 @@ NEEDS_DATA = {
     "02_calibrate_on_les": "lesbrary/*.jld2",
     "04_ocean_weather_station_papa": "gotm_cases/ows_papa",
     "05_neural_closure": "lesbrary/*.jld2 and les_legay",
+    "06_state_estimation_papa": "gotm_cases/ows_papa",
     "07_which_method": "lesbrary/*.jld2",
 }
 # What takes their time is to compile programs that run for milliseconds.
@@ -33,6 +34,7 @@ def test_there_are_notebooks():
         "03_cost_of_the_gradient",
         "04_ocean_weather_station_papa",
         "05_neural_closure",
+        "06_state_estimation_papa",
         "07_which_method",
     ]
 
