@@ -44,9 +44,9 @@ def test_the_surface_temperature_of_the_files_is_observed(write):
     observations = build_run(load_run(write())).observations
     assert observations is not None
     np.testing.assert_array_equal(observations.time, 7200.0 * np.arange(13))
-    np.testing.assert_allclose(observations.z, [-1.0])
+    assert observations.names == ("sea_surface_temperature",)
     # The case is in conservative temperature already.
-    np.testing.assert_allclose(observations.profiles["temperature"][:, 0], SST[::2])
+    np.testing.assert_allclose(observations.series["sea_surface_temperature"], SST[::2])
     assert build_run(load_run(write({"observations": None}))).observations is None
 
 

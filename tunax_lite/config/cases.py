@@ -214,9 +214,7 @@ class CfNetcdfCase(Section):
 class GotmObservations(Section):
     """What the files of a case of GOTM hold of the water, to compare with."""
 
-    surface_temperature: bool = Field(
-        default=False, description="the sea surface temperature, surface.sst, at the uppermost center"
-    )
+    surface_temperature: bool = Field(default=False, description="surface.sst, as sea_surface_temperature")
     surface_interval: float | None = Field(
         default=None, gt=0.0, description="only its records at multiples of this time [s]; null for all"
     )

@@ -1,6 +1,7 @@
 """What the files of a case hold of the water itself, to compare with."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ class ObservedInputs:
     """Which of the inputs of a case are observations.
 
     Args:
-        surface_temperature: the series `surface.sst`, as temperature of the uppermost center.
+        surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
         surface_interval: only records at multiples of this time since the start [s]; `None` for all.
         profiles: those of `temperature`.
         z: heights to interpolate profiles to [m]; `None` for the centers.
@@ -40,20 +41,27 @@ def read_observed(inputs: Inputs, observed: ObservedInputs, name: str) -> Observ
         ConfigError: an input that is not a file.
         FileNotFoundError, FileFormatError: a file that cannot be used.
     """
-    parts = []
-    if observed.surface_temperature:
-        parts.append(_surface(inputs, observed.surface_interval))
-    if observed.profiles:
-        parts.append(_profiles(inputs, observed.z))
-    time = np.unique(np.concatenate([time for time, _, _ in parts]))
-    z = np.unique(np.concatenate([z for _, z, _ in parts]))
-    values = np.full((time.size, z.size), np.nan)
-    for its_time, its_z, its_values in reversed(parts):  # the surface last: it was measured
-        values[np.ix_(np.searchsorted(time, its_time), np.searchsorted(z, its_z))] = its_values
-    return Observations(jnp.asarray(time), jnp.asarray(z), {"temperature": jnp.asarray(values)}, name=name)
+    surface = _surface(inputs, observed.surface_interval) if observed.surface_temperature else None
+    profiles = _profiles(inputs, observed.z) if observed.profiles else None
+    time = np.unique(np.concatenate([part[0] for part in (surface, profiles) if part is not None]))
+    found: dict[str, Any] = {}
+    if surface is not None:
+        values = _at(time, surface[0], surface[1])
+        found["series"] = {"sea_surface_temperature": jnp.asarray(values)}
+    if profiles is not None:
+        found["z"] = jnp.asarray(profiles[1])
+        found["profiles"] = {"temperature": jnp.asarray(_at(time, profiles[0], profiles[2]))}
+    return Observations(jnp.asarray(time), name=name, **found)
 
 
-def _surface(inputs: Inputs, interval: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _at(time: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values at their times among others, and NaN at those."""
+    found = np.full((time.size, *values.shape[1:]), np.nan)
+    found[np.searchsorted(time, own)] = values
+    return found
+
+
+def _surface(inputs: Inputs, interval: float | None) -> tuple[np.ndarray, np.ndarray]:
     series = inputs.scalar(_required(inputs, "surface.sst"))
     assert isinstance(series, Series)
     chosen = _within(inputs, series.time)
@@ -67,7 +75,7 @@ def _surface(inputs: Inputs, interval: float | None) -> tuple[np.ndarray, np.nda
     z = inputs.z_center[-1:]
     salinity = inputs.profile("salinity").on(time)[:, -1:]
     values = {"temperature": series.values[chosen][:, None], "salinity": salinity}
-    return time, z, converted(inputs.settings, values, z)["temperature"]
+    return time, converted(inputs.settings, values, z)["temperature"][:, 0]
 
 
 def _profiles(inputs: Inputs, z: tuple[float, ...] | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
