@@ -15,12 +15,10 @@ from tests.conftest import ROOT
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, prepare, with_parameters
 from tunax_lite.cli import app
 from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.physics.surface_temperature import surface_temperature
 from tunax_lite.validation import (
     CheckRow,
     CrossValidationRow,
     EntrainmentLaw,
-    SurfaceTemperature,
     checks_in_words,
     cross_validate,
     cross_validation_in_words,
@@ -172,21 +170,6 @@ def test_depth_of_the_thermocline_between_faces(depth):
     assert depth_of_thermocline(profile[None], z)[0] == pytest.approx(depth, abs=0.02)
 
 
-def test_surface_temperature_leaves_gaps_out():
-    case = _wind_case(forcing=tl.ConstantForcing(tl.SurfaceFluxes()), name="calm")
-    still = tl.Model(tl.Constant(viscosity=0.0, diffusivity=0.0), molecular_diffusivity=0.0)
-    top = float(surface_temperature(case.initial_state.temperature[-1], case.initial_state.salinity[-1]))
-    # The two hours in the middle, between measurements three hours apart, would be wrong by far.
-    time = np.asarray([0.0, 3600.0, 14400.0, 15000.0])
-    measured = np.asarray([top + 0.5, top + 0.5, top - 1.5, top + 30.0])
-    check = SurfaceTemperature("calm", still, case, 600.0, 14400.0, time, measured)
-    ((variable, unit, value),) = check.errors(still)
-    assert (variable, unit) == ("sea_surface_temperature", "K")
-    assert value == pytest.approx(math.sqrt((2 * 0.5**2 + 1.5**2) / 3.0), rel=1e-9)
-    with pytest.raises(ValueError, match="measured during the run, 0 to 14400 s, got 0 of 4"):
-        SurfaceTemperature("calm", still, case, 600.0, 14400.0, time + 1e6, measured)
-
-
 @dataclasses.dataclass(frozen=True)
 class Asking(AbstractCheck):
     """A check whose errors are constants of the closure that it is given."""
@@ -242,6 +225,7 @@ def test_words_and_tables_of_cases_left_out(tmp_path):
         read_table(tmp_path / "table.csv", CheckRow)
 
 
+KATO, SYNTHETIC = (str(ROOT / f"configs/runs/{name}.yaml") for name in ("kato_phillips", "synthetic"))
 CONFIG = {
     "cases": [
         {"case": {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}},
@@ -262,7 +246,7 @@ CONFIG = {
     "n_iterations": 2,
     "checks": [
         {
-            "run": str(ROOT / "configs/runs/kato_phillips.yaml"),
+            "run": KATO,
             "against": "entrainment_law",
             "settings": {
                 "model.closure.name": "pacanowski_philander",
@@ -273,8 +257,6 @@ CONFIG = {
         },
         {
             "run": "missing.yaml",
-            "against": "sea_surface_temperature",
-            "path": "sst.dat",
             "skip_if_missing": True,
         },
     ],
@@ -314,13 +296,9 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     ("change", "code", "fragment"),
     [
         ({"skip_if_missing": False}, 3, "checks.1.run: missing.yaml: expected a file, got none"),
-        ({"path": None}, 2, "expected one for sea_surface_temperature, as `path`, got none"),
-        ({"against": "observations"}, 2, "expected none for observations, as `path`, got one"),
-        (
-            {"run": str(ROOT / "configs/runs/kato_phillips.yaml")},
-            3,
-            "checks.1.path: sst.dat: expected a file",
-        ),
+        ({"run": KATO}, 2, "expected a case with observations, got one without"),
+        ({"run": KATO, "against": "entrainment_law"}, 2, "checks.1.name: expected a check of another name"),
+        ({"run": SYNTHETIC, "against": "entrainment_law"}, 2, "without rotation under a constant stress"),
     ],
 )
 def test_checks_that_are_refused(tmp_path, change, code, fragment):
@@ -328,15 +306,3 @@ def test_checks_that_are_refused(tmp_path, change, code, fragment):
     changed = {**CONFIG["checks"][1], "skip_if_missing": False, **change}
     config.write_text(yaml.safe_dump({**CONFIG, "checks": [CONFIG["checks"][0], changed]}))
     assert fragment in _invoke("check", config, code=code)
-
-
-def test_every_run_of_a_check_needs_a_date_and_its_own_name(tmp_path):
-    config, kato = tmp_path / "two.yaml", CONFIG["checks"][0]
-    (tmp_path / "sst.dat").write_text("2011-03-21 00:00:00 5.3\n2011-03-21 01:00:00 5.4\n")
-    against = {"against": "sea_surface_temperature", "path": "sst.dat"}
-    for checks, fragment in (
-        ([kato, kato], "checks.1.name: expected a check of another name, got 'kato_phillips' again"),
-        ([kato | against], "expected a case with a date"),
-    ):
-        config.write_text(yaml.safe_dump({**CONFIG, "checks": checks}))
-        assert fragment in _invoke("check", config, code=2)

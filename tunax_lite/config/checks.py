@@ -3,48 +3,32 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
-from ..gotm.text_file import TIME_WIDTH, lines_of, read_columns, read_times
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, naming
-from ..run import Run
-from ..validation import EntrainmentLaw, ObservedProfiles, SurfaceTemperature
+from ..validation import EntrainmentLaw, ObservedCase
 from ..validation.checks import AbstractCheck
-from .sections import Section, flatten, invalid
+from .sections import Section
 
 
 class CheckSection(Section):
     """A run with something to compare it with; its error may not grow by more than 10 %."""
 
     run: str = Field(min_length=1, description="configuration of the run")
-    against: Literal["entrainment_law", "sea_surface_temperature", "observations"] = Field(
-        description="what the run is compared with"
-    )
-    path: str | None = Field(
-        default=None,
-        min_length=1,
-        description="for sea_surface_temperature: file of `YYYY-MM-DD HH:MM:SS degC` lines",
+    against: Literal["entrainment_law", "observations"] = Field(
+        default="observations", description="what the run is compared with"
     )
     name: str | None = Field(default=None, min_length=1, description="by default that of the case")
-    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = Field(
-        default_factory=dict, description="values that replace those of the configuration of the run"
+    settings: dict[str, Any] = Field(
+        default_factory=dict,
+        description="values that replace those of the configuration of the run, by key path",
     )
     skip_if_missing: bool = Field(
         default=False, description="whether to go without, saying so, where a file is missing"
     )
-
-    @model_validator(mode="after")
-    def _check_path(self) -> "CheckSection":
-        if (self.path is not None) != (self.against == "sea_surface_temperature"):
-            wanted, got = ("none", "one") if self.path is not None else ("one", "none")
-            raise invalid(
-                f"{wanted} for {self.against}, as `path`", got, "add it or remove it, or compare otherwise"
-            )
-        return self
 
 
 def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[AbstractCheck], list[str]]:
@@ -92,12 +76,8 @@ def _build(section: CheckSection, source: Path, key: str) -> AbstractCheck:
     with naming(source, key):
         if section.against == "observations":
             model, (target,) = evaluation_of(loaded)
-            return ObservedProfiles(name, model, target)
-        given = name, run.model, run.case, run.dt, run.duration_from(0.0)
-        if section.against == "entrainment_law":
-            return EntrainmentLaw(*given)
-        assert section.path is not None  # checked with the section
-        return SurfaceTemperature(*given, *_series(_resolved(section.path, source, f"{key}.path"), run))
+            return ObservedCase(name, model, target)
+        return EntrainmentLaw(name, run.model, run.case, run.dt, run.duration_from(0.0))
 
 
 def _resolved(name: str, source: Path, key: str) -> Path:
@@ -105,18 +85,3 @@ def _resolved(name: str, source: Path, key: str) -> Path:
         return resolve(name, source.parent)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{source}: {key}: {error}") from error
-
-
-def _series(path: Path, run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Times since the start of the case [s] and values of a file."""
-    start = run.case.start_time
-    if start is None:
-        raise ValueError(
-            f"expected a case with a date, to which the times of {path} belong, got {run.case.name} without; "
-            "choose another run."
-        )
-    file = lines_of(path)
-    lines = np.arange(len(file.texts))
-    values = read_columns(file, lines, (0,), skip=TIME_WIDTH, names="temperature")[:, 0]
-    begin = np.datetime64(start.removesuffix("Z").replace(" ", "T"), "s").astype(np.int64)
-    return (read_times(file, lines) - begin).astype(float), values

@@ -50,15 +50,6 @@ def read_text(source: Source) -> TextFile:
             f"{source.where}: expected the file {path}, got {what}; put it beside the configuration or "
             "correct its name."
         )
-    return lines_of(path)
-
-
-def lines_of(path: Path) -> TextFile:
-    """The lines of a file that is there.
-
-    Raises:
-        FileFormatError: a file without lines.
-    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:

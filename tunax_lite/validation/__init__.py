@@ -9,8 +9,7 @@ from .cross_validation import CrossValidation as CrossValidation
 from .cross_validation import CrossValidationRow as CrossValidationRow
 from .cross_validation import cross_validate as cross_validate
 from .measures import EntrainmentLaw as EntrainmentLaw
-from .measures import ObservedProfiles as ObservedProfiles
-from .measures import SurfaceTemperature as SurfaceTemperature
+from .measures import ObservedCase as ObservedCase
 from .persistence import persistence_errors as persistence_errors
 from .tables import read_table as read_table
 from .tables import write_table as write_table

@@ -107,8 +107,8 @@ def cross_validate(
             f"cross_validate: expected at least two cases with a positive weight, got {len(chosen)}; there "
             "must be something to calibrate on when one is left out."
         )
-    folder, cases = Path(folder), {target.case.name: target.case for target in targets}
-    free = free_parameters.resolve(model.closure, cases)
+    folder = Path(folder)
+    free = free_parameters.resolve(model.closure, {target.case.name: target.case for target in targets})
     score = RootMeanSquare() if score is None else score
     with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
 

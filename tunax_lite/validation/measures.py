@@ -1,4 +1,4 @@
-"""What the run of a check is compared with: a law, the temperature of the sea surface, or profiles."""
+"""What the run of a check is compared with: a law, or observations."""
 
 import dataclasses
 import math
@@ -14,10 +14,9 @@ from ..case import Case
 from ..checkpointing import SaveEverything
 from ..forcing import ConstantForcing
 from ..model import Model
+from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
-from ..physics.surface_temperature import surface_temperature
 from ..simulation import simulate
-from ..variables import VARIABLES
 from .checks import AbstractCheck, Error
 
 _COEFFICIENT = 1.05
@@ -118,60 +117,8 @@ def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class SurfaceTemperature(AbstractCheck):
-    """Temperature of the sea surface against a thermometer.
-
-    Args:
-        name: for tables.
-        model: of the run.
-        case: with its weather.
-        dt: time step [s].
-        duration: of the run [s].
-        time: of the measurements since the start of the case [s], increasing.
-        measured: in-situ temperature at the surface [degC].
-
-    Raises:
-        ValueError: no measurement within the run.
-    """
-
-    name: str
-    model: Model
-    case: Case
-    dt: float
-    duration: float
-    time: np.ndarray
-    measured: np.ndarray
-    kind: ClassVar[str] = "sea_surface_temperature"
-
-    def __post_init__(self):
-        inside = (self.time >= 0.0) & (self.time <= self.duration) & np.isfinite(self.measured)
-        if np.count_nonzero(inside) < 2:
-            raise ValueError(
-                f"{self.name}: expected temperatures measured during the run, 0 to {self.duration:g} s, got "
-                f"{np.count_nonzero(inside)} of {self.time.size} there; check start and file."
-            )
-
-    def errors(self, model: Model) -> tuple[Error, ...]:
-        """Root mean square error at the times of the frames that have a measurement near."""
-        interval = _interval(self.dt)
-        duration = math.floor(self.duration / interval * (1.0 + 1e-9)) * interval
-        run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
-        modelled = np.asarray(surface_temperature(run.state.temperature[:, -1], run.state.salinity[:, -1]))
-        valid = np.isfinite(self.measured)
-        time, measured = self.time[valid], self.measured[valid]
-        frames = np.asarray(run.time)
-        after = np.clip(np.searchsorted(time, frames), 1, time.size - 1)
-        before = time[after - 1]
-        distance = np.minimum(np.abs(frames - before), np.abs(time[after] - frames))
-        near = (distance <= 1e-3) | (time[after] - before <= 2.0 * interval)
-        near &= (frames >= time[0]) & (frames <= time[-1])
-        error = (modelled - np.interp(frames, time, measured))[near]
-        return (Error("sea_surface_temperature", "K", _root_mean_square(error)),)
-
-
-@dataclasses.dataclass(frozen=True)
-class ObservedProfiles(AbstractCheck):
-    """Profiles against observations of the case.
+class ObservedCase(AbstractCheck):
+    """What was observed in the case.
 
     Args:
         name: for tables.
@@ -193,17 +140,15 @@ class ObservedProfiles(AbstractCheck):
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of each variable."""
         found = _mean_squares(model, prepare(self.target))
-        return tuple(Error(name, _unit(name), math.sqrt(float(found[name]))) for name in self.target.weights)
+        return tuple(
+            Error(name, unit_of_difference(name), math.sqrt(float(found[name])))
+            for name in self.target.weights
+        )
 
 
 @eqx.filter_jit
 def _mean_squares(model: Model, comparison: Comparison):
     return misfit(model, comparison, MeanSquare(), SaveEverything())[1]
-
-
-def _unit(variable: str) -> str:
-    table = VARIABLES.get(variable)
-    return "1" if table is None else "K" if table.unit == "degC" else table.unit
 
 
 def _root_mean_square(values: np.ndarray) -> float:
