@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib import _pylab_helpers
 from typer.testing import CliRunner
 
@@ -14,9 +15,11 @@ import tunax_lite as tl
 from tests.conftest import ROOT, find_lesbrary
 from tunax_lite.cli import app
 from tunax_lite.closures import AbstractClosure
-from tunax_lite.comparison import Candidate, Reference, Row, compare_closures, summaries
+from tunax_lite.comparison import Candidate, Reference, Row, StoredResult, compare_closures, summaries
 from tunax_lite.comparison.reference import Yardstick
-from tunax_lite.io import read_lesbrary
+from tunax_lite.io import read_lesbrary, write_trajectory
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.stored_run import read_stored_run
 
 from .observation_files import write_lesbrary
 
@@ -215,6 +218,77 @@ def test_a_number_of_steps_known_only_when_it_runs():
     np.testing.assert_array_equal(same.state.temperature, case.initial_state.temperature)
 
 
+def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
+    observed = reference.observations
+    profiles = {name: np.asarray(observed.profiles[name]).T[:, ::2] for name in NAMES}
+    profiles["temperature"] = profiles["temperature"] + 0.01
+    time = np.append(np.asarray(observed.time)[::2], 1e5)  # every other time, and one that the case lacks
+    profiles = {name: np.append(values, values[:, -1:], axis=1) for name, values in profiles.items()}
+    peer = StoredResult("peer", "small", time, reference.case.grid, profiles, 30.0)
+    candidates = [Candidate("a", tl.Model(tl.Constant()))]
+    given = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
+    _, kept, stored = compare_closures(
+        candidates, [reference], with_persistence=True, stored=[peer], **given
+    ).rows
+    assert (kept.closure, kept.finite) == ("persistence", True) and np.isnan(kept.microseconds_per_step)
+    change = np.asarray(observed.profiles["temperature"]) - np.asarray(
+        reference.case.initial_state.temperature
+    )
+    assert kept.temperature_rms == pytest.approx(np.sqrt(np.mean(change[2:] ** 2)), rel=1e-12)
+    assert (stored.closure, stored.n_cells, stored.time_step) == ("peer", N_CELLS, 30.0)
+    assert stored.temperature_rms == pytest.approx(0.01, rel=1e-9) and stored.velocity_rms < 1e-15
+    for change, message in (
+        ({"case": "large"}, "one of the cases small, got large"),
+        ({"label": "a"}, "labels of their own"),
+        ({"label": "persistence"}, "labels of their own"),
+        ({"time": time + 100.0}, "every 600 s, got 0 of them"),
+        ({"grid": tl.Grid.uniform(64.0, N_CELLS)}, "over the 32 m of small, got 64 m"),
+    ):
+        wrong = dataclasses.replace(peer, **change)
+        with pytest.raises(ValueError, match=message):
+            compare_closures(candidates, [reference], with_persistence=True, stored=[wrong], **given)
+
+
+def write_gotm(path, **changes):
+    """A result of GOTM of 2 cells at 3 times; changes replace variables, or remove them with `None`."""
+    rows = np.arange(6.0).reshape(3, 2, 1, 1)
+    column = ("time", "z", "lat", "lon")
+    variables = {
+        "time": (("time",), [0.0, 600.0, 1200.0], {"units": "seconds since 2000-01-01 00:00:00"}),
+        "zi": (
+            ("time", "zi", "lat", "lon"),
+            np.tile(np.reshape([-10.0, -4.0, 0.0], (1, 3, 1, 1)), (3, 1, 1, 1)),
+        ),
+        "temp": (column, 10.0 + rows),
+        "u": (column, 0.1 * rows),
+        "v": (column, 0.0 * rows),
+    } | changes
+    given = {name: value for name, value in variables.items() if value is not None}
+    attributes = {"gotm_yaml": "time:\n   dt: 30.0\n"}
+    xr.Dataset(given, attrs=attributes).to_netcdf(path)
+    return path
+
+
+def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
+    run = read_stored_run(write_gotm(tmp_path / "gotm.nc"))
+    np.testing.assert_array_equal(run.z_face, [-10.0, -4.0, 0.0])
+    np.testing.assert_array_equal(run.time, [0.0, 600.0, 1200.0])
+    np.testing.assert_array_equal(run.profiles["temperature"], [[10.0, 12.0, 14.0], [11.0, 13.0, 15.0]])
+    assert run.dt == 30.0
+    for change, message in (
+        ({"temp": None}, "temp: expected a result of tunax_lite, or of GOTM"),
+        ({"time": (("time",), [0.0, 1.0, 2.0], {"units": "months since 2000-01-01"})}, "got months"),
+    ):
+        with pytest.raises(FileFormatError, match=message):
+            read_stored_run(write_gotm(tmp_path / "bad.nc", **change))
+    case = _case()
+    trajectory = tl.simulate(tl.Model(tl.Constant()), case, dt=DT, output_interval=600.0)
+    write_trajectory(trajectory, tmp_path / "own.nc")
+    own = read_stored_run(tmp_path / "own.nc")
+    np.testing.assert_array_equal(own.profiles["u"], np.asarray(trajectory.state.u).T)
+    np.testing.assert_array_equal(own.z_face, case.grid.z_face)
+
+
 def test_summaries_show_means_and_what_failed():
     def row(closure, case, dt, error, finite=True):
         return Row(
@@ -269,7 +343,8 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     config.write_text(CONFIG)
     output = _invoke(config, "--output", tmp_path / "out")
     rows = _rows(tmp_path / "out/comparison.csv")
-    assert [row["closure"] for row in rows[::4]] == ["constant", "calibrated", "given"] and len(rows) == 12
+    labels = ["constant", "calibrated", "given", "persistence"]
+    assert [row["closure"] for row in rows[::4]] == labels and len(rows) == 16
     assert {row["finite"] for row in rows} == {"true"}
     errors = {
         label: [row["temperature_rms"] for row in rows if row["closure"] == label]
@@ -293,7 +368,7 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     _invoke(config, "--output", tmp_path / "one", "--closures", "given", "--cases", "little_case")
     again = _rows(tmp_path / "one/comparison.csv")
     untimed = [{k: v for k, v in row.items() if k != "microseconds_per_step"} for row in rows + again]
-    assert untimed[8:12] == untimed[12:]
+    assert untimed[8:16] == untimed[16:]
 
 
 def test_table_on_a_large_eddy_simulation(tmp_path):
@@ -303,6 +378,7 @@ def test_table_on_a_large_eddy_simulation(tmp_path):
         "time_steps=[600.0]",
         "figures={n_cells: 32, time_step: 600.0}",
         "n_timings=1",
+        "persistence=false",
     ]
     options = [word for setting in settings for word in ("--set", setting)]
     config = ROOT / "configs/comparisons/lesbrary.yaml"
