@@ -81,7 +81,7 @@ def test_every_calibration_configuration_is_fine(invoke, path):
 def test_calibration_configuration_runs(invoke, tmp_path, name):
     path = CONFIGS / f"calibrations/{name}.yaml"
     _needs_data(path)
-    settings = ["n_iterations=2", "misfit.end=21600", "grid.n_cells=16"]
+    settings = ["n_iterations=2", "misfit.end=21600", "grid.n_cells=16", "checks=[]"]
     options = [word for setting in settings for word in ("--set", setting)]
     result = invoke("calibrate", path, *options, "--output", "out")
     names = {"parameters.yaml", "history.nc", "loss.png", "parameters.png", "profiles.png", "checkpoint.eqx"}

@@ -178,8 +178,7 @@ class Asking(AbstractCheck):
     model: tl.Model
 
     def errors(self, model):
-        closure = model.closure
-        value = closure.alpha if isinstance(closure, PacanowskiPhilander) else closure.viscosity  # pyright: ignore[reportAttributeAccessIssue]
+        value = model.closure.alpha  # pyright: ignore[reportAttributeAccessIssue]
         return (Error("temperature", "K", float(value)),)
 
 
