@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .account import Account as Account
+from .account import account as account
 from .calibrate import Iteration as Iteration
 from .calibrate import calibrate as calibrate
 from .calibrate import calibrate_weighted as calibrate_weighted
@@ -43,7 +45,6 @@ from .scales import Physical as Physical
 from .scales import Uncertainty as Uncertainty
 from .scales import ZScore as ZScore
 from .targets import Target as Target
-from .targets import account as account
 from .targets import prepare as prepare
 from .tied import Tied as Tied
 

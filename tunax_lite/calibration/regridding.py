@@ -40,6 +40,8 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
         source: heights of the faces of the source cells [m], increasing.
         target: those of the target cells.
     """
+    if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * np.ptp(source)):
+        return values
     columns = values.reshape(values.shape[0], -1)
     known = np.isfinite(columns)
     mean = np.where(known, columns, 0.0)

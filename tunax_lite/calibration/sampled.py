@@ -25,14 +25,14 @@ class Sampled:
         z: heights [m], `(n_levels,)` or `(n_times, n_levels)`; 0 for a number.
         operator: from the cells of the model, at all times.
         moving: one for each time, instead, with a leading axis of time.
-        n_extrapolated: values above the uppermost center of the model, and below the lowest.
+        inside: levels of the depth window, at which there could be a value; the same shape.
     """
 
     values: np.ndarray
     z: np.ndarray
     operator: AbstractOperator
+    inside: np.ndarray
     moving: Interpolation | None = None
-    n_extrapolated: tuple[int, int] = (0, 0)
 
 
 def sample(
@@ -74,7 +74,7 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
 
 
 def _number(values: np.ndarray) -> Sampled:
-    return Sampled(values[:, None], np.zeros(1), OneNumber())
+    return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
 
 
 def _needed(observations: Observations) -> list[str]:
@@ -162,22 +162,17 @@ def _points(
     _check_window(case.name, inside, z, window)
     check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
-    slack = 1e-6 * depth
-    ends = tuple(
-        int((np.isfinite(values) & beyond).sum())
-        for beyond in (z > centers[-1] + slack, z < centers[0] - slack)
-    )
     if observations.moves:
         moving = interpolation(centers, z)
-        return Sampled(values, z, AtCenters(), moving, n_extrapolated=(ends[0], ends[1]))
+        return Sampled(values, z, AtCenters(), inside, moving)
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
     met = centers_of(z, centers, depth)
     if met is None:
-        return Sampled(values, z, interpolation(centers, z), n_extrapolated=(ends[0], ends[1]))
-    placed = np.full((values.shape[0], centers.size), np.nan)
-    placed[:, met] = values
-    return Sampled(placed, centers, AtCenters(), n_extrapolated=(ends[0], ends[1]))
+        return Sampled(values, z, interpolation(centers, z), np.ones(values.shape, dtype=bool))
+    placed, there = np.full((2, values.shape[0], centers.size), np.nan)
+    placed[:, met], there[:, met] = values, 1.0
+    return Sampled(placed, centers, AtCenters(), there == 1.0)
 
 
 def _cell_means(
@@ -194,7 +189,8 @@ def _cell_means(
     inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
-    return Sampled(np.where(inside, values, np.nan), z, operator)
+    values = np.where(inside, values, np.nan)
+    return Sampled(values, z, operator, np.broadcast_to(inside, values.shape))
 
 
 def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:

@@ -9,7 +9,6 @@ cells of the other.
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -61,9 +60,9 @@ class Target:
     depth_window: tuple[float, float] = (-math.inf, 0.0)
     scale: AbstractScale = Physical()
     frame_interval: float | None = None
-    averaging: Literal["points", "cell_means"] = "points"
+    averaging: str = "points"
     correlation: Correlation | None = None
-    reduction: Literal["mean", "sum"] = "mean"
+    reduction: str = "mean"
 
 
 def prepare(target: Target) -> Comparison:
@@ -81,7 +80,7 @@ def prepare(target: Target) -> Comparison:
         )
     _check_choices(target)
     _check_weights(target)
-    chosen = _times_within(target)
+    chosen = times_within(target)
     times = np.asarray(observations.time, dtype=float)[chosen]
     in_time, n_frames, steps_per_frame, rows = place_in_time(
         times, name=name, dt=target.dt, duration=target.case.duration, frame_interval=target.frame_interval
@@ -112,31 +111,6 @@ def prepare(target: Target) -> Comparison:
     return in_precision(comparison, precision_of(case=target.case))
 
 
-def account(target: Target) -> tuple[str, ...]:
-    """A line for each variable on how many observed values count, and what became of the others.
-
-    Raises:
-        ValueError: as `prepare`.
-    """
-    lines = []
-    for variable in target.weights:
-        chosen = _times_within(target)
-        sampled = _sampled(target, variable)
-        counted = int(np.isfinite(sampled.values[chosen]).sum())
-        rejected = target.observations.rejected.get(variable, 0)
-        above, below = sampled.n_extrapolated
-        notes = [
-            (rejected, "values rejected by their quality flags"),
-            (above, "values above the uppermost center of the model, compared with that"),
-            (below, "values below the lowest center of the model, compared with that"),
-        ]
-        said = "; ".join(f"{number} {text}" for number, text in notes if number)
-        lines.append(
-            f"{target.case.name}: {counted} values of {variable} count" + (f"; {said}" if said else "")
-        )
-    return tuple(lines)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Prepared:
     """Arrays of one variable, on rows in time and on levels."""
@@ -152,7 +126,7 @@ class _Prepared:
 def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarray, n_rows: int) -> _Prepared:
     """One variable, with the values of the chosen times on the rows where they are placed."""
     name, weight = target.case.name, target.weights[variable]
-    sampled = _sampled(target, variable)
+    sampled = sampled_of(target, variable)
     values = sampled.values[chosen]
     valid = np.isfinite(values)
     if not valid.any():
@@ -187,7 +161,7 @@ def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarra
     )
 
 
-def _sampled(target: Target, variable: str) -> Sampled:
+def sampled_of(target: Target, variable: str) -> Sampled:
     return sample(target.case, target.observations, variable, target.averaging, target.depth_window)
 
 
@@ -222,7 +196,7 @@ def _check_weights(target: Target) -> None:
         )
 
 
-def _times_within(target: Target) -> np.ndarray:
+def times_within(target: Target) -> np.ndarray:
     """Indices of the observed times that count."""
     times, (first, last) = np.asarray(target.observations.time), target.time_window
     inside = np.flatnonzero((times >= first) & (times <= last))

@@ -7,7 +7,7 @@ from typing import Annotated
 import equinox as eqx
 import typer
 
-from ..calibration import CalibrationResult, Target, in_short, write_results
+from ..calibration import CalibrationResult, Target, account, in_short, write_results
 from ..calibration import calibrate as run_calibration
 from ..config import (
     Calibration,
@@ -63,6 +63,8 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
     names = ", ".join(target.case.name for target in setup.targets)
     for note in setup.notes:
         typer.echo(f"note: {note}")
+    for line in (line for target in setup.targets for line in account(target) if line.is_notable):
+        typer.echo(str(line))
     n_free = len(setup.resolved.paths)
     typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
@@ -103,7 +105,8 @@ def write(
         Fit(target.case.name, _runs(target, setup.model, result), target.observations)
         for target in setup.targets
     ]
-    figures["profiles"] = plot_fits(fits)
+    if any(set(fit.observations.profiles) & {"temperature", "u", "v"} for fit in fits):
+        figures["profiles"] = plot_fits(fits)
     for name, figure in figures.items():
         written.append(folder / f"{name}.png")
         save_figure(figure, written[-1])

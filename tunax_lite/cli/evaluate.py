@@ -16,8 +16,8 @@ from ..checkpointing import Auto
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.atomic import replacing
 from ..model import Model
+from ..observables import unit_of_difference
 from ..validation import run_checks
-from ..variables import VARIABLES
 from . import options
 from .checks import say
 from .session import errors_as_messages, parameters_for, precision, report_written
@@ -109,26 +109,31 @@ def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str
                     f"{target.case.name}: expected finite values, got a {variable} that is not with the "
                     f"{bad[0]}; try a shorter time.step, or other parameters."
                 )
-            rows.append(Row(target.case.name, variable, _unit(variable), by_label))
+            rows.append(Row(target.case.name, variable, unit_of_difference(variable), by_label))
     return rows
 
 
-def _unit(variable: str) -> str:
-    if variable == "temperature":
-        return "K"
-    return VARIABLES[variable].unit if variable in VARIABLES else "1"
+def _number(error: float) -> str:
+    """Five decimals, or powers of ten where these would hide it."""
+    return f"{error:.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:.4e}"
 
 
 def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
-    width = max(len("case"), *(len(row.case) for row in rows))
-    lines = [f"{'case':{width}}  {'variable':12}" + "".join(f"{label:>15}" for label in labels) + "  unit"]
+    widths = max(len("case"), *(len(row.case) for row in rows)), max(12, *(len(row.variable) for row in rows))
+
+    def line(case: str, variable: str, numbers: Sequence[str], unit: str) -> str:
+        return (
+            f"{case:{widths[0]}}  {variable:{widths[1]}}" + "".join(f"{n:>15}" for n in numbers) + f"  {unit}"
+        )
+
+    lines = [line("case", "variable", labels, "unit")]
     for row in rows:
-        numbers = "".join(f"{row.errors[label]:15.5f}" for label in labels)
-        lines.append(f"{row.case:{width}}  {row.variable:12}{numbers}  {row.unit}")
+        numbers = [_number(row.errors[label]) for label in labels]
+        lines.append(line(row.case, row.variable, numbers, row.unit))
     temperature = [row for row in rows if row.variable == "temperature"]
     if len(temperature) > 1:
         means = [sum(row.errors[label] for row in temperature) / len(temperature) for label in labels]
-        lines.append(f"{'mean':{width}}  {'temperature':12}" + "".join(f"{m:15.5f}" for m in means) + "  K")
+        lines.append(line("mean", "temperature", [_number(mean) for mean in means], "K"))
     return "\n".join(["root mean square errors", *lines])
 
 

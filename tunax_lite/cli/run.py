@@ -152,7 +152,7 @@ def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
         "sections": plot_sections(trajectory, title=title),
         "profiles": plot_profiles(trajectory, title=title),
     }
-    if setup.observations is not None:
+    if setup.observations is not None and set(setup.observations.profiles) & {"temperature", "u", "v"}:
         figures["fit"] = plot_fits([Fit(setup.case.name, {"model": trajectory}, setup.observations)])
     written = []
     for name, figure in figures.items():

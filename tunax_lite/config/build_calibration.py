@@ -184,12 +184,13 @@ def _target(
 
 
 def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
-    """The weights without velocities that nothing drives: what a simulation has of them is chance."""
+    """The weights, 0 for velocities that nothing drives: what a simulation has of them is chance."""
     fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
     u, v = (np.any(np.asarray(0.0 if f is None else f) != 0.0) for f in (fluxes.stress_u, fluxes.stress_v))
     turns = bool(np.any(np.asarray(case.coriolis_parameter) != 0.0))
     driven = {"u": u or (v and turns), "v": v or (u and turns)}
-    return {name: weight for name, weight in weights.items() if driven.get(name, True)}
+    # With weight 0 they are still reported, and cases with and without wind share a program.
+    return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
 def _required(observations: Observations | None, source: Path, key: str) -> Observations:

@@ -40,6 +40,7 @@ from .air_sea import (
     TableWeather,
 )
 from .build_interior import build_interior
+from .build_numbers import with_numbers
 from .profiles import initial_state
 from .sea_water import absorption, equation_of_state
 from .series import Setting, read_timed
@@ -86,11 +87,18 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
     with naming(setting.source, f"{setting.key}.duration"):
         forcing.check_covers(0.0, section.duration)
         case.interior.check_covers(0.0, section.duration)
-    return case, None if observations is None else _within(observations, section, setting)
+    compared = observations
+    if isinstance(section.observations, ArgoProfilesSection) and section.observations.z == "measured":
+        compared = _observations(section, "observations", grid, setting, at_values=True)
+    if compared is not None:
+        compared = _within(compared, section, setting)
+    return case, with_numbers(compared, section, float(state.salinity[-1]), setting)
 
 
-def _observations(section: SiteCase, key: str, grid: Grid, setting: Setting) -> Observations | None:
-    """The profiles of one of the two keys that name them."""
+def _observations(
+    section: SiteCase, key: str, grid: Grid, setting: Setting, at_values: bool = False
+) -> Observations | None:
+    """The profiles of one of the two keys that name them; of floats on cells, or at the heights of values."""
     given = getattr(section, key)
     if given is None:
         return None
@@ -110,7 +118,7 @@ def _observations(section: SiteCase, key: str, grid: Grid, setting: Setting) -> 
         assert isinstance(given, ArgoProfilesSection)
         return io.read_argo(
             paths,
-            z=np.asarray(grid.z_center if given.z is None else given.z),
+            z=None if at_values else np.asarray(given.z if isinstance(given.z, list) else grid.z_center),
             start_time=section.start_time,
             good_flags=given.good_flags,
             largest_spacing=given.largest_spacing,
@@ -135,6 +143,9 @@ def _start(section: SiteCase, initial: Observations | None, grid: Grid) -> dict[
 def _within(observations: Observations, section: SiteCase, setting: Setting) -> Observations:
     """What was measured during the case and within the column."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
+    if observations.moves:
+        observations = _above(observations, -section.depth)
+        z = z[np.isfinite(z)]
     during = np.flatnonzero((time >= 0.0) & (time <= section.duration * (1.0 + 1e-9)))
     inside = np.flatnonzero(z >= -section.depth)
     if not (during.size and inside.size):
@@ -143,11 +154,27 @@ def _within(observations: Observations, section: SiteCase, setting: Setting) -> 
             f"{-section.depth:g} m to the surface, got times from {time[0]:g} to {time[-1]:g} s and heights "
             f"from {z[0]:g} to {z[-1]:g} m; change start_time, duration or depth."
         )
-    return Observations(
+    kept = np.arange(observations.z.shape[-1]) if observations.moves else inside
+    return dataclasses.replace(
+        observations,
         time=observations.time[during],
-        z=observations.z[inside],
-        profiles={name: values[during][:, inside] for name, values in observations.profiles.items()},
-        name=observations.name,
+        z=observations.z[during] if observations.moves else observations.z[kept],
+        profiles={name: values[during][:, kept] for name, values in observations.profiles.items()},
+    )
+
+
+def _above(observations: Observations, lowest: float) -> Observations:
+    """Profiles at heights of their own, without values below a height [m]."""
+    z = np.asarray(observations.z)
+    arrays = np.stack([z, *map(np.asarray, observations.profiles.values())])
+    rows = np.full(arrays.shape, np.nan)
+    for time, heights in enumerate(z):
+        inside = arrays[:, time, heights >= lowest]
+        rows[:, time, : inside.shape[1]] = inside
+    longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
+    z, *profiles = (jnp.asarray(row[:, :longest]) for row in rows)
+    return dataclasses.replace(
+        observations, z=z, profiles=dict(zip(observations.profiles, profiles, strict=True))
     )
 
 

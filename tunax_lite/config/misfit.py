@@ -46,7 +46,7 @@ class MisfitSection(Section):
     )
     weights: Weights = {"temperature": 1.0}
     driven_velocities_only: bool = Field(
-        default=False, description="whether to leave u and v out without wind, and v without rotation"
+        default=False, description="whether u and v do not count without wind, and v not without rotation"
     )
     scale: Literal["physical", "z_score", "uncertainty"] = Field(
         default="physical", description="what differences are divided by"

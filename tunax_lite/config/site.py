@@ -45,8 +45,9 @@ class ArgoProfilesSection(Section):
 
     format: Literal["argo"]
     paths: Paths
-    z: list[float] | None = Field(
-        default=None, min_length=1, description="heights to interpolate to [m]; null for those of the cells"
+    z: list[float] | Literal["measured"] | None = Field(
+        default=None,
+        description="heights [m] to interpolate to; null for the cells, measured for their own",
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
     largest_spacing: float = Field(
@@ -58,10 +59,25 @@ class ArgoProfilesSection(Section):
 
     @field_validator("z")
     @classmethod
-    def _check_heights(cls, z: list[float] | None) -> list[float] | None:
-        if z is not None and (any(b <= a for a, b in zip(z, z[1:], strict=False)) or z[-1] > 0.0):
+    def _check_heights(cls, z: list[float] | str | None) -> list[float] | str | None:
+        if isinstance(z, list) and (
+            not z or any(b <= a for a, b in zip(z, z[1:], strict=False)) or z[-1] > 0.0
+        ):
             raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
         return z
+
+
+class NumbersSection(Section):
+    """A number of the column over time, from a table."""
+
+    path: str = Field(min_length=1, description="CSV or NetCDF file")
+    variable: str = Field(min_length=1, description="column or variable of the file")
+    unit: str | None = Field(default=None, min_length=1, description="unit, instead of that in the file")
+    flags: str | None = Field(default=None, min_length=1, description="column of the quality flags")
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    kind: Literal["in_situ", "potential", "conservative"] = Field(
+        default="in_situ", description="of a temperature of the surface"
+    )
 
 
 ObservationsSection = Annotated[MooringProfiles | ArgoProfilesSection, Field(discriminator="format")]
@@ -102,6 +118,10 @@ class SiteCase(Section):
     tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
     observations: ObservationsSection | None = Field(
         default=None, description="measured profiles, to start from, to relax to and to compare with"
+    )
+    series: dict[str, NumbersSection] = Field(
+        default_factory=dict,
+        description="numbers to compare with, by name of the observable",
     )
     initial: ObservationsSection | None = Field(
         default=None, description="measured profiles to start from, where they are others"

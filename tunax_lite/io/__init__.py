@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .era5 import read_era5 as read_era5
     from .legay import read_legay as read_legay
     from .lesbrary import read_lesbrary as read_lesbrary
+    from .numbers import read_numbers as read_numbers
     from .observation_file import write_observations as write_observations
     from .oceansites import read_oceansites as read_oceansites
     from .stream import Progress as Progress
@@ -48,6 +49,7 @@ _MODULES = {
     "read_legay": "legay",
     "read_lesbrary": "lesbrary",
     "write_observations": "observation_file",
+    "read_numbers": "numbers",
     "read_oceansites": "oceansites",
     "read_series": "table",
     "read_table": "table",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -37,6 +38,8 @@ class ArgoProfiles:
         salinity: absolute [g kg-1], same shape.
         data_mode: of each profile: R as sent, A adjusted in real time, D in delayed mode.
         n_left_out: profiles without a good time or position, or of a secondary sampling.
+        n_rejected: values of temperature and of salinity that are in the files, and are NaN here because of a
+            quality flag: of their own, of the pressure, or of the salinity that a temperature needs.
     """
 
     time: np.ndarray
@@ -47,6 +50,7 @@ class ArgoProfiles:
     salinity: np.ndarray
     data_mode: np.ndarray
     n_left_out: int
+    n_rejected: dict[str, int]
 
 
 def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> ArgoProfiles:
@@ -88,24 +92,29 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
 
     names = ("time", "longitude", "latitude", "z", "temperature", "salinity", "data_mode")
     return ArgoProfiles(
-        **{name: joined(name) for name in names}, n_left_out=sum(file.n_left_out for file in profiles)
+        **{name: joined(name) for name in names},
+        n_left_out=sum(file.n_left_out for file in profiles),
+        n_rejected={name: sum(file.n_rejected[name] for file in profiles) for name in _QUANTITIES.values()},
     )
 
 
 def read_argo(
     paths,
     *,
-    z,
+    z=None,
     start_time: str,
     good_flags: Sequence[int] = GOOD_FLAGS,
     largest_spacing: float = 200.0,
     name: str | None = None,
 ) -> Observations:
-    """Argo profiles interpolated linearly to given heights, NaN above the uppermost and below the deepest.
+    """Argo profiles at the heights of their values, which differ between profiles, or on given heights.
+
+    To given heights they are interpolated linearly, NaN above the uppermost value and below the deepest.
 
     Args:
         paths: one file or several.
-        z: heights [m], increasing, at most 0: those of the cells of a grid, or others.
+        z: heights [m], increasing, at most 0: those of the cells of a grid, or others; `None` for those at
+            which was measured.
         start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
         good_flags: values with another quality flag are left out.
         largest_spacing: of two good values [m] to interpolate between.
@@ -117,12 +126,17 @@ def read_argo(
         ValueError: heights that do not increase, or that lie above the surface.
     """
     profiles = read_argo_profiles(paths, good_flags=good_flags)
+    start = np.datetime64(start_of_case(start_time))
+    time = jnp.asarray((profiles.time - start) / np.timedelta64(1, "ms") / 1e3, dtype=float)
+    name = name or as_paths(paths)[0].stem
+    if z is None:
+        heights, values = _upwards(profiles)
+        return Observations(time, heights, values, name=name, rejected=profiles.n_rejected)
     z = np.asarray(z, dtype=float)
     if z.ndim != 1 or z.size < 1 or not np.all(np.diff(z) > 0.0) or not z[-1] <= 0.0:
         raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
-    start = np.datetime64(start_of_case(start_time))
     return Observations(
-        time=jnp.asarray((profiles.time - start) / np.timedelta64(1, "ms") / 1e3, dtype=float),
+        time=time,
         z=jnp.asarray(z, dtype=float),
         profiles={
             key: jnp.asarray(
@@ -136,8 +150,22 @@ def read_argo(
             )
             for key in ("temperature", "salinity")
         },
-        name=name or as_paths(paths)[0].stem,
+        name=name,
+        rejected=profiles.n_rejected,
     )
+
+
+def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Heights and values with the deepest first; of levels at the same height the lower one goes."""
+    stacked = np.stack([profiles.z, profiles.temperature, profiles.salinity])[:, :, ::-1]
+    rows = np.full(stacked.shape, np.nan)
+    for profile in range(stacked.shape[1]):
+        known = stacked[:, profile, np.isfinite(stacked[0, profile])]
+        known = known[:, np.append(np.diff(known[0]) > 0.0, True)[: known.shape[1]]]
+        rows[:, profile, : known.shape[1]] = known
+    longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
+    z, temperature, salinity = (jnp.asarray(row[:, :longest], dtype=float) for row in rows)
+    return z, {"temperature": temperature, "salinity": salinity}
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
@@ -172,7 +200,7 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Pat
     dataset = dataset.isel(N_PROF=np.flatnonzero(kept))
     axis = read_time(path, without_fill(dataset["JULD"]), None)
     mode = _data_mode(path, dataset)
-    pressure, values = _measurements(path, dataset, mode, axis, good_flags)
+    pressure, values, present = _measurements(path, dataset, mode, axis, good_flags)
     longitude, latitude = (without_fill(dataset[key]).values for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, salinity = _modelled(pressure, values, longitude, latitude)
     since_epoch = since_start(path, axis, "1970-01-01")
@@ -185,6 +213,10 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Pat
         salinity=salinity,
         data_mode=mode,
         n_left_out=n_left_out,
+        n_rejected={
+            name: int(present[name].sum() - np.isfinite(kept).sum())
+            for name, kept in (("temperature", temperature), ("salinity", salinity))
+        },
     ), path
 
 
@@ -221,32 +253,36 @@ def _data_mode(path: Path, dataset: xr.Dataset) -> np.ndarray:
 
 def _measurements(
     path: Path, dataset: xr.Dataset, mode: np.ndarray, axis: TimeAxis, good_flags: Sequence[int]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Pressure [dbar], in-situ temperature and practical salinity; NaN where there is no good value."""
-    pressure = _good_values(path, dataset, "PRES", mode, good_flags)
+) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Pressure [dbar], in-situ temperature, practical salinity, NaN where not good; and where any is."""
+    pressure, _ = _good_values(path, dataset, "PRES", mode, good_flags)
     _check_pressure(path, pressure, axis)
-    values = {}
+    values, present = {}, {}
     for key, quantity in _QUANTITIES.items():
-        good = _good_values(path, dataset, key, mode, good_flags)
+        good, present[quantity] = _good_values(path, dataset, key, mode, good_flags)
         variable = dataset[key].copy(data=np.where(np.isnan(pressure), np.nan, good))
         values[quantity] = converted(path, variable, quantity, None)
         check_possible(path, key, quantity, values[quantity], axis.describe)
     check_salinity_unit(path, "PSAL", values["salinity"])
-    return pressure, values
+    return pressure, values, present
 
 
 def _good_values(
     path: Path, dataset: xr.Dataset, key: str, mode: np.ndarray, good_flags: Sequence[int]
-) -> np.ndarray:
-    """The adjusted values where the mode says so and where there are any, else those that were sent."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """The adjusted values where the mode says so and where there are any, else those that were sent.
 
-    def good(name: str) -> np.ndarray:
+    NaN without a good flag; and where there is a value at all.
+    """
+
+    def good(name: str) -> tuple[np.ndarray, np.ndarray]:
         if f"{name}_QC" not in dataset.variables:
             raise FileFormatError(
                 path, f"{name}_QC", "a quality flag of each value", "none", "repair the file"
             )
         flags = has_flag(dataset[f"{name}_QC"].values, good_flags)
-        return np.where(flags, without_fill(dataset[name]).values, np.nan)
+        values = without_fill(dataset[name]).values
+        return np.where(flags, values, np.nan), np.isfinite(values)
 
     sent, name = good(key), f"{key}_ADJUSTED"
     if name not in dataset.variables:
@@ -255,7 +291,10 @@ def _good_values(
     # A profile that the delayed mode found beyond repair has no adjusted values and flags that say so.
     rejected = np.any(has_flag(dataset[f"{name}_QC"].values, (3, 4)), axis=1)
     adjusted = np.isin(mode, ("A", "D")) & (~filled | rejected)
-    return np.where(adjusted[:, None], good(name), sent)
+    corrected = good(name)
+    # What the delayed mode rejected has no adjusted values: it is there as it was sent.
+    present = np.where(adjusted[:, None] & ~(filled & rejected)[:, None], corrected[1], sent[1])
+    return np.where(adjusted[:, None], corrected[0], sent[0]), present
 
 
 def _check_pressure(path: Path, pressure: np.ndarray, axis: TimeAxis) -> None:

@@ -31,6 +31,8 @@ def profiles_on_grid(
             f"expected {variable} among the observations {name}, got {', '.join(observations.profiles)}; "
             "give a profile, or add a file."
         )
+    if observations.moves:
+        raise ValueError(f"{name}: expected the same heights at all times, got heights that differ.")
     time = np.asarray(observations.time, dtype=float)
     values = np.asarray(observations.profiles[variable], dtype=float)
     before, after = (np.flatnonzero(part) for part in (time <= 0.0, time >= duration))

@@ -31,6 +31,11 @@ def write_observations(
             not hold.
         OSError: a path that cannot be written.
     """
+    if observations.moves or observations.series:
+        raise ValueError(
+            f"{path}: expected profiles at the same heights at all times and no series of numbers, which the "
+            "format does not hold, got others; leave them out."
+        )
     forcing = case.forcing
     known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
     if case.batch_shape or not known or forcing.fluxes.tracer_fluxes:

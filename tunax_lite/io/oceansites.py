@@ -47,6 +47,7 @@ class _Record:
     time: np.ndarray
     z: np.ndarray
     values: np.ndarray
+    n_rejected: int
     position: tuple[float, float] | None
 
 
@@ -104,6 +105,9 @@ def read_oceansites(
         z=jnp.asarray(z, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or paths[0].stem,
+        rejected={
+            key: sum(record.n_rejected for record in records if record.variable == key) for key in profiles
+        },
     )
 
 
@@ -166,7 +170,9 @@ def _read(
         )
     measured = measured.transpose(*kept.dims, *dims)
     values = converted(path, measured, variable, units.get(variable))
-    values = np.where(_good(path, dataset, measured, values, good_flags), values, np.nan)
+    good = _good(path, dataset, measured, values, good_flags)
+    n_rejected = int((np.isfinite(values) & ~good).sum())
+    values = np.where(good, values, np.nan)
     values = values.reshape(kept.size, z.size)[kept.values][:, order]
     check_possible(path, name, variable, values, axis.describe)
     if variable == "salinity":
@@ -175,7 +181,7 @@ def _read(
     seconds = np.round(since_start(path, axis, start_time))
     check_increasing(path, axis.name, seconds)
     kind = _KINDS.get(str(measured.attrs.get("standard_name")), _DEFAULT_KINDS.get(variable))
-    return _Record(path, variable, kind, seconds, z, values, _position(dataset))
+    return _Record(path, variable, kind, seconds, z, values, n_rejected, _position(dataset))
 
 
 def _time(

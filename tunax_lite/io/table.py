@@ -46,6 +46,7 @@ def read_series(
     time: str | None = None,
     time_unit: str | None = None,
     longest_gap: float | None = None,
+    missing: bool = False,
 ) -> Series:
     """One column of a table in the unit of the package, checked.
 
@@ -60,6 +61,7 @@ def read_series(
         time: name of the times, where there are several.
         time_unit: of the times; goes before the one in the file.
         longest_gap: refuse a longer time between two records [s].
+        missing: whether values may be missing, which are NaN.
 
     Raises:
         FileFormatError: no such column, another unit or shape, times that do not increase, a gap, or a value
@@ -85,7 +87,7 @@ def read_series(
     axis = read_time(path, coordinate, time_unit)
     values = converted(path, variable, quantity, unit)
     gaps = np.flatnonzero(~np.isfinite(values))
-    if gaps.size:
+    if gaps.size and not missing:
         raise FileFormatError(
             path,
             name,
@@ -93,7 +95,7 @@ def read_series(
             f"{values[gaps[0]]} at {axis.describe(int(gaps[0]))}",
             f"fill the {gaps.size} missing values before the run",
         )
-    if values.size < 2:
+    if values.size < 2 - missing:
         raise FileFormatError(path, axis.name, "at least two records", f"{values.size}", "add more")
     check_possible(path, name, quantity, values, axis.describe)
     if longest_gap is not None:

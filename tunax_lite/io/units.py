@@ -102,6 +102,9 @@ QUANTITIES: dict[str, Quantity] = {
     "velocity": Quantity("m s-1", (1, -1, 0, 0)),
     "vertical_velocity": Quantity("m s-1", (1, -1, 0, 0)),
     "height": Quantity("m", (1, 0, 0, 0)),
+    "energy_per_area": Quantity("J m-2", (0, -2, 1, 0)),
+    "energy_per_volume": Quantity("J m-3", (-1, -2, 1, 0)),
+    "mass_per_area": Quantity("kg m-2", (-2, 0, 1, 0)),
 }
 
 

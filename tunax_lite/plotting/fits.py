@@ -39,11 +39,13 @@ def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u
         variables: one column of panels each, where observed.
 
     Raises:
-        ValueError: no fit at all, or a batch of columns.
+        ValueError: no fit with one of the variables, or a batch of columns.
     """
-    if not fits:
-        raise ValueError("plot_fits: expected at least one fit, got none.")
     shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
+    if not shown:
+        raise ValueError(
+            f"plot_fits: expected at least one fit with profiles of {', '.join(variables)}, got none."
+        )
     columns = [*shown, *(f"error of {name}" for name in shown[:1])]
     figure = Figure(figsize=(3.0 * len(columns) + 0.4, 3.2 * len(fits) + 0.7), layout="constrained")
     axes = figure.subplots(len(fits), len(columns), squeeze=False, sharey="row")
@@ -66,6 +68,8 @@ def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u
 def _last_common_time(fit: Fit) -> float:
     end = min(float(run.time[-1]) for run in fit.runs.values())
     times = np.asarray(fit.observations.time)
+    seen = [np.isfinite(np.asarray(values)).any(axis=1) for values in fit.observations.profiles.values()]
+    times = times[np.any(seen, axis=0)] if np.any(seen) else times
     inside = times[times <= end * (1.0 + 1e-9)]
     return float(inside[-1] if inside.size else times[0])
 
@@ -80,6 +84,15 @@ def _at_time(times, values, time: float) -> np.ndarray:
     return (1.0 - share) * values[after - 1] + share * values[after]
 
 
+def _observed_profile(observations: Observations, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
+    """Heights and values: linear in time where heights are common, else of the nearest profile."""
+    if not observations.moves:
+        return np.asarray(observations.z), _at_time(observations.time, observations.profiles[name], time)
+    nearest = int(np.argmin(np.abs(np.asarray(observations.time) - time)))
+    z, values = (np.asarray(array)[nearest] for array in (observations.z, observations.profiles[name]))
+    return z[np.isfinite(z)], values[np.isfinite(z)]
+
+
 def _run_profile(run: Trajectory, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
     height, values = fields_of(run)[name]
     return height, _at_time(run.time, values, time)
@@ -89,10 +102,10 @@ def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
     if name not in fit.observations.profiles:
         panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
         return
-    observed = _at_time(fit.observations.time, fit.observations.profiles[name], time)
+    z, observed = _observed_profile(fit.observations, name, time)
     panel.plot(
         observed,
-        np.asarray(fit.observations.z),
+        z,
         color="0.15",
         linewidth=3.0,
         alpha=0.45,
@@ -106,8 +119,7 @@ def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
 def _draw_errors(panel: Axes, fit: Fit, name: str, time: float) -> None:
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
     if name in fit.observations.profiles:
-        observed = _at_time(fit.observations.time, fit.observations.profiles[name], time)
-        z = np.asarray(fit.observations.z)
+        z, observed = _observed_profile(fit.observations, name, time)
         for run, (colour, dashes) in zip(fit.runs.values(), _LINES, strict=False):
             height, values = _run_profile(run, name, time)
             panel.plot(np.interp(z, height, values) - observed, z, color=colour, linestyle=dashes)
