@@ -28,7 +28,7 @@ from tunax_lite.validation import (
     write_table,
 )
 from tunax_lite.validation.checks import AbstractCheck, Error
-from tunax_lite.validation.cross_validation import folder_without
+from tunax_lite.validation.cross_validation import folder_without, left_out_together
 from tunax_lite.validation.measures import depth_of_thermocline
 
 from .calibration_twins import CHEAP_FREE, cheap_targets
@@ -108,6 +108,17 @@ def test_what_is_done_is_only_read_and_programs_are_shared(validated):
 def test_one_case_cannot_be_left_out(tmp_path):
     with pytest.raises(ValueError, match="at least two cases with a positive weight, got 1"):
         cross_validate(MODEL, CHEAP_FREE, cheap_targets()[:1], LevenbergMarquardt(), 1, tmp_path)
+
+
+def test_a_case_at_several_resolutions_is_left_out_as_a_whole():
+    found = left_out_together(["wind@32", "calm", "wind@64,60s", "rain@32"])
+    assert found == {"wind": ("wind@32", "wind@64,60s"), "calm": ("calm",), "rain@32": ("rain@32",)}
+    same = [
+        dataclasses.replace(target, case=dataclasses.replace(target.case, name=f"a@{n_cells}"))
+        for n_cells, target in zip((16, 32), cheap_targets(), strict=True)
+    ]
+    with pytest.raises(ValueError, match="at least two cases with a positive weight, got 1"):
+        cross_validate(MODEL, CHEAP_FREE, same, LevenbergMarquardt(), 1, "nowhere")
 
 
 def test_folders_of_cases_with_names_that_are_no_names():

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import equinox as eqx
 import typer
 
-from ..calibration import MeanSquare, Target, misfit, prepare, with_case_parameters, with_parameters
+from ..calibration import MeanSquare, Target, account, misfit, prepare, with_case_parameters, with_parameters
 from ..case import Case
 from ..checkpointing import Auto
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
@@ -63,6 +63,8 @@ def evaluate(
                     raise ConfigError(f"{parameters}: {error}") from error
                 models["parameters"] = eqx.tree_at(lambda m: m.closure, model, closure)
                 cases["parameters"] = corrected
+            for line in (line for target in targets for line in account(target) if line.is_notable):
+                typer.echo(str(line))
             rows = compare(models, targets, cases)
             typer.echo(_table(rows, list(models)))
             if values is not None and isinstance(loaded.config, CalibrationConfig):

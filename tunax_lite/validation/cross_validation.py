@@ -2,7 +2,9 @@
 
 All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
 reported. The folder holds the calibration on all cases, and one in a folder of its own for each case left
-out. All have their checkpoints: what was interrupted goes on, what is done is only read.
+out. All have their checkpoints: what was interrupted goes on, what is done is only read. A case at several
+resolutions or time steps, `strong_wind@32` and `strong_wind@64`, is one case here: all of it is left out at
+once.
 """
 
 import dataclasses
@@ -87,6 +89,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Calibrate on all cases, and on all but each; goes on with what the folder holds.
 
+    Targets that differ in what follows an `@` in their names are left out together.
+
     Args:
         model, free_parameters, targets, method, n_iterations: as for `calibrate`; at least two targets with a
             positive weight.
@@ -101,10 +105,10 @@ def cross_validate(
         ValueError: fewer than two cases to leave out, or what `calibrate` raises.
         FloatingPointError, MemoryError: as for `calibrate`.
     """
-    chosen = [index for index, target in enumerate(targets) if target.weight > 0.0]
-    if len(chosen) < 2:
+    together = left_out_together([target.case.name for target in targets if target.weight > 0.0])
+    if len(together) < 2:
         raise ValueError(
-            f"cross_validate: expected at least two cases with a positive weight, got {len(chosen)}; there "
+            f"cross_validate: expected at least two cases with a positive weight, got {len(together)}; there "
             "must be something to calibrate on when one is left out."
         )
     folder = Path(folder)
@@ -116,10 +120,10 @@ def cross_validate(
         def evaluator() -> AbstractEvaluator:
             return method.evaluator(problem)
 
-        def calibrated(left_out: int | None) -> CalibrationResult:
-            weights = [0.0 if i == left_out else target.weight for i, target in enumerate(targets)]
-            name = None if left_out is None else problem.case_names[left_out]
-            place = folder if name is None else folder / folder_without(name, problem.case_names)
+        def calibrated(name: str | None) -> CalibrationResult:
+            left_out = () if name is None else together[name]
+            weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
+            place = folder if name is None else folder / folder_without(name, list(together))
             result = calibrate_weighted(
                 problem,
                 weights,
@@ -136,12 +140,24 @@ def cross_validate(
             return result
 
         on_all = calibrated(None)
-        without = {problem.case_names[index]: calibrated(index) for index in chosen}
-        kept = {problem.case_names[index]: persistence_errors(problem.comparisons[index]) for index in chosen}
+        without = {
+            case: result for name in together for result in [calibrated(name)] for case in together[name]
+        }
+        kept = {
+            case: persistence_errors(problem.comparisons[problem.case_names.index(case)]) for case in without
+        }
     rows = tuple(
         row for name, result in without.items() for row in _rows_of(name, kept[name], on_all, result)
     )
     return CrossValidation(rows, on_all, without)
+
+
+def left_out_together(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Cases by the name that they share before an `@`; one that shares it with none keeps its whole name."""
+    by_base: dict[str, list[str]] = {}
+    for name in names:
+        by_base.setdefault(name.partition("@")[0], []).append(name)
+    return {base if len(same) > 1 else same[0]: tuple(same) for base, same in by_base.items()}
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:
