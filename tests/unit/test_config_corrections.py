@@ -30,7 +30,8 @@ def write(tmp_path):
         if "parameters" in sections:
             corrections = sections.pop("corrections", CORRECTIONS)
             cases = [{"case": case, "corrections": corrections}]
-            sections = {"cases": cases, "grid": {"kind": "native"}, **sections}
+            misfit = {"weights": {"sea_surface_temperature": 1.0}}
+            sections = {"cases": cases, "grid": {"kind": "native"}, "misfit": misfit, **sections}
         else:
             sections["case"] = case
         path = tmp_path / "config.yaml"

@@ -21,15 +21,17 @@ def start_from(free: FreeParameters, values: Mapping[str, float]) -> Unconstrain
         free: resolved; those without a value start where they would.
         values: by path.
     """
-    x = np.asarray(free.start()).copy()
+    inside = {parameter.path: float(parameter.start or 0.0) for parameter in free.parameters}
+    on_bound: dict[int, float] = {}
     for i, parameter in enumerate(free.parameters):
-        if parameter.path not in values:
-            continue
-        prior, value = parameter.distribution, float(values[parameter.path])
+        prior, value = parameter.distribution, float(values.get(parameter.path, math.nan))
         if prior.lower < value < prior.upper:
-            x[i] = prior.to_unconstrained(value)
+            inside[parameter.path] = value
         elif value in (prior.lower, prior.upper):
-            x[i] = -_FARTHEST if value == prior.lower else _FARTHEST
+            on_bound[i] = -_FARTHEST if value == prior.lower else _FARTHEST
+    x = np.asarray(free.to_unconstrained(inside)).copy()  # together: correlated numbers share theirs
+    for i, number in on_bound.items():
+        x[i] = number
     return jnp.asarray(np.clip(x, -_FARTHEST, _FARTHEST))
 
 
