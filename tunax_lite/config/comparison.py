@@ -11,7 +11,6 @@ from ..calibration import read_parameters, with_parameters
 from ..comparison import Candidate, Reference, StoredResult
 from ..grid import Grid
 from ..io.registry import REFERENCE_VARIABLE, resolve
-from ..io.stored_run import read_stored_run
 from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
 from .build import build_case
@@ -205,6 +204,8 @@ class ComparisonSetup:
         return found
 
     def _stored(self, section: StoredResultSection, case: str, key: str) -> StoredResult:
+        from ..io.stored_run import read_stored_run  # needs xarray, which takes long to import
+
         name = section.path.replace("{case}", case)
         try:
             path = resolve(name, self.path.parent, REFERENCE_VARIABLE)
