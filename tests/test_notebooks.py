@@ -36,6 +36,7 @@ def test_there_are_notebooks():
         "05_neural_closure",
         "06_state_estimation_papa",
         "07_which_method",
+        "08_posterior",
     ]
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,13 +18,13 @@ import numpy as np
 from ..io.atomic import replacing
 from .evaluation import Problem
 from .history import History
-from .methods import AbstractMethod, MethodState
+from .methods import MethodState
 
 CHECKPOINT_NAME = "checkpoint.eqx"
 _FORMAT = 3
 
 
-def fingerprint(problem: Problem, method: AbstractMethod) -> dict[str, str]:
+def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
     """What makes a calibration this one, by part: readable where short, else a digest."""
     parts = {
         "precision": str(problem.free_parameters.start().dtype),

@@ -142,7 +142,7 @@ def _fingerprint(
 ) -> dict[str, str]:
     """More draws of the same chains are no other posterior."""
     settings = dataclasses.replace(method, n_draws=4) if isinstance(method, NUTS) else method
-    parts = fingerprint(problem, settings)  # pyright: ignore[reportArgumentType]
+    parts = fingerprint(problem, settings)
     del parts["prior weight"]
     return parts | {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
 

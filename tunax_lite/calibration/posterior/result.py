@@ -99,9 +99,8 @@ class Posterior:
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         physical = np.asarray(jax.jit(jax.vmap(self.free_parameters.to_physical))(flat))
         columns = physical.reshape(self.draws.shape)
-        return self.free_parameters.with_tied(  # pyright: ignore[reportReturnType]
-            {path: columns[..., i] for i, path in enumerate(self.paths)}  # pyright: ignore[reportArgumentType]
-        )
+        found = {path: columns[..., i] for i, path in enumerate(self.paths)}
+        return found | {tied.path: tied.value(found[tied.to]) for tied in self.free_parameters.tied}
 
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Lower and upper end by path between which a parameter lies with a probability, in its unit.

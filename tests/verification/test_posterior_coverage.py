@@ -1,0 +1,37 @@
+"""Intervals contain what they should: twins whose parameters were drawn from the priors."""
+
+import numpy as np
+import pytest
+
+from tests.unit.posterior_twins import FREE, noisy_twin
+from tunax_lite.calibration.posterior import NUTS, infer
+from tunax_lite.calibration.posterior.laplace import covariance_of
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.model import Model
+
+N_TWINS = 40
+NINETY_PERCENT = 1.6448536269514722
+
+
+def inside(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the 90 % interval of each parameter holds the truth: the normal one, and that of NUTS."""
+    twin = noisy_twin(seed)
+    found = infer(
+        Model(PacanowskiPhilander()),
+        FREE,
+        [twin.target],
+        NUTS(n_draws=150, n_warmup=60, seed=seed),
+        likelihood=twin.likelihood,
+    )
+    deviation = np.sqrt(np.diag(covariance_of(found.information)))
+    by_laplace = np.abs(twin.truth - found.mode) <= NINETY_PERCENT * deviation
+    draws = found.draws.reshape(-1, found.draws.shape[-1])
+    low, high = np.quantile(draws, (0.05, 0.95), axis=0)
+    return by_laplace, (low <= twin.truth) & (twin.truth <= high)
+
+
+@pytest.mark.study
+def test_ninety_percent_intervals_contain_the_truth_of_ninety_percent_of_twins():
+    results = np.array([inside(seed) for seed in range(N_TWINS)])  # (twin, method, parameter)
+    for share in results.mean(axis=(0, 2)):
+        assert 0.80 <= share <= 0.97
