@@ -180,24 +180,20 @@ def test_noise_and_what_observations_are_worth():
 
 @pytest.fixture(scope="module")
 def inferred(tmp_path_factory):
-    """A posterior by either method, and the folder of the second."""
+    """A posterior by NUTS, and its folder."""
     twin, folder = noisy_twin(1), tmp_path_factory.mktemp("posterior")
-    given = MODEL, FREE, [twin.target]
-    laplace = infer(*given, Laplace(500), likelihood=twin.likelihood)
-    method = NUTS(n_draws=40, n_warmup=20)
-    return twin, laplace, infer(*given, method, likelihood=twin.likelihood, folder=folder), folder
+    given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
+    return twin, infer(*given, likelihood=twin.likelihood, folder=folder), folder
 
 
 def test_a_twin_is_found_between_the_ends_of_its_interval(inferred):
-    twin, laplace, nuts, _ = inferred
-    np.testing.assert_array_equal(laplace.mode, nuts.mode)
-    assert (laplace.standard_deviation < 1.0).all() and laplace.standard_deviation[0] < 0.5
+    twin, nuts, _ = inferred
+    assert nuts.standard_deviation[0] < 0.5
     truth = dict(zip(FREE.paths, np.asarray(FREE.to_physical(jnp.asarray(twin.truth))), strict=True))
-    for found in (laplace, nuts):
-        assert set(found.intervals()) == set(FREE.paths)
-        for path, (low, high) in found.intervals(0.998).items():
-            assert low < truth[path] < high
-        np.testing.assert_allclose(np.diag(found.correlation), 1.0)
+    assert set(nuts.intervals()) == set(FREE.paths)
+    for path, (low, high) in nuts.intervals(0.998).items():
+        assert low < truth[path] < high
+    np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
     assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
     assert nuts.subset(16).shape == (16, 3)
     with pytest.raises(ValueError, match="level between 0 and 1"):
@@ -205,7 +201,7 @@ def test_a_twin_is_found_between_the_ends_of_its_interval(inferred):
 
 
 def test_files_hold_the_posterior(inferred, tmp_path):
-    _, _, nuts, _ = inferred
+    _, nuts, _ = inferred
     write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
     write_summary(tmp_path / "posterior.yaml", nuts)
     with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
@@ -220,7 +216,7 @@ def test_files_hold_the_posterior(inferred, tmp_path):
 
 
 def test_a_posterior_goes_on_where_it_was(inferred):
-    twin, _, nuts, folder = inferred
+    twin, nuts, folder = inferred
     given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
     again = infer(*given, likelihood=twin.likelihood, folder=folder, resume=True)
     np.testing.assert_array_equal(again.draws, nuts.draws)
@@ -231,8 +227,8 @@ def test_a_posterior_goes_on_where_it_was(inferred):
 
 
 def test_bands_are_the_quantiles_of_runs(inferred):
-    twin, laplace, *_ = inferred
-    draws = laplace.subset(5)
+    twin, nuts, _ = inferred
+    draws = nuts.subset(5)
     times = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
     bands = predictive_bands(MODEL, FREE, twin.target.case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     runs = []
@@ -250,9 +246,9 @@ def test_bands_are_the_quantiles_of_runs(inferred):
 
 
 def test_influences_are_slopes(inferred):
-    twin, laplace, *_ = inferred
+    twin, nuts, _ = inferred
     given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
-    rows = influences(MODEL, FREE, twin.target.case, laplace.mode, laplace.standard_deviation, **given)
+    rows = influences(MODEL, FREE, twin.target.case, nuts.mode, nuts.standard_deviation, **given)
 
     def surface(x):
         closure = FREE.insert(MODEL.closure, jnp.asarray(x))
@@ -262,10 +258,10 @@ def test_influences_are_slopes(inferred):
     for i, row in enumerate(rows):
         step = np.zeros(3)
         step[i] = 1e-5
-        slope = (surface(laplace.mode + step) - surface(laplace.mode - step)) / 2e-5
+        slope = (surface(nuts.mode + step) - surface(nuts.mode - step)) / 2e-5
         assert row.by_prior == pytest.approx(slope, rel=1e-4, abs=1e-8)
-        assert row.by_posterior == pytest.approx(slope * laplace.standard_deviation[i], rel=1e-4, abs=1e-8)
-        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(laplace.mode),), (jnp.ones(3),))
+        assert row.by_posterior == pytest.approx(slope * nuts.standard_deviation[i], rel=1e-4, abs=1e-8)
+        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(nuts.mode),), (jnp.ones(3),))
         expected = row.by_prior / float(slopes[i]) * float(values[i]) / row.value
         assert (row.parameter, row.elasticity) == (FREE.paths[i], pytest.approx(expected, rel=1e-9))
 

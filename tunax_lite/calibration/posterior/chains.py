@@ -74,7 +74,7 @@ def sample_chains(
         ValueError: files of other chains, or damaged ones.
     """
     program = draw_program(
-        method, log_density, starts[0], arguments, id(log_density) if identity is None else identity
+        method, log_density, starts[0], arguments, log_density if identity is None else identity
     )
     stop = threading.Event()
     # JAX keeps the precision that a context chose for each thread by itself.

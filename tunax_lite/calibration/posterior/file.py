@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -102,7 +103,8 @@ _QUANTILES = ("prior_5_percent", "prior_median", "prior_95_percent")
 
 def _prior(free) -> list[float]:
     """Physical values at three quantiles of the prior."""
-    return [float(free.distribution.to_physical(x)) for x in (-1.6448536269514722, 0.0, 1.6448536269514722)]
+    ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
+    return np.asarray(free.distribution.to_physical(ends), float).tolist()
 
 
 def _variable(dims, values, long_name: str, unit: str = "1", **more):

@@ -80,10 +80,11 @@ def infer(
     weight = 1.0 if likelihood is None else likelihood.prior_weight
     with Problem(model, free, targets, MeanSquare(), checkpointing, n_threads, weight) as problem:
         parts = _fingerprint(problem, method, likelihood, n_iterations)
-        evaluator = NormalEquationsEvaluator(problem)
         mode_path = None if place is None else place / MODE_NAME
-        if mode_path is not None and mode_path.exists():
-            believed, mode = _read_mode(mode_path, parts, free)
+        known = _read_mode(mode_path, parts, free) if mode_path is not None and mode_path.exists() else None
+        evaluator = NormalEquationsEvaluator(problem)
+        if known is not None:
+            believed, mode = known
         else:
             x = free.start() if start is None else jnp.asarray(start)
             believed, mode = _find(problem, evaluator, x, likelihood, n_iterations, announce)
@@ -95,6 +96,8 @@ def infer(
                 )
         problem.prior_weight = believed.prior_weight
         evaluation = evaluator(jnp.asarray(mode))
+        if place is not None and overwrite:
+            (place / POSTERIOR_NAME).unlink(missing_ok=True)
         if announce is not None:
             announce(_about_mode(believed, evaluation))
         information = fisher_information(evaluation, believed.prior_weight)
@@ -131,8 +134,10 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
             f"{folder}: expected a folder without a posterior, got {names}; resume it, overwrite it, or "
             "choose another folder."
         )
+    # The result of before stays until there is something in its place.
+    replaced = [path for path in held if overwrite and path.name != POSTERIOR_NAME]
     left_over = [path for name in (MODE_NAME, chain_name(0)[:-5]) for path in folder.glob(f".{name}*.tmp")]
-    for path in (*left_over, *(held if overwrite else ())):
+    for path in (*left_over, *replaced):
         path.unlink(missing_ok=True)
     return folder
 

@@ -76,7 +76,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
         by_variable, _ = run(*problem.calibrated(jnp.asarray(x), index))
         for name, values in by_variable.items():
             values, counts = np.asarray(values, float), np.asarray(comparison.counts[name]) > 0.0
-            squares.append(weight * float(np.sum(values**2)))
+            squares.append(float(weight) * float(np.sum(values**2)))
             freedoms.append(effective_number(values, counts))
     total = sum(squares)
     if not (math.isfinite(total) and total > 0.0):
@@ -85,7 +85,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
             "give noise and n_observations."
         )
     number = total**2 / sum(q**2 / n for q, n in zip(squares, freedoms, strict=True))
-    return Likelihood(math.sqrt(total), number)
+    return Likelihood(math.sqrt(total), float(number))
 
 
 def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
