@@ -80,7 +80,7 @@ def test_the_report_has_a_part_about_it(folder):
     [
         ((), "without a posterior, got posterior.nc"),
         (("--resume", "--overwrite"), "either --resume or --overwrite"),
-        (("--set", "posterior.noise=0.1"), "both noise and n_observations"),
+        (("--set", "posterior.noise=0.1"), "noise and n_observations, or neither"),
         (("--set", "posterior.n_draw=9"), "n_draws"),
     ],
 )

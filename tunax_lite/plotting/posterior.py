@@ -12,7 +12,7 @@ from ..observations import Observations
 from .style import colour_map, in_math, long_name, unit_label
 
 _BLUE, _RED = "#3b75af", "#c44e30"
-_N_BINS = 40
+_MOST_BINS = 40
 
 
 def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
@@ -37,12 +37,13 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     for panel, (path, variable) in zip(axes.flat, found.items(), strict=False):
         values = np.asarray(variable.values, float).ravel()
+        n_bins = min(_MOST_BINS, 5 + values.size // 25)
         spread = float(values.max() / values.min()) if values.min() > 0.0 else 1.0
         if spread > 20.0:
             panel.set_xscale("log")
-            bins = np.geomspace(values.min(), values.max(), _N_BINS)
+            bins = np.geomspace(values.min(), values.max(), n_bins)
         else:
-            bins = np.linspace(values.min(), values.max(), _N_BINS)
+            bins = np.linspace(values.min(), values.max(), n_bins)
         heights, *_ = panel.hist(values, bins=bins, color=_BLUE, alpha=0.5)  # pyright: ignore[reportArgumentType]
         for end in np.quantile(values, (0.05, 0.95)):
             panel.axvline(end, color=_BLUE, linewidth=1.2)
@@ -84,7 +85,7 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
     """Fisher information of the observations by direction, and what the directions are made of."""
     spectrum, names = spectrum_of(dataset["information"].values), dataset["parameter"].values
     n = len(names)
-    figure = Figure(figsize=(2.6 + 0.45 * n, 3.4 + 0.34 * n), layout="constrained")
+    figure = Figure(figsize=(max(5.0, 2.6 + 0.45 * n), 3.4 + 0.34 * n), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 0.34 * n + 0.6))
     lowest = 1e-4
     above.bar(range(n), np.maximum(spectrum.information, lowest), bottom=0.0, color=_BLUE)
@@ -92,7 +93,7 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
     above.set_ylim(lowest, max(10.0, 3.0 * float(spectrum.information.max())))
     above.axhline(1.0, color=_RED, linewidth=1.2)
     above.set_ylabel("information\nover that of the prior", fontsize="small")
-    above.set_title("What the observations constrain (red: as much as the prior)", fontsize="medium")
+    figure.suptitle("What observations say (red: as much as priors)", fontsize="medium")
     below.imshow(spectrum.directions, vmin=-1.0, vmax=1.0, cmap=colour_map("balance"), aspect="auto")
     below.set_yticks(range(n), [str(name) for name in names], fontsize="small")
     below.set_xticks(range(n), [str(i + 1) for i in range(n)])
@@ -138,7 +139,8 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             _shade(panel.fill_between, band.time / 3600.0, values)
             panel.plot(band.time / 3600.0, values[len(values) // 2], color=_BLUE, linewidth=1.2)
             panel.set_xlabel("time [h]", fontsize="small")
-            panel.set_ylabel(name.replace("_", " "), fontsize="small")
+            unit = unit_label("temperature" if name.endswith("temperature") else name)
+            panel.set_ylabel(f"{long_name(name)} {unit}".strip(), fontsize="small")
         for panel in row:
             panel.tick_params(labelsize="small")
             panel.grid(alpha=0.25)
