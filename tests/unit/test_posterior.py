@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -157,7 +158,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     both = jax.jit(jax.value_and_grad(log_density))
     x = np.array([0.3, -0.2, 0.5])
     value, gradient = both(jnp.asarray(x), *arguments)
-    times = {"dt": 600.0, "output_interval": 7200.0}
+    times: dict[str, Any] = {"dt": 600.0, "output_interval": 7200.0}
     closure = FREE.insert(MODEL.closure, jnp.asarray(x))
     run = simulate(Model(closure), twin.target.case, **times).state.temperature[1:]
     squares = float(np.sum((run - twin.target.observations.profiles["temperature"]) ** 2))
@@ -235,7 +236,7 @@ def test_a_posterior_goes_on_where_it_was(inferred):
 def test_bands_are_the_quantiles_of_runs(inferred):
     twin, nuts, _ = inferred
     draws = nuts.subset(5)
-    times = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
+    times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
     bands = predictive_bands(MODEL, FREE, twin.target.case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     runs = []
     for x in draws:
@@ -274,7 +275,7 @@ def test_influences_are_slopes(inferred):
 
 def test_a_start_on_a_bound_is_moved_off():
     x = start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
-    np.testing.assert_allclose(x, [3.0, 0.0, FREE.start()[2]], atol=1e-12)
+    np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
     closure = FREE.insert(PacanowskiPhilander(), x)
     assert with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -97,15 +97,19 @@ def influences(
 
     x = jnp.asarray(x)
     found = jacobian(at_the_end, x, model, case.unlabelled(), mode="forward")
-    to_physical = jax.jit(lambda x: jax.jvp(free_parameters.to_physical, (x,), (jnp.ones_like(x),)))
-    values, slopes = (np.asarray(part, float) for part in to_physical(x))  # each depends on its own x only
+    physical = free_parameters.to_physical
+    to_physical = jax.jit(lambda x: (physical(x), jax.jacfwd(physical)(x)))
+    values, slopes = (np.asarray(part, float) for part in to_physical(x))
+    # A row for each parameter, of sizes that differ by orders of magnitude; priors may correlate them.
+    scales = np.maximum(np.linalg.norm(slopes, axis=1), np.finfo(float).tiny)
     rows = []
     for output, value, row in zip(
         outputs, np.asarray(found.residuals), np.asarray(found.matrix), strict=True
     ):
+        by_scaled_value = np.linalg.lstsq((slopes / scales[:, None]).T, row, rcond=None)[0]
         for i, path in enumerate(free_parameters.paths):
-            change = slopes[i] * value
-            elasticity = row[i] * values[i] / change if change != 0.0 else math.nan
+            changes = value * values[i] != 0.0
+            elasticity = by_scaled_value[i] * values[i] / (scales[i] * value) if changes else math.nan
             rows.append(
                 Influence(
                     case.name,

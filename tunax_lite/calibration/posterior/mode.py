@@ -21,18 +21,19 @@ def start_from(free: FreeParameters, values: Mapping[str, float]) -> Unconstrain
         free: resolved; those without a value start where they would.
         values: by path.
     """
-    inside = {parameter.path: float(parameter.start or 0.0) for parameter in free.parameters}
-    on_bound: dict[int, float] = {}
+    given, on_bound, has_bounds = {}, {}, np.zeros(len(free.parameters), bool)
     for i, parameter in enumerate(free.parameters):
-        prior, value = parameter.distribution, float(values.get(parameter.path, math.nan))
-        if prior.lower < value < prior.upper:
-            inside[parameter.path] = value
-        elif value in (prior.lower, prior.upper):
+        prior = parameter.distribution
+        value = float(values.get(parameter.path, parameter.start or 0.0))
+        has_bounds[i] = math.isfinite(prior.lower) and math.isfinite(prior.upper)
+        if value in (prior.lower, prior.upper):
             on_bound[i] = -_FARTHEST if value == prior.lower else _FARTHEST
-    x = np.asarray(free.to_unconstrained(inside)).copy()  # together: correlated numbers share theirs
-    for i, number in on_bound.items():
-        x[i] = number
-    return jnp.asarray(np.clip(x, -_FARTHEST, _FARTHEST))
+        inside = prior.lower < value < prior.upper
+        given[parameter.path] = value if inside else float(parameter.start or 0.0)
+    x = np.asarray(free.to_unconstrained(given)).copy()
+    for i, far in on_bound.items():
+        x[i] = far
+    return jnp.asarray(np.where(has_bounds, np.clip(x, -_FARTHEST, _FARTHEST), x))
 
 
 def find_mode(
