@@ -218,3 +218,12 @@ def in_short(values: Mapping[str, float]) -> dict[str, float]:
         f"rms of {len(numbers)} {field}": float(np.sqrt(np.mean(np.square(numbers))))
         for field, numbers in vectors.items()
     }
+
+
+def units_in_short(units: Mapping[str, str]) -> dict[str, str]:
+    """Units of what `in_short` gives, from the units by path."""
+    vectors: dict[str, list[str]] = {}
+    for path, unit in units.items():
+        if split_path(path)[1] is not None:
+            vectors.setdefault(split_path(path)[0], []).append(unit)
+    return {**units, **{f"rms of {len(of)} {field}": of[0] for field, of in vectors.items()}}

@@ -9,6 +9,7 @@ import typer
 
 from ..calibration import CalibrationResult, Target, account, in_short, write_results
 from ..calibration import calibrate as run_calibration
+from ..calibration.known import units_in_short
 from ..config import (
     Calibration,
     CalibrationConfig,
@@ -134,7 +135,7 @@ def _last_frames(model: Model, target: Target) -> Trajectory:
 
 
 def _summarise(result: CalibrationResult) -> None:
-    units, start, best = result.units, in_short(result.start), in_short(result.best)
+    units, start, best = units_in_short(result.units), in_short(result.start), in_short(result.best)
     width = max(len(path) for path in best)
     typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
