@@ -203,7 +203,7 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
 
 
 def _is_option(field: dataclasses.Field) -> bool:
-    return "valid_range" not in field.metadata and "weights" not in field.metadata
+    return "valid_range" not in field.metadata and "vector" not in field.metadata
 
 
 def _setting(key: str, value: Any) -> Any:

@@ -60,7 +60,7 @@ def _options(module: eqx.Module, usual: eqx.Module) -> Iterator[tuple[str, Any]]
             if value is None and default is not None:
                 yield field.name, None
         elif (
-            field.init and "weights" not in field.metadata and not _only_numbers_differ(field, value, default)
+            field.init and "vector" not in field.metadata and not _only_numbers_differ(field, value, default)
         ):
             said = _said(field.name, value)
             if said != _said(field.name, default):
