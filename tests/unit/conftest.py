@@ -14,6 +14,7 @@ def _compile_quickly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # of processes that a test starts
         jax.config.update("jax_disable_most_optimizations", True)
+        jax.clear_caches()  # of what was compiled with optimisation while the tests were collected
         yield
     jax.config.update("jax_disable_most_optimizations", False)
     jax.clear_caches()
