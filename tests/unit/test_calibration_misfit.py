@@ -20,7 +20,7 @@ from tunax_lite.calibration import (
     prepare,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
-from tunax_lite.calibration.operators import AtCenters
+from tunax_lite.calibration.misfit.operators import AtCenters
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, prepare, residuals
-from tunax_lite.calibration.regridding import faces_from_centers, regrid
-from tunax_lite.calibration.starting import starting_at
+from tunax_lite.calibration.misfit import starting_at
+from tunax_lite.calibration.misfit.regridding import faces_from_centers, regrid
 from tunax_lite.checkpointing import SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.grid import Grid

@@ -2,22 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .account import Account as Account
-from .account import account as account
 from .calibrate import Iteration as Iteration
 from .calibrate import calibrate as calibrate
 from .calibrate import calibrate_weighted as calibrate_weighted
 from .checkpoint import OtherCalibrationError as OtherCalibrationError
-from .correlation import Correlation as Correlation
 from .files import read_parameters as read_parameters
 from .files import write_parameters as write_parameters
 from .files import write_results as write_results
 from .history import CalibrationResult as CalibrationResult
 from .history import History as History
-from .known import in_short as in_short
-from .known import known_parameters as known_parameters
-from .known import with_case_parameters as with_case_parameters
-from .known import with_parameters as with_parameters
 from .methods import LBFGS as LBFGS
 from .methods import Adam as Adam
 from .methods import ConstantRate as ConstantRate
@@ -26,13 +19,26 @@ from .methods import EnsembleKalman as EnsembleKalman
 from .methods import ExponentialDecay as ExponentialDecay
 from .methods import LevenbergMarquardt as LevenbergMarquardt
 from .methods import MultiStart as MultiStart
+from .misfit import Account as Account
 from .misfit import Comparison as Comparison
+from .misfit import Correlation as Correlation
 from .misfit import MeanSquare as MeanSquare
+from .misfit import Physical as Physical
 from .misfit import RootMeanSquare as RootMeanSquare
+from .misfit import Target as Target
+from .misfit import Uncertainty as Uncertainty
+from .misfit import ZScore as ZScore
+from .misfit import account as account
 from .misfit import misfit as misfit
+from .misfit import prepare as prepare
 from .misfit import residuals as residuals
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
+from .parameters import Tied as Tied
+from .parameters import in_short as in_short
+from .parameters import known_parameters as known_parameters
+from .parameters import with_case_parameters as with_case_parameters
+from .parameters import with_parameters as with_parameters
 from .priors import AbstractPrior as AbstractPrior
 from .priors import Bounded as Bounded
 from .priors import CorrelatedNormal as CorrelatedNormal
@@ -41,12 +47,6 @@ from .priors import LogNormal as LogNormal
 from .priors import LogUniform as LogUniform
 from .priors import Normal as Normal
 from .priors import Uniform as Uniform
-from .scales import Physical as Physical
-from .scales import Uncertainty as Uncertainty
-from .scales import ZScore as ZScore
-from .targets import Target as Target
-from .targets import prepare as prepare
-from .tied import Tied as Tied
 
 if TYPE_CHECKING:
     from .history_file import write_history as write_history

@@ -14,9 +14,8 @@ from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem
 from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
-from .misfit import AbstractScore, RootMeanSquare
+from .misfit import AbstractScore, RootMeanSquare, Target
 from .parameters import FreeParameters
-from .targets import Target
 
 
 @dataclasses.dataclass(frozen=True)

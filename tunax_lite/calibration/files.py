@@ -8,7 +8,7 @@ import yaml
 
 from ..io.atomic import replacing
 from .history import CalibrationResult
-from .known import known_parameters, split_path
+from .parameters import known_parameters, split_path
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"

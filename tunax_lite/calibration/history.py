@@ -9,8 +9,7 @@ import numpy as np
 from ..case import Case
 from ..closures.base import AbstractClosure
 from .evaluation import AbstractEvaluation
-from .known import with_case_parameters, with_parameters
-from .parameters import FreeParameters
+from .parameters import FreeParameters, with_case_parameters, with_parameters
 
 
 class History(eqx.Module):

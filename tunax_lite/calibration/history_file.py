@@ -9,7 +9,7 @@ import xarray as xr
 
 from ..io.atomic import replacing
 from .history import CalibrationResult
-from .known import split_path
+from .parameters import split_path
 
 # Units of errors; an error of temperature is a difference.
 _ERROR_UNITS = {"temperature": "K", "salinity": "g kg-1", "u": "m s-1", "v": "m s-1"}

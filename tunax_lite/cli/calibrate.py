@@ -9,7 +9,7 @@ import typer
 
 from ..calibration import CalibrationResult, Target, account, in_short, write_results
 from ..calibration import calibrate as run_calibration
-from ..calibration.known import units_in_short
+from ..calibration.parameters import units_in_short
 from ..config import (
     Calibration,
     CalibrationConfig,

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from ..calibration import read_parameters, with_case_parameters, with_parameters
-from ..calibration.known import paths_of_other_cases
+from ..calibration.parameters import paths_of_other_cases
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
 from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
 from ..io.yaml_file import read_document

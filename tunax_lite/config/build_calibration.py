@@ -29,9 +29,7 @@ from ..calibration import (
     prepare,
 )
 from ..calibration.methods import AbstractMethod
-from ..calibration.misfit import AbstractScore
-from ..calibration.sampled import can_be_observed
-from ..calibration.starting import starting_at
+from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
 from ..case import Case
 from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming

@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ..calibration.parameters import FreeParameter
+from ..calibration.parameters import FreeParameter, Tied
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
-from ..calibration.tied import Tied
 from .sections import Section, closest, invalid
 
 

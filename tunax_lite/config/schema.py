@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ..calibration.parameters import FreeParameter, FreeParameters
-from ..calibration.tied import Tied
+from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS
 from .cases import CaseSection
 from .checks import CheckSection

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ..calibration.known import with_parameters
+from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from .closures import CLOSURES as CLOSURES
 from .closures import closest, closure_class, closure_with, invalid

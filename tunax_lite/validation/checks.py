@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 
-from ..calibration.known import known_parameters, with_parameters
+from ..calibration.parameters import known_parameters, with_parameters
 from ..closures import AbstractClosure
 from ..model import Model
 

@@ -8,8 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..calibration.misfit import Comparison, MeanSquare, misfit
-from ..calibration.targets import Target, prepare
+from ..calibration.misfit import Comparison, MeanSquare, Target, misfit, prepare
 from ..case import Case
 from ..checkpointing import SaveEverything
 from ..forcing import ConstantForcing

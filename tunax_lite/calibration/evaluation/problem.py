@@ -18,9 +18,8 @@ import numpy as np
 from ...checkpointing import AbstractCheckpointing, SaveSegments
 from ...model import Model
 from ...runtime import shapes_of
-from ..misfit import AbstractScore, Comparison
+from ..misfit import AbstractScore, Comparison, Target, prepare
 from ..parameters import FreeParameters, UnconstrainedVector
-from ..targets import Target, prepare
 
 P = TypeVar("P")
 R = TypeVar("R")

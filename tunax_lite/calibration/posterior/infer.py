@@ -13,9 +13,8 @@ from ...checkpointing import AbstractCheckpointing
 from ...model import Model
 from ..checkpoint import fingerprint
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator, Problem
-from ..misfit import MeanSquare
+from ..misfit import MeanSquare, Target
 from ..parameters import FreeParameters, UnconstrainedVector
-from ..targets import Target
 from .chains import ChainReport, Chains, chain_name, sample_chains
 from .checkpoint import read_tree, write_tree
 from .density import log_posterior

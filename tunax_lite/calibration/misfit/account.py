@@ -6,7 +6,7 @@ import numpy as np
 
 from .operators import Interpolation
 from .sampled import Sampled
-from .targets import Target, sampled_of, times_within
+from .target import Target, sampled_of, times_within
 
 
 @dataclasses.dataclass(frozen=True)

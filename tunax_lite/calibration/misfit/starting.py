@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case
-from ..forcing import ConstantForcing
-from ..observations import Observations
+from ...case import Case
+from ...forcing import ConstantForcing
+from ...observations import Observations
 from .sampled import on_model_cells
 
 

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..case import Case
-from ..closures.base import AbstractClosure
-from ..precision import precision_of
+from ...case import Case
+from ...closures.base import AbstractClosure
+from ...precision import precision_of
+from ..priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 from .known import (
     OF_ALL_CASES,
     Known,
@@ -26,7 +27,6 @@ from .known import (
     replace_numbers,
     split_path,
 )
-from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 from .tied import Tied
 
 UnconstrainedVector = Float[Array, " parameter"]

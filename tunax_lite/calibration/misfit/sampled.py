@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case
-from ..grid import Grid
-from ..observables import Water, is_number, observable
-from ..observations import Observations
-from ..state import State
+from ...case import Case
+from ...grid import Grid
+from ...observables import Water, is_number, observable
+from ...observations import Observations
+from ...state import State
 from .operators import AbstractOperator, AtCenters, Averaging, Interpolation, OneNumber, interpolation
 from .placing import centers_of, check_heights
 from .regridding import faces_from_centers, regrid

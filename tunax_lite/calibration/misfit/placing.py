@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..simulation import count_steps
+from ...simulation import count_steps
 from .operators import Interpolation, interpolation
 
 

@@ -16,14 +16,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._types import Scalar
-from ..case import Case
-from ..checkpointing import AbstractCheckpointing, SaveEverything
-from ..model import Model
-from ..numerics.limiters import safe_sqrt
-from ..observables import Water, observable
-from ..simulation import batched_case, run_frames, start_of
-from ..trajectory import Restart
+from ..._types import Scalar
+from ...case import Case
+from ...checkpointing import AbstractCheckpointing, SaveEverything
+from ...model import Model
+from ...numerics.limiters import safe_sqrt
+from ...observables import Water, observable
+from ...simulation import batched_case, run_frames, start_of
+from ...trajectory import Restart
 from .correlation import Whitening
 from .operators import AbstractOperator, Interpolation
 

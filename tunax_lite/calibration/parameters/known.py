@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import iterate_parameters, iterate_vectors
-from ..case import Case
-from ..closures.base import AbstractClosure
-from ..precision import precision_of
+from ..._types import iterate_parameters, iterate_vectors
+from ...case import Case
+from ...closures.base import AbstractClosure
+from ...precision import precision_of
 
 T = TypeVar("T", bound=eqx.Module)
 

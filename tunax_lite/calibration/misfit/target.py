@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..case import Case
-from ..observables import observable
-from ..observations import Observations
-from ..precision import in_precision, precision_of
+from ...case import Case
+from ...observables import observable
+from ...observations import Observations
+from ...precision import in_precision, precision_of
+from .comparison import Comparison
 from .correlation import Correlation, Whitening, whitening
-from .misfit import Comparison
 from .operators import Interpolation
 from .placing import place_in_time
 from .sampled import Sampled, can_be_observed, sample

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..observations import Observations
+from ...observations import Observations
 
 
 class AbstractScale(abc.ABC):

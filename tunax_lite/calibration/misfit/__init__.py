@@ -1,0 +1,22 @@
+"""How far a model is from what was observed: from a target with observations to one number per case.
+
+`target` says what counts and makes arrays of it, a `Comparison`, which `misfit` and `residuals` run the model
+against.
+"""
+
+from .account import Account as Account
+from .account import account as account
+from .comparison import AbstractScore as AbstractScore
+from .comparison import Comparison as Comparison
+from .comparison import MeanSquare as MeanSquare
+from .comparison import RootMeanSquare as RootMeanSquare
+from .comparison import misfit as misfit
+from .comparison import residuals as residuals
+from .correlation import Correlation as Correlation
+from .sampled import can_be_observed as can_be_observed
+from .scales import Physical as Physical
+from .scales import Uncertainty as Uncertainty
+from .scales import ZScore as ZScore
+from .starting import starting_at as starting_at
+from .target import Target as Target
+from .target import prepare as prepare
