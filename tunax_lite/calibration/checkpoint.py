@@ -7,7 +7,7 @@ and of the history.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,7 @@ class CheckpointFile:
     def write(self, parts: Mapping[str, str], state: MethodState, history: History) -> None:
         """Replace the checkpoint."""
         header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
-        with replacing(self.path) as temporary, open(temporary, "wb") as file:
-            file.write(json.dumps(header).encode() + b"\n")
-            eqx.tree_serialise_leaves(file, (state, history))
+        write_tree(self.path, header, (state, history))
 
     def read(
         self, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
@@ -88,20 +86,50 @@ class CheckpointFile:
         Raises:
             ValueError: a file that is damaged, or the checkpoint of another calibration.
         """
-        try:
-            with open(self.path, "rb") as file:
-                header = json.loads(file.readline())
-                started = header["fingerprint"]
-                check_same(self.folder, started, parts)
-                like = (state, History.empty(header["n_iterations"], *shape))
-                return eqx.tree_deserialise_leaves(file, like)
-        except OtherCalibrationError:
-            raise
-        except Exception as error:
-            raise ValueError(
-                f"{self.path}: expected a checkpoint of a calibration, got a file that cannot be read "
-                f"({type(error).__name__}: {error}); remove it or choose another folder."
-            ) from error
+
+        def like(header: dict) -> tuple[MethodState, History]:
+            return state, History.empty(header["n_iterations"], *shape)
+
+        return read_tree(self.path, parts, like, "checkpoint of a calibration")
+
+
+def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
+    """Replace a file of arrays.
+
+    Args:
+        path: of the file.
+        header: can be written as JSON; its `fingerprint` says what the arrays belong to.
+        tree: of arrays.
+    """
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        file.write(json.dumps(dict(header)).encode() + b"\n")
+        eqx.tree_serialise_leaves(file, tree)
+
+
+def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any], kind: str) -> Any:
+    """Arrays from `write_tree`.
+
+    Args:
+        path: of the file.
+        parts: the fingerprint that it must have.
+        like: from the header to a tree of the same structure and shapes.
+        kind: of file, for the message.
+
+    Raises:
+        ValueError: a file that is damaged, or that belongs to something else.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = json.loads(file.readline())
+            check_same(path.parent, header["fingerprint"], parts)
+            return eqx.tree_deserialise_leaves(file, like(header))
+    except OtherCalibrationError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{path}: expected a {kind}, got a file that cannot be read ({type(error).__name__}: {error}); "
+            "remove it or choose another folder."
+        ) from error
 
 
 class OtherCalibrationError(ValueError):

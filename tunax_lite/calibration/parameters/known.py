@@ -102,23 +102,19 @@ def lookup(path: str, known: Mapping[str, Known], owner: str) -> Known:
     """
     if path in known:
         return known[path]
-    beginning = path.rpartition(".")[0] if not is_of_closure(path) else ""
+    in_closure = is_of_closure(path)
     # Vectors by their name: nobody wants to read a hundred numbers.
-    candidates = list(dict.fromkeys(split_path(name)[0] for name in known if name not in (path,)))
-    if beginning:
-        candidates = [name for name in candidates if not is_of_closure(name)]
-    else:
-        candidates = [name for name in candidates if is_of_closure(name)]
-    close = difflib.get_close_matches(path, candidates, n=3, cutoff=0.5)
-    others = [name for name in candidates if name not in close]
+    alike = dict.fromkeys(split_path(name)[0] for name in known if is_of_closure(name) == in_closure)
+    close = difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
-    has = f"It has: {', '.join(close + others)}." if candidates else "It has none."
-    if beginning:
-        owner = "the cases of this calibration"
-        has += " A correction is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or"
-        has += " `corrections` in a configuration."
-        raise ValueError(f"{path}: {owner} have no such number; {hint}{has.replace('It has', 'They have')}")
-    raise ValueError(f"{path}: {owner} has no such parameter; {hint}{has}")
+    names = ", ".join(close + [name for name in alike if name not in close]) or "none"
+    if in_closure:
+        raise ValueError(f"{path}: {owner} has no such parameter; {hint}It has: {names}.")
+    raise ValueError(
+        f"{path}: the cases of this calibration have no such number; {hint}They have: {names}. A correction "
+        "is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or `corrections` in a "
+        "configuration."
+    )
 
 
 def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ...runtime import Program
-from .checkpoint import read_tree, write_tree
+from ..checkpoint import read_tree, write_tree
 from .density import LogDensity
 from .nuts import NUTS, ChainState, Draw, draw_program, draws_like
 
@@ -131,7 +131,11 @@ def _joined(draws: Draw, fresh: list[Draw]) -> Draw:
 
 def _read(path: Path, parts: Mapping[str, str], state: ChainState) -> tuple[ChainState, Draw]:
     like = jax.device_get(state)
-    return read_tree(path, parts, lambda header: (like, draws_like(header["n_draws"], state.position.size)))
+
+    def of_chain(header: dict):
+        return like, draws_like(header["n_draws"], state.position.size)
+
+    return read_tree(path, parts, of_chain, "file of a chain")
 
 
 def _gather(method: NUTS, results: Sequence[tuple[ChainState, Draw]]) -> Chains:

@@ -11,12 +11,11 @@ import numpy as np
 
 from ...checkpointing import AbstractCheckpointing
 from ...model import Model
-from ..checkpoint import fingerprint
+from ..checkpoint import fingerprint, read_tree, write_tree
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator, Problem
 from ..misfit import MeanSquare, Target
 from ..parameters import FreeParameters, UnconstrainedVector
 from .chains import ChainReport, Chains, chain_name, sample_chains
-from .checkpoint import read_tree, write_tree
 from .density import log_posterior
 from .laplace import Laplace, covariance_of, draw_normal, fisher_information
 from .likelihood import Likelihood, estimate_likelihood
@@ -179,7 +178,7 @@ def _read_mode(path: Path, parts: dict[str, str], free: FreeParameters) -> tuple
         believed.append(Likelihood(*header["likelihood"]))
         return np.asarray(free.start())
 
-    mode = read_tree(path, parts, like)
+    mode = read_tree(path, parts, like, "file of a posterior")
     return believed[0], mode
 
 
