@@ -126,9 +126,8 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             times = np.asarray(observations[number].time)
             place = int(np.abs(times - band.time[-1]).argmin())
             observed = np.asarray(observations[number].profiles[profile])[place]
-            row[0].plot(
-                observed, np.asarray(observations[number].z), color="black", linewidth=1.0, linestyle=":"
-            )
+            z = np.asarray(observations[number].z)
+            row[0].plot(observed, z[place] if z.ndim == 2 else z, color="black", linewidth=1.0, linestyle=":")
         row[0].set_xlabel(f"{long_name(profile)} {unit_label(profile)}", fontsize="small")
         row[0].set_ylabel("z [m]")
         row[0].set_title(
@@ -139,8 +138,8 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             _shade(panel.fill_between, band.time / 3600.0, values)
             panel.plot(band.time / 3600.0, values[len(values) // 2], color=_BLUE, linewidth=1.2)
             panel.set_xlabel("time [h]", fontsize="small")
-            unit = unit_label("temperature" if name.endswith("temperature") else name)
-            panel.set_ylabel(f"{long_name(name)} {unit}".strip(), fontsize="small")
+            # The name: what it means in words is longer than the panel is high.
+            panel.set_ylabel(f"{name.replace('_', ' ')} {unit_label(name)}", fontsize="small")
         for panel in row:
             panel.tick_params(labelsize="small")
             panel.grid(alpha=0.25)

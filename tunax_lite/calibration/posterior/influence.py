@@ -19,7 +19,8 @@ from ...model import Model
 from ...sensitivity import jacobian
 from ...simulation import simulate
 from ..parameters import FreeParameters, UnconstrainedVector
-from .predictive import SCALARS
+
+OUTPUTS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,7 @@ def influences(
     *,
     dt: float,
     duration: float,
-    outputs: Sequence[str] = SCALARS,
+    outputs: Sequence[str] = OUTPUTS,
 ) -> list[Influence]:
     """Derivatives of numbers at the end of a run, one row for each output and parameter.
 
