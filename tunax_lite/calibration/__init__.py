@@ -32,6 +32,7 @@ from .misfit import account as account
 from .misfit import misfit as misfit
 from .misfit import prepare as prepare
 from .misfit import residuals as residuals
+from .misfit import root_mean_square_errors as root_mean_square_errors
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
 from .parameters import Tied as Tied

@@ -10,9 +10,15 @@ from typing import Annotated, NamedTuple
 import equinox as eqx
 import typer
 
-from ..calibration import MeanSquare, Target, account, misfit, prepare, with_case_parameters, with_parameters
+from ..calibration import (
+    Target,
+    account,
+    prepare,
+    root_mean_square_errors,
+    with_case_parameters,
+    with_parameters,
+)
 from ..case import Case
-from ..checkpointing import Auto
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.atomic import replacing
 from ..model import Model
@@ -96,15 +102,16 @@ def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str
     Raises:
         FloatingPointError: a run with values that are not finite.
     """
-    compute = eqx.filter_jit(lambda model, comparison: misfit(model, comparison, MeanSquare(), Auto())[1])
     rows = []
     for number, target in enumerate(targets):
         errors = {
-            label: compute(model, prepare(dataclasses.replace(target, case=cases[label][number])))
+            label: root_mean_square_errors(
+                model, prepare(dataclasses.replace(target, case=cases[label][number]))
+            )
             for label, model in models.items()
         }
         for variable in target.weights:
-            by_label = {label: math.sqrt(found[variable]) for label, found in errors.items()}
+            by_label = {label: found[variable] for label, found in errors.items()}
             bad = [label for label, error in by_label.items() if not math.isfinite(error)]
             if bad:
                 raise FloatingPointError(

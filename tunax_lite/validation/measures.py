@@ -4,13 +4,11 @@ import dataclasses
 import math
 from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..calibration.misfit import Comparison, MeanSquare, Target, misfit, prepare
+from ..calibration.misfit import Target, prepare, root_mean_square_errors
 from ..case import Case
-from ..checkpointing import SaveEverything
 from ..forcing import ConstantForcing
 from ..model import Model
 from ..observables import unit_of_difference
@@ -138,16 +136,8 @@ class ObservedCase(AbstractCheck):
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of each variable."""
-        found = _mean_squares(model, prepare(self.target))
-        return tuple(
-            Error(name, unit_of_difference(name), math.sqrt(float(found[name])))
-            for name in self.target.weights
-        )
-
-
-@eqx.filter_jit
-def _mean_squares(model: Model, comparison: Comparison):
-    return misfit(model, comparison, MeanSquare(), SaveEverything())[1]
+        found = root_mean_square_errors(model, prepare(self.target))
+        return tuple(Error(name, unit_of_difference(name), found[name]) for name in self.target.weights)
 
 
 def _root_mean_square(values: np.ndarray) -> float:

@@ -1,13 +1,9 @@
 """The forecast that nothing changes: what every model has to beat."""
 
 import dataclasses
-import math
 
-import equinox as eqx
-
-from ..calibration.misfit import Comparison, MeanSquare, misfit
+from ..calibration.misfit import Comparison, root_mean_square_errors
 from ..case import Case
-from ..checkpointing import SaveEverything
 from ..closures import Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
 from ..interior import Interior
@@ -30,8 +26,7 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
     nothing = Model(
         Constant(viscosity=0.0, diffusivity=0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0
     )
-    mean_squares = _mean_squares(in_precision(nothing, precision_of(case=comparison.case)), still)
-    return {name: math.sqrt(float(value)) for name, value in mean_squares.items()}
+    return root_mean_square_errors(in_precision(nothing, precision_of(case=comparison.case)), still)
 
 
 def _undisturbed(case: Case) -> Case:
@@ -39,8 +34,3 @@ def _undisturbed(case: Case) -> Case:
     forcing = in_precision(ConstantForcing(SurfaceFluxes()), precision_of(case=case))
     f = 0.0 * case.coriolis_parameter
     return dataclasses.replace(case, forcing=forcing, interior=Interior(), coriolis_parameter=f)
-
-
-@eqx.filter_jit
-def _mean_squares(model: Model, comparison: Comparison):
-    return misfit(model, comparison, MeanSquare(), SaveEverything())[1]

@@ -12,6 +12,7 @@ from .comparison import MeanSquare as MeanSquare
 from .comparison import RootMeanSquare as RootMeanSquare
 from .comparison import misfit as misfit
 from .comparison import residuals as residuals
+from .comparison import root_mean_square_errors as root_mean_square_errors
 from .correlation import Correlation as Correlation
 from .sampled import can_be_observed as can_be_observed
 from .scales import Physical as Physical

@@ -9,6 +9,7 @@ keeps the observed variables only.
 
 import abc
 import dataclasses
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -130,6 +131,21 @@ def misfit(
         comparison.factors[name] * mean_squares[name] for name in mean_squares if name not in whitened
     ) + sum(jnp.sum(_after_time(comparison, name, values) ** 2) for name, values in whitened.items())
     return score(jnp.asarray(total)), mean_squares
+
+
+def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, float]:
+    """Root mean square error of each variable [its unit], weights and scales aside.
+
+    Args:
+        model: of a single column.
+        comparison: from `prepare`.
+    """
+    return {name: math.sqrt(square) for name, square in _mean_squares(model, comparison).items()}
+
+
+@eqx.filter_jit
+def _mean_squares(model: Model, comparison: Comparison) -> dict[str, Scalar]:
+    return misfit(model, comparison, MeanSquare(), SaveEverything())[1]
 
 
 def residuals(
