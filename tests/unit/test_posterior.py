@@ -247,7 +247,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     np.testing.assert_array_equal(
         bands.series["sea_surface_temperature"], bands.profiles["temperature"][..., -1]
     )
-    assert bands.series["mixed_layer_depth_stratification"].shape == (3, 3) and bands.n_failed == 0
+    assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
     with pytest.raises(ValueError, match="two draws or more"):
         predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
 

@@ -19,8 +19,7 @@ from ...model import Model
 from ...sensitivity import jacobian
 from ...simulation import simulate
 from ..parameters import FreeParameters, UnconstrainedVector
-
-OUTPUTS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
+from .predictive import SCALARS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +52,7 @@ def influences(
     *,
     dt: float,
     duration: float,
-    outputs: Sequence[str] = OUTPUTS,
+    outputs: Sequence[str] = SCALARS,
 ) -> list[Influence]:
     """Derivatives of numbers at the end of a run, one row for each output and parameter.
 

@@ -19,7 +19,7 @@ from ..evaluation.ensemble import insert_members
 from ..parameters import FreeParameters
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-SCALARS = ("sea_surface_temperature", "mixed_layer_depth_stratification")
+SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
 @dataclasses.dataclass(frozen=True)
