@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+import threading
 from typing import Any
 
 import jax
@@ -112,8 +113,11 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     method = NUTS(n_draws=30, n_warmup=60)
     whole = sample_line(method, folder=tmp_path / "whole", parts={"a": "b"})
 
+    both = threading.Barrier(method.n_chains)  # else one chain may stop before its file of draw 60
+
     def killed(chain, number, draw):
         if number == 67:
+            both.wait(timeout=60.0)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
