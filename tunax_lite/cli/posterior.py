@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import equinox as eqx
 import typer
 
 from ..calibration import Target, with_parameters
@@ -172,12 +171,11 @@ def _write(
     write_posterior(folder / "posterior.nc", found, attributes)
     write_summary(folder / "posterior.yaml", found, _LEVEL, attributes)
     written = [folder / "posterior.nc", folder / "posterior.yaml"]
-    rows, bands = [], []
-    best = eqx.tree_at(lambda m: m.closure, setup.model, closure)
-    for target in setup.targets:
-        bands.append(_bands(found, setup.model, target, loaded.config.posterior.n_members))
-        rows += influences(
-            best,
+    rows = [
+        row
+        for target in setup.targets
+        for row in influences(
+            setup.model,
             found.free_parameters,
             target.case,
             found.mode,
@@ -185,6 +183,7 @@ def _write(
             dt=target.dt,
             duration=last_time_of(target),
         )
+    ]
     written.append(folder / "influences.csv")
     write_influences(written[-1], rows)
     if not loaded.config.output.figures:
@@ -192,6 +191,8 @@ def _write(
     from ..plotting import plot_bands, posterior_figures, save_figure
 
     figures = posterior_figures(posterior_dataset(found))
+    n_members = loaded.config.posterior.n_members
+    bands = [_bands(found, setup.model, target, n_members) for target in setup.targets]
     figures["posterior_bands"] = plot_bands(bands, [target.observations for target in setup.targets])
     for name, figure in figures.items():
         written.append(folder / f"{name}.png")
