@@ -102,8 +102,7 @@ def calibrate(
         )
     score = RootMeanSquare() if score is None else score
     checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    free = free_parameters.resolve(model.closure, {target.case.name: target.case for target in targets})
-    with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
+    with Problem(model, free_parameters, targets, score, checkpointing, n_threads, prior_weight) as problem:
 
         def evaluator() -> AbstractEvaluator:
             made = method.evaluator(problem)

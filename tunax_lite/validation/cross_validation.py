@@ -112,9 +112,8 @@ def cross_validate(
             "must be something to calibrate on when one is left out."
         )
     folder = Path(folder)
-    free = free_parameters.resolve(model.closure, {target.case.name: target.case for target in targets})
     score = RootMeanSquare() if score is None else score
-    with Problem(model, free, targets, score, checkpointing, n_threads, prior_weight) as problem:
+    with Problem(model, free_parameters, targets, score, checkpointing, n_threads, prior_weight) as problem:
 
         @functools.cache
         def evaluator() -> AbstractEvaluator:

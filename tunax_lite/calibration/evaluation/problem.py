@@ -74,7 +74,7 @@ class Problem:
 
     Args:
         model: whose closure is calibrated.
-        free_parameters: resolved with that closure and the cases of the targets.
+        free_parameters: what may change in that closure and in the cases of the targets.
         targets: at least one, with different names, and not all of weight 0.
         score: of a case.
         checkpointing: what reverse mode keeps of the time loop.
@@ -95,16 +95,16 @@ class Problem:
         n_threads: int = 2,
         prior_weight: float = 0.0,
     ):
+        self.cases = {target.case.name: target.case for target in targets}
+        self.free_parameters = free_parameters.resolve(model.closure, self.cases)
         if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
             raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
         self.case_names = _distinct_names(targets)
-        self.cases = {target.case.name: target.case for target in targets}
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(prepare(target) for target in targets)
         self.weigh([target.weight for target in targets])
         self.model = model
-        self.free_parameters = free_parameters
-        self.of_cases = tuple(_in_case(free_parameters, name) for name in self.case_names)
+        self.of_cases = tuple(_in_case(self.free_parameters, name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self.n_threads = max(1, n_threads)

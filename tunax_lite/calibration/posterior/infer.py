@@ -74,9 +74,9 @@ def infer(
     if isinstance(method, NUTS):
         blackjax_module("")
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    free = free_parameters.resolve(model.closure, {target.case.name: target.case for target in targets})
     weight = 1.0 if likelihood is None else likelihood.prior_weight
-    with Problem(model, free, targets, MeanSquare(), checkpointing, n_threads, weight) as problem:
+    with Problem(model, free_parameters, targets, MeanSquare(), checkpointing, n_threads, weight) as problem:
+        free = problem.free_parameters
         parts = _fingerprint(problem, method, likelihood, n_iterations)
         mode_path = None if place is None else place / MODE_NAME
         known = _read_mode(mode_path, parts, free) if mode_path is not None and mode_path.exists() else None
