@@ -214,7 +214,9 @@ def test_evaluate_compares_configuration_and_parameters(calibrated, invoke, tmp_
     best = int(history.attrs["best_iteration"])
     # The same windows and levels as in the calibration: the errors are those that it recorded.
     assert float(rows[1][3]) == pytest.approx(float(history["temperature_error"][0, 0]), rel=1e-9)
-    assert float(rows[1][4]) == pytest.approx(float(history["temperature_error"][best, 0]), rel=1e-9)
+    assert float(rows[1][4]) == pytest.approx(
+        float(history["temperature_error"].sel(iteration=best)[0]), rel=1e-9
+    )
     assert "temperature" in result.output and "m s-1" in result.output
 
 

@@ -48,6 +48,8 @@ from .priors import LogNormal as LogNormal
 from .priors import LogUniform as LogUniform
 from .priors import Normal as Normal
 from .priors import Uniform as Uniform
+from .remarks import remarks as remarks
+from .remarks import remarks_in_short as remarks_in_short
 
 if TYPE_CHECKING:
     from .history_file import write_history as write_history

@@ -28,6 +28,7 @@ class Iteration:
         best_loss: the lowest of all cases so far; infinite without one.
         scores: by case; NaN where the case was left out.
         values: physical values by path.
+        start_values: those of the first iteration, before any interruption.
         start: number of the start that it follows.
     """
 
@@ -36,6 +37,7 @@ class Iteration:
     best_loss: float
     scores: dict[str, float]
     values: dict[str, float]
+    start_values: dict[str, float]
     start: int
 
 
@@ -244,12 +246,16 @@ def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) ->
 
 
 def _report(report: Report, history: History, free: FreeParameters, case_names: tuple[str, ...]) -> None:
+    def by_path(row: int) -> dict[str, float]:
+        return free.with_tied(dict(zip(free.paths, history.values[row].tolist(), strict=True)))
+
     iteration = Iteration(
         number=history.n_iterations - 1,
         loss=float(history.loss[-1]),
         best_loss=history.best_loss,
         scores=dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
-        values=free.with_tied(dict(zip(free.paths, history.values[-1].tolist(), strict=True))),
+        values=by_path(-1),
+        start_values=by_path(0),
         start=int(history.start[-1]),
     )
     report(iteration)

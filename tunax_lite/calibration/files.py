@@ -9,6 +9,7 @@ import yaml
 from ..io.atomic import replacing
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
+from .remarks import remarks, remarks_in_short
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
@@ -35,12 +36,14 @@ def write_parameters(
 ) -> None:
     """Write the best parameters with their units, start values and bounds; of vectors all numbers.
 
+    Iterations count from 1, which is the evaluation of the start, here and wherever they are shown.
+
     Args:
         path: replaced when the new file is complete.
         result: of a calibration.
         attributes: where the numbers come from (version, command, ...).
     """
-    best, start, units = result.best, result.start, result.units
+    best, start, units, remarked = result.best, result.start, result.units, remarks(result)
     parameters: dict[str, dict] = {
         free.path: {
             "value": best[free.path],
@@ -49,6 +52,7 @@ def write_parameters(
             "lower": free.lower,
             "upper": free.upper,
             **({} if free.prior is None else {"prior": repr(free.prior)}),
+            **({"remark": remarked[free.path]} if free.path in remarked else {}),
         }
         for free in result.free_parameters.parameters
         if split_path(free.path)[1] is None
@@ -64,7 +68,7 @@ def write_parameters(
             "upper": largest,
             "tied_to": str(tied),
         }
-    parameters |= _vectors(result)
+    parameters |= _vectors(result, remarked)
     content = {
         "closure": type(result.closure).__name__,
         "parameters": parameters,
@@ -72,7 +76,7 @@ def write_parameters(
             "loss": result.best_loss,
             "prior_weight": result.prior_weight,
             "loss_at_start": float(result.history.loss[0]),
-            "best_iteration": result.history.best_iteration,
+            "best_iteration": result.history.best_iteration + 1,
             "n_iterations": result.history.n_iterations,
             "lowest_loss_by_start": list(result.lowest_by_start),
             "n_rejected": result.n_rejected,
@@ -87,21 +91,28 @@ def write_parameters(
         temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
-def _vectors(result: CalibrationResult) -> dict[str, dict]:
+def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
     """All numbers of each vector of which some were free, with what is known of the free ones."""
-    known = known_parameters(result.closure, result.cases)
+    known, start = known_parameters(result.closure, result.cases), result.start
     entries: dict[str, dict] = {}
     for path in result.best:
         field, index = split_path(path)
         if index is not None and field not in entries:
             numbers = [number for name, number in known.items() if split_path(name)[0] == field]
             entries[field] = {"unit": numbers[0].unit, "value": [float(number.value) for number in numbers]}
+            # What was not free is where it started.
+            entries[field]["start"] = [start.get(each.path, float(each.value)) for each in numbers]
             if numbers[0].coordinate is not None:
                 entries[field]["coordinate"] = [number.coordinate for number in numbers]
     for free in result.free_parameters.parameters:
         field = split_path(free.path)[0]
-        if field in entries and free.prior is not None:
-            entries[field]["prior"] = repr(free.prior)
+        if field in entries:
+            entries[field] |= {"lower": free.lower, "upper": free.upper}
+            entries[field] |= {} if free.prior is None else {"prior": repr(free.prior)}
+    for label, said in remarks_in_short(remarked, result.best).items():
+        field = split_path(label.partition(" (")[0])[0]
+        if field in entries:
+            entries[field]["remark"] = said
     return entries
 
 

@@ -8,11 +8,9 @@ import numpy as np
 import xarray as xr
 
 from ..io.atomic import replacing
+from ..observables import unit_of_difference
 from .history import CalibrationResult
 from .parameters import split_path
-
-# Units of errors; an error of temperature is a difference.
-_ERROR_UNITS = {"temperature": "K", "salinity": "g kg-1", "u": "m s-1", "v": "m s-1"}
 
 
 def write_history(
@@ -66,7 +64,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             ("iteration", "case"),
             history.errors[:, :, column],
             f"root mean square error of {name}",
-            _ERROR_UNITS.get(name, "1"),
+            unit_of_difference(name),
         )
     vectors: dict[str, list[int]] = {}
     for column, free in enumerate(result.free_parameters.parameters):
@@ -99,21 +97,26 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         name, free = _name(field), result.free_parameters.parameters[columns[0]]
         number = f"free_number_of_{name}"
         values, unit = history.values[:, columns], units[free.path]
-        prior = {} if free.prior is None else {"prior": repr(free.prior)}
-        data[name] = variable(("iteration", number), values, f"parameter {field}", unit, **prior)
+        about = {} if free.prior is None else {"prior": repr(free.prior)}
+        about |= {"valid_min": free.lower, "valid_max": free.upper}
+        data[name] = variable(("iteration", number), values, f"parameter {field}", unit, **about)
         if free.coordinate is not None:
             where = [result.free_parameters.parameters[column].coordinate for column in columns]
             long_name = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = variable((number,), where, long_name, "1")
     coords = {
-        "iteration": ("iteration", np.arange(history.n_iterations), {"long_name": "evaluation of the loss"}),
+        "iteration": (
+            "iteration",
+            1 + np.arange(history.n_iterations),
+            {"long_name": "evaluation of the loss, 1 at the start"},
+        ),
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
     }
     title = {
         "Conventions": "CF-1.11",
         "title": f"Calibration of {type(result.closure).__name__}",
         "closure": type(result.closure).__name__,
-        "best_iteration": result.history.best_iteration,
+        "best_iteration": result.history.best_iteration + 1,
         "stop_reason": result.stop_reason,
         "prior_weight": result.prior_weight,
     }

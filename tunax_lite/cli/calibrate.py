@@ -7,7 +7,15 @@ from typing import Annotated
 import equinox as eqx
 import typer
 
-from ..calibration import CalibrationResult, Target, account, in_short, write_results
+from ..calibration import (
+    CalibrationResult,
+    Target,
+    account,
+    in_short,
+    remarks,
+    remarks_in_short,
+    write_results,
+)
 from ..calibration import calibrate as run_calibration
 from ..calibration.parameters import units_in_short
 from ..config import (
@@ -136,11 +144,15 @@ def _last_frames(model: Model, target: Target) -> Trajectory:
 
 def _summarise(result: CalibrationResult) -> None:
     units, start, best = units_in_short(result.units), in_short(result.start), in_short(result.best)
-    width = max(len(path) for path in best)
+    said = remarks_in_short(remarks(result), result.best)
+    width, before, after = (max(map(len, each)) for each in (best, start.values(), best.values()))
     typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     for path, value in best.items():
-        typer.echo(f"  {path:{width}}  {start[path]:12.6g} -> {value:12.6g}  [{units.get(path, '1')}]")
+        remark = f"  {said[path]}" if path in said else ""
+        typer.echo(
+            f"  {path:{width}}  {start[path]:>{before}} -> {value:>{after}}  [{units.get(path, '1')}]{remark}"
+        )
     if len(lowest := result.lowest_by_start) > 1:
         typer.echo("lowest loss by start: " + ", ".join("none" if x is None else f"{x:.5g}" for x in lowest))
     if result.n_non_finite:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from .._types import iterate_parameters, iterate_weights
@@ -102,8 +103,7 @@ def _describe_calibration(setup: Calibration) -> None:
     _describe_model(setup.model)
     for parameter in setup.resolved.parameters:
         typer.echo(
-            f"free: {parameter.path} from {parameter.start:g}, bounds {parameter.lower:g} to "
-            f"{parameter.upper:g}, {parameter.scale}"
+            f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {parameter.distribution!r}"
         )
     typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
     for one in setup.checks:
@@ -127,10 +127,11 @@ def _describe_case(case: Case, observations: Observations | None) -> None:
     listed = ", ".join(f"{name} = {value:.4g}" for name, value in given.items()) or "none"
     typer.echo(f"  fluxes ({kind}, at the start): {listed}")
     if observations is not None:
-        typer.echo(
-            f"  observations: {', '.join(observations.profiles)} at {observations.time.size} times and "
-            f"{observations.z.size} heights"
-        )
+        for name, values in (observations.profiles | observations.series).items():
+            known = np.isfinite(np.asarray(values))
+            n_times = int(known.reshape(len(known), -1).any(axis=1).sum())
+            heights = f" and {known.shape[1]} heights" if known.ndim > 1 else ""
+            typer.echo(f"  observed: {name} at {n_times} times{heights}")
 
 
 def _describe_model(model: Model) -> None:

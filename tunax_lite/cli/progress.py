@@ -38,12 +38,9 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
     progress = Progress(description, BarColumn(), MofNCompleteColumn(), Elapsed(), Remaining())
     task = progress.add_task("compiling", total=n_iterations)
     with Live(progress, refresh_per_second=4) as live:
-        start: dict[str, float] = {}
 
         def report(iteration: Iteration) -> None:
-            nonlocal start
-            values = in_short(iteration.values)
-            start = start or values
+            values, start = in_short(iteration.values), in_short(iteration.start_values)
             description = f"loss {iteration.loss:.5g}, best {iteration.best_loss:.5g}"
             progress.update(task, completed=iteration.number + 1, description=description)
             live.update(Group(progress, _table(iteration.scores, values, start)))
@@ -51,7 +48,7 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
         yield report
 
 
-def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, float]) -> "Table":
+def _table(scores: dict[str, float], values: dict[str, str], start: dict[str, str]) -> "Table":
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2))
@@ -59,7 +56,7 @@ def _table(scores: dict[str, float], values: dict[str, float], start: dict[str, 
     for heading in ("value", "at the start"):
         table.add_column(heading, justify="right")
     for path, value in values.items():
-        table.add_row(path, f"{value:.6g}", f"{start[path]:.6g}")
+        table.add_row(path, value, start[path])
     for case, score in scores.items():
         table.add_row(f"score of {case}", f"{score:.5g}", "")
     return table
@@ -72,7 +69,7 @@ def _lines(n_iterations: int) -> Report:
         done = iteration.number + 1
         if iteration.number % every and done < n_iterations:
             return
-        numbers = " ".join(f"{path}={value:.4g}" for path, value in in_short(iteration.values).items())
+        numbers = "  ".join(f"{path}={value}" for path, value in in_short(iteration.values, 4).items())
         typer.echo(
             f"iteration {done}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
             f"loss {iteration.loss:.5g}  best {iteration.best_loss:.5g}  {numbers}"

@@ -19,8 +19,10 @@ from ..calibration import (
     ExponentialDecay,
     FreeParameters,
     LevenbergMarquardt,
+    LogNormal,
     MeanSquare,
     MultiStart,
+    Normal,
     Physical,
     RootMeanSquare,
     Target,
@@ -30,6 +32,7 @@ from ..calibration import (
 )
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
+from ..calibration.parameters import paths_in_short
 from ..case import Case
 from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
@@ -117,6 +120,8 @@ def build_calibration(
         method = _method(config)
         method.init(free.start())  # checks sizes
     checks, notes = build_checks(config.checks, source)
+    if said := _idle_priors(config, free):
+        notes = [*notes, said]
     return Calibration(
         model=build_model(config.model, source, parameters),
         free_parameters=config.free_parameters,
@@ -129,6 +134,21 @@ def build_calibration(
         max_non_finite=config.max_non_finite,
         checks=tuple(checks),
         notes=tuple(notes),
+    )
+
+
+def _idle_priors(config: CalibrationConfig, free: FreeParameters) -> str:
+    """What to know where priors with a most probable value are given, and do not pull."""
+    if config.misfit.prior_weight > 0.0 or isinstance(config.optimiser, EnsembleKalmanSection):
+        return ""
+    known = [each.path for each in free.parameters if isinstance(each.prior, Normal | LogNormal)]
+    if not known:
+        return ""
+    names = ", ".join(paths_in_short(known))
+    return (
+        f"misfit.prior_weight is 0: the normal priors of {names} only set the scale of the steps of a "
+        "calibration, and do not pull towards their medians; give 2 noise^2 / n, with the noise of the "
+        "observations in units of the scale and the number n of independent ones, for them to count"
     )
 
 

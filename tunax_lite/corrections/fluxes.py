@@ -34,11 +34,15 @@ class CorrectedForcing(AbstractForcing):
         forcing: what is corrected.
         time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
         stress_u_bias, stress_v_bias: added to the stress [N m-2].
-        stress_scale: of both components of the stress, and of its drag [1].
-        heat_flux_bias, heat_flux_scale: of the heat absorbed at the surface [W m-2], [1].
-        shortwave_flux_bias, shortwave_flux_scale: of the sunlight [W m-2], [1]; a bias shines at night, too.
-        freshwater_flux_bias, freshwater_flux_scale: of precipitation minus evaporation [kg m-2 s-1], [1].
-        salt_flux_bias, salt_flux_scale: of the flux of salt [kg m-2 s-1], [1].
+        stress_scale: times both components of the stress, and its drag [1].
+        heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
+        heat_flux_scale: times the heat absorbed at the surface [1].
+        shortwave_flux_bias: added to the shortwave radiation [W m-2], at night, too.
+        shortwave_flux_scale: times the shortwave radiation [1].
+        freshwater_flux_bias: added to precipitation minus evaporation [kg m-2 s-1].
+        freshwater_flux_scale: times precipitation minus evaporation [1].
+        salt_flux_bias: added to the flux of salt into the water [kg m-2 s-1].
+        salt_flux_scale: times the flux of salt [1].
 
     Raises:
         ValueError: knots that do not increase, or a correction of another number of values.

@@ -30,7 +30,7 @@ def plot_loss(
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     panel = figure.subplots()
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
-    iteration = np.arange(loss.size)
+    iteration = 1 + np.arange(loss.size)
     for (name, values), shade in zip(
         scores.items(), colour_map("haline")(np.linspace(0.1, 0.85, max(1, len(scores)))), strict=True
     ):
@@ -47,11 +47,11 @@ def plot_loss(
             iteration[few], loss[few], ".", color="0.6", markersize=3, zorder=0, label="of a few cases"
         )
     for beginning in np.flatnonzero(np.diff(np.broadcast_to(start, loss.shape))) + 0.5:
-        panel.axvline(beginning, color="0.6", linewidth=0.8)
+        panel.axvline(beginning + 1.0, color="0.6", linewidth=0.8)
     lowest = np.minimum.accumulate(np.where(np.isfinite(loss) & of_all_cases, loss, np.inf))
     panel.plot(iteration, lowest, color="black", linewidth=0.8, linestyle=":", label="lowest so far")
     if rejected[1:].any():
-        marked = rejected & np.isfinite(loss) & (iteration > 0)
+        marked = rejected & np.isfinite(loss) & (iteration > 1)
         panel.plot(iteration[marked], loss[marked], "x", color="#c44e30", label="rejected")
     panel.set_yscale("log")
     panel.set_xlabel("iteration")
@@ -80,11 +80,12 @@ def plot_parameters(
     axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
     for panel, (path, series) in zip(axes.flat, values.items(), strict=False):
         series = np.asarray(series, dtype=float)
+        iteration = 1 + np.arange(len(series))
         if series.ndim == 1:
-            panel.plot(series, color="#3b75af")
+            panel.plot(iteration, series, color="#3b75af")
             panel.axhline(series[0], color="0.6", linewidth=0.8, linestyle=":")
         else:
-            panel.plot(series, color="#3b75af", alpha=0.4, linewidth=0.5)
+            panel.plot(iteration, series, color="#3b75af", alpha=0.4, linewidth=0.5)
         if series.min() > 0.0 and series.max() / series.min() > 5.0:
             panel.set_yscale("log")
         limits = panel.get_ylim()

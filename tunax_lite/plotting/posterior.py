@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..calibration.posterior import Bands, spectrum_of
@@ -106,7 +108,7 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
 
     Args:
         bands: one row of panels each, with quantiles that are symmetric around the median.
-        observations: of the same cases, of which temperature is shown.
+        observations: of the same cases; what they have of the profile and of the numbers is drawn.
 
     Raises:
         ValueError: no bands at all.
@@ -118,16 +120,14 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
     n_columns = 1 + len(names)
     figure = Figure(figsize=(3.3 * n_columns, 2.9 * len(bands) + 0.5), layout="constrained")
     axes = figure.subplots(len(bands), n_columns, squeeze=False)
+    drawn = False
     for number, (row, band) in enumerate(zip(axes, bands, strict=True)):
         last = band.profiles[profile][:, -1]
         _shade(row[0].fill_betweenx, band.z, last)
         row[0].plot(last[len(last) // 2], band.z, color=_BLUE, linewidth=1.2)
-        if observations is not None and profile in observations[number].profiles:
-            times = np.asarray(observations[number].time)
-            place = int(np.abs(times - band.time[-1]).argmin())
-            observed = np.asarray(observations[number].profiles[profile])[place]
-            z = np.asarray(observations[number].z)
-            row[0].plot(observed, z[place] if z.ndim == 2 else z, color="black", linewidth=1.0, linestyle=":")
+        seen = None if observations is None else observations[number]
+        if seen is not None:
+            drawn |= _draw_observed_profile(row[0], seen, profile, float(band.time[-1]))
         row[0].set_xlabel(f"{long_name(profile)} {unit_label(profile)}", fontsize="small")
         row[0].set_ylabel("z [m]")
         row[0].set_title(
@@ -137,16 +137,45 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             values = band.series[name]
             _shade(panel.fill_between, band.time / 3600.0, values)
             panel.plot(band.time / 3600.0, values[len(values) // 2], color=_BLUE, linewidth=1.2)
+            if seen is not None:
+                drawn |= _draw_observed_series(panel, seen, name, float(band.time[-1]))
             panel.set_xlabel("time [h]", fontsize="small")
             # The name: what it means in words is longer than the panel is high.
             panel.set_ylabel(f"{name.replace('_', ' ')} {unit_label(name)}", fontsize="small")
         for panel in row:
             panel.tick_params(labelsize="small")
             panel.grid(alpha=0.25)
-    figure.suptitle(
-        "Runs with draws of the parameters (shades: quantiles; dotted: observed)", fontsize="medium"
-    )
+    legend = "shades: quantiles; dotted: observed" if drawn else "shades: quantiles"
+    figure.suptitle(f"Runs with draws of the parameters ({legend})", fontsize="medium")
     return figure
+
+
+_OBSERVED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": ":"}
+
+
+def _draw_observed_profile(panel: Axes, observations: Observations, name: str, time: float) -> bool:
+    """The observed profile nearest to a time [s], if there is one; returns whether there is."""
+    if name not in observations.profiles:
+        return False
+    values, z = np.asarray(observations.profiles[name]), np.asarray(observations.z)
+    known = np.flatnonzero(np.isfinite(values).any(axis=1))
+    if not known.size:
+        return False
+    place = known[np.abs(np.asarray(observations.time)[known] - time).argmin()]
+    heights = z[place] if z.ndim == 2 else z
+    there = np.isfinite(values[place])
+    panel.plot(values[place][there], heights[there], **_OBSERVED)
+    return True
+
+
+def _draw_observed_series(panel: Axes, observations: Observations, name: str, end: float) -> bool:
+    """Observed numbers up to a time [s], if there are any; returns whether there are."""
+    if name not in observations.series:
+        return False
+    times, values = np.asarray(observations.time), np.asarray(observations.series[name])
+    there = np.isfinite(values) & (times <= end * (1.0 + 1e-9))
+    panel.plot(times[there] / 3600.0, values[there], **_OBSERVED)
+    return bool(there.any())
 
 
 def _shade(fill, along: np.ndarray, values: np.ndarray) -> None:

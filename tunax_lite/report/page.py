@@ -18,8 +18,6 @@ from .embedded import encoded
 from .posterior import posterior_of
 from .run_folder import FIGURES, RunFolder
 
-_NEAR_A_BOUND = 0.02
-"""Share of the range between the bounds within which a parameter counts as on one of them."""
 _ERROR = "_error"
 
 
@@ -68,27 +66,25 @@ def render(run: RunFolder) -> str:
     )
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number for a table."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+def number(value: float | list[float] | None, digits: int = 4) -> str:
+    """A number for a table, or the lowest and the highest of several."""
+    if isinstance(value, list):
+        return f"{number(min(value), digits)} to {number(max(value), digits)}"
+    return "–" if value is None or not math.isfinite(value) else f"{value + 0.0:.{digits}g}"
 
 
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
     """A row for each parameter: its numbers, where it lies between its bounds, what it means."""
     descriptions = _descriptions(run)
     for path, entry in run.parameters["parameters"].items():
-        if isinstance(entry["value"], list):
-            root_mean_square = float(np.sqrt(np.mean(np.square(entry["value"]))))
-            given = {"unit": entry.get("unit", "1"), "prior": entry.get("prior", "")}
-            entry = {"value": root_mean_square, "start": None, "lower": None, "upper": None, **given}
-            label = (
-                f"{path}: root mean square of its {len(run.parameters['parameters'][path]['value'])} numbers"
-            )
-        else:
-            label = path
+        label = path
+        if isinstance(entry["value"], list) and len(entry["value"]) == 1:
+            entry = entry | {name: entry[name][0] for name in ("value", "start")}
+        elif isinstance(entry["value"], list):
+            label = f"{path} ({len(entry['value'])} numbers, lowest to highest)"
         row = {"label": label, **entry, "change": _change(entry), "place": _place(entry)}
         row["note"] = f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", "")
-        row["on_bound"] = row["place"] is not None and not _NEAR_A_BOUND < row["place"] < 1 - _NEAR_A_BOUND
+        row["remark"] = entry.get("remark", "")
         yield row | descriptions.get(path, Description("", ""))._asdict()
 
 
@@ -102,9 +98,11 @@ def _descriptions(run: RunFolder) -> dict[str, Description]:
 
 
 def _change(entry: dict[str, Any]) -> str:
-    """From the start to the best, in per cent, or as a factor where that is easier to read."""
-    if not entry["start"] or entry["value"] * entry["start"] <= 0.0:
+    """From the start to the best: in per cent, as a factor, or, from 0 or over it, as a difference."""
+    if isinstance(entry["value"], list) or entry["start"] is None:
         return "–"
+    if entry["value"] * entry["start"] <= 0.0:
+        return f"{entry['value'] - entry['start']:+.4g}"
     ratio = entry["value"] / entry["start"]
     return f"{100.0 * (ratio - 1.0):+.0f} %" if 0.5 < ratio < 2.0 else f"× {ratio:.3g}"
 
@@ -112,7 +110,7 @@ def _change(entry: dict[str, Any]) -> str:
 def _place(entry: dict[str, Any]) -> float | None:
     """Between the bounds, 0 to 1; in the logarithm where they are orders of magnitude apart."""
     value, lower, upper = entry["value"], entry["lower"], entry["upper"]
-    if lower is None or upper is None or not math.isfinite(upper - lower):
+    if isinstance(value, list) or lower is None or upper is None or not math.isfinite(upper - lower):
         return None
     if lower > 0.0 and upper > 20.0 * lower:
         value, lower, upper = math.log(value), math.log(lower), math.log(upper)
@@ -121,7 +119,7 @@ def _place(entry: dict[str, Any]) -> float | None:
 
 def error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
     """A row for each case and observed variable: root mean square error at the start and at the best."""
-    best = run.parameters["calibration"]["best_iteration"]
+    best = run.parameters["calibration"]["best_iteration"] - 1
     for number_of_case, case in enumerate(run.history["case"].values):
         for name, variable in run.history.data_vars.items():
             if not str(name).endswith(_ERROR):

@@ -5,6 +5,7 @@ from .free import FreeParameters as FreeParameters
 from .free import UnconstrainedVector as UnconstrainedVector
 from .known import in_short as in_short
 from .known import known_parameters as known_parameters
+from .known import paths_in_short as paths_in_short
 from .known import paths_of_other_cases as paths_of_other_cases
 from .known import split_path as split_path
 from .known import units_in_short as units_in_short

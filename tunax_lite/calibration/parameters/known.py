@@ -9,7 +9,7 @@ too, `weights[3]`; the name of the vector stands for all of its numbers.
 import difflib
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -200,26 +200,28 @@ def _with_values(
     return replace_numbers(module, paths, jnp.asarray(list(values.values()), precision_of(module=module)))
 
 
-def in_short(values: Mapping[str, float]) -> dict[str, float]:
-    """The same values with the root mean square in place of the numbers of a vector, to be looked at."""
-    short: dict[str, float] = {}
-    vectors: dict[str, list[float]] = {}
-    for path, value in values.items():
-        field, index = split_path(path)
-        if index is None:
-            short[path] = value
-        else:
-            vectors.setdefault(field, []).append(value)
-    return short | {
-        f"rms of {len(numbers)} {field}": float(np.sqrt(np.mean(np.square(numbers))))
-        for field, numbers in vectors.items()
-    }
+def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:
+    """Values to be looked at, with their signs; of several numbers of a vector the lowest and the highest.
+
+    Args:
+        values: by path.
+        digits: that count.
+    """
+    short = {}
+    for label, paths in paths_in_short(values).items():
+        ends = min(values[path] for path in paths), max(values[path] for path in paths)
+        short[label] = " to ".join(f"{end + 0.0:.{digits}g}" for end in ends[: 1 if len(paths) == 1 else 2])
+    return short
 
 
 def units_in_short(units: Mapping[str, str]) -> dict[str, str]:
     """Units of what `in_short` gives, from the units by path."""
-    vectors: dict[str, list[str]] = {}
-    for path, unit in units.items():
-        if split_path(path)[1] is not None:
-            vectors.setdefault(split_path(path)[0], []).append(unit)
-    return {**units, **{f"rms of {len(of)} {field}": of[0] for field, of in vectors.items()}}
+    return {label: units[paths[0]] for label, paths in paths_in_short(units).items()}
+
+
+def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Paths by what `in_short` calls them: numbers of a vector together, one alone by its own path."""
+    fields: dict[str, list[str]] = {}
+    for path in paths:
+        fields.setdefault(split_path(path)[0], []).append(path)
+    return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields.items()}
