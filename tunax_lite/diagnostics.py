@@ -18,7 +18,8 @@ from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
-from .observables import OBSERVABLES, Observable, Water
+from .observables import OBSERVABLES, Observable, Water, observable
+from .observables.names import parse
 from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
 from .state import State
@@ -173,12 +174,25 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
 """Diagnostics by name; names, units and places are those of `VARIABLES`."""
 
 
+def diagnostic(name: str) -> Diagnostic:
+    """A diagnostic by its name, which may have numbers in it as that of an observable.
+
+    Raises:
+        ValueError: a name that is not among them.
+    """
+    if name in DIAGNOSTICS:
+        return DIAGNOSTICS[name]
+    if parse(name).name not in OBSERVABLES:
+        raise ValueError(f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {name}.")
+    return _of_water(observable(name))
+
+
 @eqx.filter_jit
 def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...]):
     def of_frame(frame):
         state, clo_state, time = frame
         now = Snapshot(state, clo_state, time, grid, case)
-        return {name: DIAGNOSTICS[name](now) for name in names}
+        return {name: diagnostic(name)(now) for name in names}
 
     return jax.lax.map(of_frame, frames)
 
@@ -189,7 +203,7 @@ def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[s
     Args:
         trajectory: a run of the case.
         case: gives the equation of state and the forcing.
-        names: of `DIAGNOSTICS`.
+        names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
 
     Returns:
         For each name values with a leading axis of time, on cells, on faces, or one per column.
@@ -197,10 +211,7 @@ def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[s
     Raises:
         ValueError: a name that is not among them.
     """
-    unknown = [name for name in names if name not in DIAGNOSTICS]
-    if unknown:
-        raise ValueError(
-            f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {', '.join(unknown)}."
-        )
+    for name in names:
+        diagnostic(name)  # raises for an unknown one
     frames = trajectory.state, trajectory.clo_state, trajectory.time
     return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names))

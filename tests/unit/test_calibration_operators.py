@@ -269,6 +269,9 @@ def test_correlations_without_meaning_are_refused(given):
         Correlation(*given)
 
 
+_OF_INSTRUMENTS = {"weights": {"mixed_layer_depth": 1.0}, "observations": "instruments"}
+
+
 def test_a_case_can_start_from_a_later_profile():
     case, observed = starting_at(CASE, OBSERVED, 3600.0)
     np.testing.assert_allclose(case.initial_state.u, OBSERVED.profiles["u"][2], rtol=1e-12, atol=1e-15)
@@ -285,7 +288,9 @@ def test_a_case_can_start_from_a_later_profile():
     ("change", "message"),
     [
         ({"weights": {"mixed_layer_depth": 1.0}, "observations": "no temperature"}, "mixed_layer_depth"),
-        ({"weights": {"mixed_layer_depth": 1.0}, "observations": "instruments"}, "centers of cells"),
+        ({**_OF_INSTRUMENTS, "averaging": "cell_means"}, "centers of cells"),
+        # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
+        ({**_OF_INSTRUMENTS, "weights": {"heat_content": 1.0}}, "got NaN only; at least one profile has to"),
         ({"averaging": "cell_mean"}, "averaging to be points or cell_means"),
         ({"reduction": "max"}, "reduction to be mean or sum"),
         ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, r"depth_window \[m\]"),

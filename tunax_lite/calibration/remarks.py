@@ -1,7 +1,7 @@
 """What the parameters that a calibration found call for: they lie on a bound, or are where they started."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .history import CalibrationResult
 from .parameters import FreeParameter, paths_in_short
@@ -32,7 +32,7 @@ def remarks(result: CalibrationResult) -> dict[str, str]:
     return found
 
 
-def remarks_in_short(found: Mapping[str, str], paths: Mapping[str, float]) -> dict[str, str]:
+def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
     """The same by the names of `in_short`: of several numbers of a vector how many there are of each."""
     short = {}
     for label, behind in paths_in_short(paths).items():

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
-from ..diagnostics import DIAGNOSTICS
+from ..diagnostics import DIAGNOSTICS, diagnostic
 from .cases import CaseSection
 from .checks import CheckSection
 from .corrections import CorrectionsSection
@@ -37,8 +37,11 @@ class RunOutputSection(Section):
     @classmethod
     def _check_names(cls, names: list[str]) -> list[str]:
         for name in names:
-            if name not in DIAGNOSTICS:
-                raise invalid("the name of a diagnostic", f"'{name}'", closest(name, list(DIAGNOSTICS)))
+            try:
+                diagnostic(name)
+            except ValueError:
+                known = list(DIAGNOSTICS)
+                raise invalid("the name of a diagnostic", f"'{name}'", closest(name, known)) from None
         return names
 
 

@@ -18,9 +18,9 @@ import xarray as xr
 
 from .. import closures
 from ..grid import Grid
+from ..observables import variable_of
 from ..state import State
 from ..trajectory import Means, Trajectory
-from ..variables import VARIABLES
 from .atomic import replacing
 from .errors import FileFormatError
 from .netcdf import read_netcdf
@@ -35,7 +35,7 @@ _GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_
 
 def attributes_of(name: str) -> dict[str, str]:
     """CF attributes of a variable of the package; none for other names."""
-    variable = VARIABLES.get(name)
+    variable = variable_of(name)
     if variable is None:
         return {"long_name": name.replace("_", " ")}
     attributes = {"long_name": variable.long_name, "units": variable.unit}
@@ -146,7 +146,9 @@ def to_dataset(
     closure = _closure_variables(trajectory, rank)
     for name, values in (diagnostics or {}).items():
         if name not in closure:
-            place = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}[VARIABLES[name].location]
+            variable = variable_of(name)
+            assert variable is not None  # a diagnostic is in the table
+            place = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}[variable.location]
             attributes = {"role": "diagnostic"} | attributes_of(name)
             variables[name] = (("time", *place, *_batch_dims(rank)), np.asarray(values), attributes)
     for name in (*tracers, *closure):

@@ -2,22 +2,22 @@
 
 Profiles (buoyancy) and numbers (the depth of the mixed layer): each is a function of the state, the grid and
 the equation of state, differentiable, with the vertical first and the batch last. Diagnostics, misfits,
-figures and tables know them by the same names. What is an integral over the column can be asked for above a
-depth: `heat_content_above_100m`.
+figures and tables know them by the same names, which may have numbers in them: `heat_content_above_100m`,
+`mixed_layer_depth_0.5K_from_10m`.
 """
 
 import functools
-import re
 from collections.abc import Callable, Collection
 
 from jaxtyping import Array, Float
 
-from ..variables import VARIABLES, Variable
 from .base import Water as Water
 from .buoyancy import buoyancy, potential_density
 from .contents import heat_content, salt_content
 from .energy import kinetic_energy, potential_energy, potential_energy_anomaly
 from .mixed_layer import by_density, by_stratification, by_temperature
+from .names import parse
+from .names import variable_of as variable_of
 from .surface import sea_surface_temperature
 
 Observable = Callable[[Water], Float[Array, "..."]]
@@ -39,10 +39,10 @@ OBSERVABLES: dict[str, Observable] = {
     "mixed_layer_depth_stratification": by_stratification,
     **_INTEGRALS,
 }
-"""By name; those of a layer, such as `heat_content_above_100m`, come from `observable`."""
+"""By name; those with numbers in their names, such as `heat_content_above_100m`, come from `observable`."""
 
 _STATE = ("temperature", "salinity", "u", "v")
-_ABOVE = re.compile(r"(?P<name>.+)_above_(?P<depth>\d+(\.\d+)?)m")
+_BY_THRESHOLD = {"mixed_layer_depth": by_temperature, "mixed_layer_depth_density": by_density}
 
 
 def observable(name: str, tracers: Collection[str] = ()) -> Observable:
@@ -53,7 +53,7 @@ def observable(name: str, tracers: Collection[str] = ()) -> Observable:
         tracers: names of the passive tracers of the state.
 
     Raises:
-        ValueError: an unknown name, or a layer without thickness.
+        ValueError: an unknown name, a layer without thickness, or a threshold in another unit.
     """
     if name in _STATE:
         return lambda water: getattr(water.state, name)
@@ -61,23 +61,19 @@ def observable(name: str, tracers: Collection[str] = ()) -> Observable:
         return lambda water: water.state.tracers[name]
     if name in OBSERVABLES:
         return OBSERVABLES[name]
-    above = _ABOVE.fullmatch(name)
-    if above is None or above["name"] not in _INTEGRALS:
+    parsed = parse(name)
+    if parsed.name == name:
         known = ", ".join((*_STATE, *tracers, *OBSERVABLES))
         layers = ", ".join(f"{integral}_above_100m" for integral in _INTEGRALS)
         raise ValueError(
-            f"expected one of {known}, or of the water above a depth: {layers}, got the variable {name}."
+            f"expected one of {known}, or of the water above a depth: {layers}, or with a threshold and a "
+            "reference: mixed_layer_depth_0.5K_from_10m, mixed_layer_depth_density_0.125kg_from_10m, got "
+            f"the variable {name}."
         )
-    depth = float(above["depth"])
-    if not depth > 0.0:
-        raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
-    return functools.partial(_INTEGRALS[above["name"]], depth=depth)
-
-
-def variable_of(name: str) -> Variable | None:
-    """The line of the table for a name, that of the whole column for a layer; `None` for a passive tracer."""
-    above = _ABOVE.fullmatch(name)
-    return VARIABLES.get(name if above is None else above["name"])
+    if parsed.name in _INTEGRALS:
+        return functools.partial(_INTEGRALS[parsed.name], depth=parsed.depth)
+    given = {} if parsed.threshold is None else {"difference": parsed.threshold}
+    return functools.partial(_BY_THRESHOLD[parsed.name], reference_depth=parsed.depth, **given)
 
 
 def is_number(name: str) -> bool:

@@ -15,14 +15,18 @@ from .base import Water
 from .buoyancy import potential_density
 
 
-def by_temperature(water: Water) -> Scalar:
-    """Depth where the temperature is 0.2 K below that of the uppermost cell [m]."""
-    return mixed_layer_depth(water.state.temperature, water.grid)
+def by_temperature(water: Water, difference: float = 0.2, reference_depth: float | None = None) -> Scalar:
+    """Depth where the temperature is `difference` [K] below that at a depth, or of the uppermost cell [m]."""
+    return mixed_layer_depth(
+        water.state.temperature, water.grid, difference=difference, reference_depth=reference_depth
+    )
 
 
-def by_density(water: Water) -> Scalar:
-    """Depth where the potential density is 0.03 kg m-3 above that of the uppermost cell [m]."""
-    return mixed_layer_depth(-potential_density(water), water.grid, difference=0.03)
+def by_density(water: Water, difference: float = 0.03, reference_depth: float | None = None) -> Scalar:
+    """Depth where the potential density is `difference` [kg m-3] above that at a depth, or of the surface."""
+    return mixed_layer_depth(
+        -potential_density(water), water.grid, difference=difference, reference_depth=reference_depth
+    )
 
 
 def by_stratification(water: Water) -> Scalar:

@@ -1,37 +1,62 @@
 """Depth of the mixed layer."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .._types import Scalar
 from ..grid import Grid
 
 
 def mixed_layer_depth(
-    temperature: Float[Array, "center *#batch"], grid: Grid, *, difference: float = 0.2
+    temperature: Float[Array, "center *#batch"],
+    grid: Grid,
+    *,
+    difference: float = 0.2,
+    reference_depth: float | None = None,
 ) -> Scalar:
-    """Depth [m] at which the temperature is first `difference` [K] below that of the uppermost cell.
+    """Depth [m] at which the temperature is first `difference` [K] below that of a reference above.
 
     Linear between centers; the depth of the deepest center where the criterion is met nowhere.
     Differentiable except where the crossing moves to another pair of cells.
 
-    Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, with the surface cell as
-    reference.
+    Args:
+        temperature: on the cells [degC], or minus another variable that grows with depth.
+        grid: of the column.
+        difference: to the reference, in the unit of the variable.
+        reference_depth: of the reference [m]; what lies above does not count. `None` for the uppermost cell.
+
+    Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
+    z = jnp.broadcast_to(grid.z_center, temperature.shape)
+    if reference_depth is not None:
+        # As if the water above were that of the reference, and began there.
+        temperature = jnp.where(
+            z > -reference_depth, _value_at(temperature, z, -reference_depth), temperature
+        )
+        z = jnp.minimum(z, -reference_depth)
     threshold = temperature[-1] - difference
-    z = grid.z_center
     below, above = temperature[:-1] < threshold, temperature[1:] >= threshold
     # The shallowest crossing: the last True along the upward axis.
     is_crossing = below & above
     steps_from_top = jnp.argmax(is_crossing[::-1], axis=0)
     lower = temperature.shape[0] - 2 - steps_from_top
-    take = lambda values, index: jnp.take_along_axis(values, index[None], axis=0)[0]  # noqa: E731
-    t_low, t_up = take(temperature, lower), take(temperature, lower + 1)
-    z_full = jnp.broadcast_to(z, temperature.shape)
-    z_low, z_up = take(z_full, lower), take(z_full, lower + 1)
+    t_low, t_up = _take(temperature, lower), _take(temperature, lower + 1)
+    z_low, z_up = _take(z, lower), _take(z, lower + 1)
     spread = jnp.where(t_up > t_low, t_up - t_low, 1.0)
     crossing = z_low + (threshold - t_low) / spread * (z_up - z_low)
-    return jnp.where(jnp.any(is_crossing, axis=0), -crossing, -z_full[0])
+    return jnp.where(jnp.any(is_crossing, axis=0), -crossing, -z[0])
+
+
+def _take(values: Float[Array, "center *#batch"], index: Int[Array, "*#batch"]) -> Scalar:
+    return jnp.take_along_axis(values, index[None], axis=0)[0]
+
+
+def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#batch"], height: float):
+    """Linear between centers at heights z [m], constant beyond the first and the last."""
+    lower = jnp.clip(jnp.sum(z < height, axis=0) - 1, 0, z.shape[0] - 2)
+    z_low, z_up = _take(z, lower), _take(z, lower + 1)
+    share = jnp.clip((height - z_low) / (z_up - z_low), 0.0, 1.0)
+    return (1.0 - share) * _take(values, lower) + share * _take(values, lower + 1)
 
 
 def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:

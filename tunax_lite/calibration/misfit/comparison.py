@@ -47,6 +47,7 @@ class Comparison(eqx.Module):
         operators: by variable, from the cells of the model to the observed heights.
         moving: by variable, those that differ from time to time, with a leading axis of time.
         whitenings: by variable, where errors are correlated.
+        seen: by number of the column that few heights determine: what they show of profiles of the model.
         in_time: interpolation to the observed times; `None` where these are frames of the model.
         n_frames, steps_per_frame: length of the run.
     """
@@ -59,6 +60,7 @@ class Comparison(eqx.Module):
     operators: dict[str, AbstractOperator]
     moving: dict[str, Interpolation]
     whitenings: dict[str, Whitening]
+    seen: dict[str, Float[Array, "center center"]]
     in_time: Interpolation | None
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
@@ -211,9 +213,14 @@ def _compare(
     start = start_of(model, case)
 
     def observable_values(restart: Restart) -> Differences:
-        water = Water(restart.state, case.grid, case.equation_of_state)
+        def water(name: str) -> Water:
+            state = restart.state
+            if name in comparison.seen:
+                state = jax.tree.map(lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state)
+            return Water(state, case.grid, case.equation_of_state)
+
         return {
-            name: operator(observable(name, restart.state.tracers)(water))
+            name: operator(observable(name, restart.state.tracers)(water(name)))
             for name, operator in comparison.operators.items()
         }
 

@@ -14,6 +14,7 @@ from ...state import State
 from .operators import AbstractOperator, AtCenters, Averaging, Interpolation, OneNumber, interpolation
 from .placing import centers_of, check_heights
 from .regridding import faces_from_centers, regrid
+from .sparse import depends_on, is_determined, on_centers, seen_through
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Sampled:
         operator: from the cells of the model, at all times.
         moving: one for each time, instead, with a leading axis of time.
         inside: levels of the depth window, at which there could be a value; the same shape.
+        seen: of a number from few heights: what they show of a profile of the model, a matrix on its centers.
     """
 
     values: np.ndarray
@@ -33,6 +35,7 @@ class Sampled:
     operator: AbstractOperator
     inside: np.ndarray
     moving: Interpolation | None = None
+    seen: np.ndarray | None = None
 
 
 def sample(
@@ -53,6 +56,8 @@ def sample(
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
     if is_number(variable):
+        if averaging == "points" and not _are_cells(case, observations):
+            return _number_at_points(case, observations, variable)
         profiles = {name: on_model_cells(case, observations, name) for name in _needed(observations)}
         return _number(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
@@ -77,6 +82,29 @@ def _number(values: np.ndarray) -> Sampled:
     return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
 
 
+def _are_cells(case: Case, observations: Observations) -> bool:
+    """Whether the observed heights are centers of cells over the column."""
+    try:
+        _own_faces(case, observations)
+    except ValueError:
+        return False
+    return True
+
+
+def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
+    """A number of the column from values at points; see `sparse`."""
+    z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
+    names = [name for name in _needed(observations) if name in ("temperature", *depends_on(variable))]
+    given = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
+    profiles = {name: on_centers(z, values, centers) for name, values in given.items()}
+    numbers = _observed_observable(case, case.grid, profiles, variable)
+    for name in set(depends_on(variable)) & set(given):
+        reach = is_determined(variable, numbers, z, given[name], float(centers[0]))
+        numbers = np.where(reach, numbers, np.nan)
+    seen = None if observations.moves else seen_through(z, centers)
+    return dataclasses.replace(_number(numbers), seen=seen)
+
+
 def _needed(observations: Observations) -> list[str]:
     return [name for name in ("temperature", "salinity", "u", "v") if name in observations.profiles]
 
@@ -86,7 +114,7 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
     if observations.moves:
         raise ValueError(
             f"{case.name}: expected the same heights at all times for means over cells, got heights that "
-            "differ; choose averaging at points (`averaging: points`), or give a number as a series."
+            "differ; choose averaging at points (`averaging: points`)."
         )
     grid, z = case.grid, np.asarray(observations.z, dtype=float)
     centers = np.asarray(grid.z_center, dtype=float)

@@ -104,6 +104,11 @@ def prepare(target: Target) -> Comparison:
         whitenings={
             variable: part.whitening for variable, part in parts.items() if part.whitening is not None
         },
+        seen={
+            variable: jnp.asarray(part.sampled.seen)
+            for variable, part in parts.items()
+            if part.sampled.seen is not None
+        },
         in_time=in_time,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
@@ -130,7 +135,13 @@ def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarra
     values = sampled.values[chosen]
     valid = np.isfinite(values)
     if not valid.any():
-        raise ValueError(f"{name}: expected {variable} to be observed inside the windows, got NaN only.")
+        reach = (
+            "" if sampled.seen is None else "; at least one profile has to begin at the reference depth, or "
+        )
+        reach += "" if sampled.seen is None else "above 10 m, and to reach below what is asked for"
+        raise ValueError(
+            f"{name}: expected {variable} to be observed inside the windows, got NaN only{reach}."
+        )
 
     def on_rows(given: np.ndarray, nothing: float = 0.0) -> np.ndarray:
         placed = np.full((n_rows, *given.shape[1:]), nothing, dtype=given.dtype)

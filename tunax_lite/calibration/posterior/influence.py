@@ -13,7 +13,7 @@ import numpy as np
 
 from ...case import Case
 from ...checkpointing import SaveEverything
-from ...diagnostics import DIAGNOSTICS, Snapshot
+from ...diagnostics import Snapshot, diagnostic
 from ...io.atomic import replacing
 from ...model import Model
 from ...sensitivity import jacobian
@@ -68,12 +68,7 @@ def influences(
     Raises:
         ValueError: an output that is not known.
     """
-    unknown = [name for name in outputs if name not in DIAGNOSTICS]
-    if unknown:
-        raise ValueError(
-            f"influences: expected diagnostics, got {', '.join(unknown)}; there are {', '.join(DIAGNOSTICS)}."
-        )
-
+    numbers = {name: diagnostic(name) for name in outputs}
     found_in_case = free_parameters.in_case(case.name)
     if found_in_case is None:
         return []
@@ -93,7 +88,7 @@ def influences(
         )
         state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
         now = Snapshot(state, clo_state, time, run.grid, case)
-        return [jnp.asarray(DIAGNOSTICS[name](now)) for name in outputs]
+        return [jnp.asarray(number(now)) for number in numbers.values()]
 
     x = jnp.asarray(x)
     found = jacobian(at_the_end, x, model, case.unlabelled(), mode="forward")
