@@ -23,6 +23,7 @@ class Observations(eqx.Module):
             `(n_times,)`; NaN where there is no value.
         uncertainty: standard deviation of a variable, one number each [unit of the variable]; optional.
         name: for messages and files.
+        source: what the values are, in figures: `observations`, or `LES`.
         rejected: how many values of a variable the reader left out because of their quality flags.
 
     Raises:
@@ -35,6 +36,7 @@ class Observations(eqx.Module):
     uncertainty: dict[str, Float[Array, ""]] = eqx.field(default_factory=dict)
     series: dict[str, Float[Array, " time"]] = eqx.field(default_factory=dict)
     name: str = eqx.field(default="observations", static=True)
+    source: str = eqx.field(default="observations", static=True)
     rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
 
     def __check_init__(self):

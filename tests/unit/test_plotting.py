@@ -1,18 +1,26 @@
 """Figures show what they should: one panel per variable, units on the axes, no global state."""
 
+import dataclasses
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from matplotlib import _pylab_helpers
+from matplotlib.dates import num2date
 
 import tunax_lite as tl
+from tunax_lite.comparison import ShownCase
 from tunax_lite.plotting import (
     Fit,
+    plot_closure_profiles,
+    plot_differences,
     plot_fits,
     plot_loss,
     plot_parameters,
     plot_profiles,
     plot_sections,
+    plot_series,
     save_figure,
 )
 
@@ -137,3 +145,127 @@ def test_unknown_variables_and_batches_are_refused(trajectory):
     batch = jax.tree.map(lambda leaf: leaf[..., None], trajectory)
     with pytest.raises(ValueError, match="single column"):
         plot_profiles(batch)
+
+
+def test_sections_show_the_mixed_layer(trajectory):
+    z = trajectory.grid.z_center  # -18.75, -16.25, ..., -1.25
+    profile = jnp.where(z > -11.0, 20.0, 20.0 + (z + 8.75))  # spans 10 K
+    state = dataclasses.replace(
+        trajectory.state, temperature=jnp.broadcast_to(profile, trajectory.state.temperature.shape)
+    )
+    figure = plot_sections(dataclasses.replace(trajectory, state=state), ["temperature"])
+    (panel,) = _panels(figure)
+    (line,) = [line for line in panel.lines if not line.get_label().startswith("_")]
+    # By hand: 20 degC at -8.75 m and 17.5 degC at -11.25 m are 18.75 degC at 10 m, and 0.2 K less at 10.2 m.
+    np.testing.assert_allclose(line.get_ydata(), -10.2, atol=1e-12)
+    assert line.get_label() == "mixed layer (0.2 K)"
+
+
+def test_cases_with_a_date_have_an_axis_of_dates(trajectory):
+    (panel,) = _panels(plot_sections(trajectory, ["temperature"], start_time="2012-02-28T23:00:00"))
+    begin, end = (num2date(place).replace(tzinfo=None).isoformat() for place in panel.get_xlim())
+    assert (begin, end) == ("2012-02-28T23:00:00", "2012-02-29T01:00:00")
+    (panel,) = _panels(
+        plot_profiles(trajectory, ["temperature"], n_times=2, start_time="2012-02-28T23:00:00")
+    )
+    legend = panel.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["2012-02-28 23:00", "2012-02-29 01:00"]
+
+
+def test_zeros_at_the_ends_have_no_spike_on_a_logarithmic_axis(trajectory):
+    assert float(trajectory.clo_state.eddy_diffusivity[-1][0]) == 0.0
+    (panel,) = _panels(plot_profiles(trajectory, ["eddy_diffusivity"]))
+    last = np.asarray(panel.lines[-1].get_xdata(), dtype=float)
+    assert np.isnan(last[[0, -1]]).all() and (last[1:-1] > 0.0).all()
+
+
+def _finer_simulation(grid, n_fine):
+    """A parabola in depth as means over fine cells: T = 20 - z²/1000."""
+    faces = np.linspace(float(grid.z_face[0]), 0.0, n_fine + 1)
+    mean = 20.0 - (faces[1:] ** 3 - faces[:-1] ** 3) / (3000.0 * np.diff(faces))
+    centers = jnp.asarray(0.5 * (faces[1:] + faces[:-1]))
+    profiles = {"temperature": jnp.asarray(np.broadcast_to(mean, (2, n_fine)))}
+    return tl.Observations(time=jnp.asarray([0.0, 7200.0]), z=centers, profiles=profiles, source="LES")
+
+
+def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
+    """A run that has the exact means over its cells has no error: there was a hook at the surface."""
+    faces = np.asarray(trajectory.grid.z_face)
+    exact = 20.0 - (faces[1:] ** 3 - faces[:-1] ** 3) / (3000.0 * np.diff(faces))
+    state = dataclasses.replace(
+        trajectory.state,
+        temperature=jnp.broadcast_to(jnp.asarray(exact), trajectory.state.temperature.shape),
+    )
+    run = dataclasses.replace(trajectory, state=state)
+    figure = plot_fits([Fit("a", {"model": run}, _finer_simulation(trajectory.grid, 64))], ["temperature"])
+    first, error = _panels(figure)
+    assert np.asarray(error.lines[-1].get_xdata()).shape == (8,)
+    np.testing.assert_allclose(error.lines[-1].get_xdata(), 0.0, atol=1e-12)
+    assert first.get_legend_handles_labels()[1] == ["LES", "model"]
+
+
+def test_differences_are_of_the_model_at_the_sensors(trajectory):
+    z, seconds = jnp.asarray([-17.5, -10.0, -2.5]), trajectory.time[1::2] + 30.0
+    # The run linear between its frames and centers, and 0.25 K on top.
+    at = np.array(
+        [
+            [
+                np.interp(float(t), trajectory.time, np.asarray(trajectory.state.temperature)[:, :] @ weight)
+                for weight in np.stack([np.interp(z, trajectory.grid.z_center, row) for row in np.eye(8)], 1)
+            ]
+            for t in seconds[:-1]
+        ]
+    )
+    observed = tl.Observations(time=seconds[:-1], z=z, profiles={"temperature": jnp.asarray(at + 0.25)})
+    figure = plot_differences(Fit("a_mooring", {"model": trajectory}, observed))
+    panels = _panels(figure)
+    assert [panel.get_title() for panel in panels] == ["observations", "model", "model − observations"]
+    difference = np.asarray(panels[2].collections[0].get_array()).ravel()
+    np.testing.assert_allclose(difference, -0.25, atol=1e-12)
+
+
+def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(trajectory):
+    times = trajectory.time[::3]
+    observed = tl.Observations(
+        time=times,
+        z=jnp.asarray([-15.0, -5.0]),
+        profiles={"temperature": jnp.stack([19.0 + 0.0 * times, 19.8 + 0.0 * times], axis=1)},
+        series={"heat_content": 1e9 + 0.0 * times},
+    )
+    case = tl.Case(
+        grid=trajectory.grid,
+        initial_state=jax.tree.map(lambda leaf: leaf[0], trajectory.state),
+        forcing=tl.ConstantForcing(tl.SurfaceFluxes()),
+        start_time="2012-02-28T23:00:00",
+    )
+    panels = _panels(plot_series(Fit("a", {"model": trajectory}, observed, case)))
+    assert [panel.get_ylabel().split(" [")[0] for panel in panels] == [
+        "temperature at 5 m",
+        "mixed layer (0.09 K)",
+        "heat content",
+    ]
+    seen, modelled = panels[0].lines
+    np.testing.assert_allclose(seen.get_ydata(), 19.8)
+    expected = [np.interp(-5.0, trajectory.grid.z_center, row) for row in trajectory.state.temperature]
+    np.testing.assert_allclose(modelled.get_ydata(), expected, atol=1e-12)
+    # The column spans 0.875 K. Linear between the sensors: 10 m has 19.4 degC, 0.09 K less in 11.125 m.
+    np.testing.assert_allclose(panels[1].lines[0].get_ydata(), 11.125, atol=1e-9)
+
+
+def test_many_closures_have_lines_of_their_own(trajectory):
+    """No two closures of a row share colour and dashes, and none is missing."""
+    grid = trajectory.grid
+    profiles = {name: np.zeros((8, 2)) for name in ("temperature", "u", "v")}
+    runs = {f"closure {number}": profiles for number in range(23)}
+    shown = ShownCase("a_case", np.array([0.0, 7200.0]), grid, profiles, runs)
+    panels = _panels(plot_closure_profiles(shown))
+    assert len(panels) == 12
+    drawn = []
+    for panel in panels[::4]:
+        labelled = [line for line in panel.lines if line.get_label().startswith("closure")]
+        styles = {(line.get_color(), line.get_linestyle()) for line in labelled}
+        assert len(labelled) == len(styles) <= 8
+        drawn += [line.get_label() for line in labelled]
+        assert len(panel.lines) == 24  # the others in grey, and the LES
+    assert sorted(drawn) == sorted(runs)

@@ -27,12 +27,16 @@ from ..config import (
     load_calibration,
 )
 from ..model import Model
+from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
 from .checks import checked
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written
+
+_MOST_FRAMES = 400
+"""Of a run in a figure over time."""
 
 
 def calibrate(
@@ -107,15 +111,18 @@ def write(
         return written
     # What takes long to import, where it is needed.
     from ..calibration.history_file import history_dataset
-    from ..plotting import Fit, history_figures, plot_fits, save_figure
+    from ..plotting import Fit, history_figures, plot_fits, plot_series, save_figure
 
     figures = history_figures(history_dataset(result))
     fits = [
-        Fit(target.case.name, _runs(target, setup.model, result), target.observations)
+        Fit(target.case.name, _runs(target, setup.model, result), target.observations, target.case)
         for target in setup.targets
     ]
     if any(set(fit.observations.profiles) & {"temperature", "u", "v"} for fit in fits):
         figures["profiles"] = plot_fits(fits)
+    for fit in fits:
+        if _is_shown_over_time(fit.observations):
+            figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
     for name, figure in figures.items():
         written.append(folder / f"{name}.png")
         save_figure(figure, written[-1])
@@ -125,7 +132,13 @@ def write(
 def _runs(target: Target, model: Model, result: CalibrationResult) -> dict[str, Trajectory]:
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
     corrected = dataclasses.replace(target, case=result.cases[target.case.name])
-    return {"before": _last_frames(model, target), "after": _last_frames(calibrated, corrected)}
+    return {"before": _frames(model, target), "after": _frames(calibrated, corrected)}
+
+
+def _is_shown_over_time(observations: Observations) -> bool:
+    """Whether there are measurements to draw over time; of a large-eddy simulation the profiles say it."""
+    is_long = observations.source != "LES" and observations.time.size > 2
+    return is_long and ("temperature" in observations.profiles or bool(observations.series))
 
 
 def last_time_of(target: Target) -> float:
@@ -134,12 +147,15 @@ def last_time_of(target: Target) -> float:
     return max(1, round(times[-1] / target.dt)) * target.dt
 
 
-def _last_frames(model: Model, target: Target) -> Trajectory:
-    """A run up to the last observation that counts, with its first and last frame."""
+def _frames(model: Model, target: Target) -> Trajectory:
+    """A run up to the last observation that counts: its ends, and what lies between where that is drawn."""
     end = last_time_of(target)
+    n_steps = round(end / target.dt)
+    most = _MOST_FRAMES if _is_shown_over_time(target.observations) else 1
+    n_frames = max(n for n in range(1, most + 1) if n_steps % n == 0)
     # A common name: it is part of what is compiled.
     case = dataclasses.replace(target.case, name="case")
-    return simulate(model, case, dt=target.dt, duration=end, output_interval=end)
+    return simulate(model, case, dt=target.dt, duration=end, output_interval=end / n_frames)
 
 
 def _summarise(result: CalibrationResult) -> None:

@@ -7,7 +7,20 @@ from matplotlib.figure import Figure
 
 from ..io.dataset import read_trajectory
 from ..io.netcdf import read_netcdf
-from ..plotting import history_figures, plot_profiles, plot_sections, posterior_figures
+from ..plotting import (
+    Fit,
+    history_figures,
+    plot_differences,
+    plot_fits,
+    plot_profiles,
+    plot_sections,
+    plot_series,
+    posterior_figures,
+)
+from ..trajectory import Trajectory
+
+_FEWEST_TIMES = 3
+"""Of observations that are drawn over time."""
 
 
 def file_figures(file: Path) -> dict[str, Figure]:
@@ -21,7 +34,26 @@ def file_figures(file: Path) -> dict[str, Figure]:
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
         trajectory = read_trajectory(file)
         title = str(dataset.attrs.get("tunax_lite_case") or file.stem).replace("_", " ")
-        return {
-            "sections": plot_sections(trajectory, title=title),
-            "profiles": plot_profiles(trajectory, title=title),
-        }
+        return run_figures(trajectory, title, str(dataset.attrs.get("start_time", "")) or None)
+
+
+def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
+    """Sections and profiles of a run."""
+    return {
+        "sections": plot_sections(trajectory, title=title, start_time=start_time),
+        "profiles": plot_profiles(trajectory, title=title, start_time=start_time),
+    }
+
+
+def fit_figures(fit: Fit) -> dict[str, Figure]:
+    """What a run and its observations have: profiles, sections of differences, series."""
+    figures: dict[str, Figure] = {}
+    observations = fit.observations
+    if set(observations.profiles) & {"temperature", "u", "v"}:
+        figures["fit"] = plot_fits([fit])
+    if observations.time.size >= _FEWEST_TIMES:
+        if set(observations.profiles) & {"temperature", "salinity"}:
+            figures["differences"] = plot_differences(fit)
+        if "temperature" in observations.profiles or observations.series:
+            figures["series"] = plot_series(fit)
+    return figures

@@ -144,16 +144,14 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) 
 def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
     """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
-    from ..plotting import Fit, plot_fits, plot_profiles, plot_sections, save_figure
+    from ..plotting import Fit, save_figure
+    from .figures import fit_figures, run_figures
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
-    title = setup.case.name.replace("_", " ")
-    figures = {
-        "sections": plot_sections(trajectory, title=title),
-        "profiles": plot_profiles(trajectory, title=title),
-    }
-    if setup.observations is not None and set(setup.observations.profiles) & {"temperature", "u", "v"}:
-        figures["fit"] = plot_fits([Fit(setup.case.name, {"model": trajectory}, setup.observations)])
+    case = setup.case
+    figures = run_figures(trajectory, case.name.replace("_", " "), case.start_time)
+    if setup.observations is not None:
+        figures |= fit_figures(Fit(case.name, {"model": trajectory}, setup.observations, case))
     written = []
     for name, figure in figures.items():
         written.append(path.with_name(f"{path.stem}_{name}.png"))

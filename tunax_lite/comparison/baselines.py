@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 from ..grid import Grid
-from ..observations import Observations
 from .reference import VARIABLES, Profiles, Reference, Yardstick
 
 PERSISTENCE = "persistence"
@@ -70,7 +69,7 @@ def at_common_times(
         )
     chosen = {name: values[common] for name, values in observed.profiles.items()}
     part = dataclasses.replace(
-        reference, observations=Observations(observed.time[common], observed.z, chosen, name=observed.name)
+        reference, observations=dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
     )
     yardstick = Yardstick(part, stored.grid, start=start, temperature_difference=temperature_difference)
     return yardstick, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}

@@ -6,6 +6,7 @@ needs no mapping.
 """
 
 import datetime
+import re
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,14 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
             if "uncertainty" in dataset[file_name].attrs
         },
         name=name,
+        source=_source(dataset),
     )
+
+
+def _source(dataset: Contents) -> str:
+    """Whether title or source of a file speak of a large-eddy simulation."""
+    words = " ".join(str(dataset.attrs.get(key, "")) for key in ("title", "source"))
+    return "LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations"
 
 
 def _find_variables(path: Path, dataset: Contents, mapping: Mapping) -> dict[str, str]:

@@ -90,7 +90,11 @@ def read_legay(
         name="legay_wind_dominant",
     )
     observations = Observations(
-        time=jnp.asarray(time - time[0], dtype=float), z=grid.z_center, profiles=arrays, name=case.name
+        time=jnp.asarray(time - time[0], dtype=float),
+        z=grid.z_center,
+        profiles=arrays,
+        name=case.name,
+        source="LES",
     )
     return case, observations
 

@@ -113,6 +113,7 @@ def _read(file: Jld2File) -> tuple[Case, Observations]:
         z=grid.z_center,
         profiles={name: jnp.asarray(values, dtype=float) for name, values in profiles.items()},
         name=name,
+        source="LES",
     )
     return case, observations
 

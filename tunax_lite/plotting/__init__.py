@@ -12,6 +12,8 @@ from .comparison import plot_closure_sections as plot_closure_sections
 from .comparison import plot_cost as plot_cost
 from .fits import Fit as Fit
 from .fits import plot_fits as plot_fits
+from .hindcast import plot_differences as plot_differences
+from .hindcast import plot_series as plot_series
 from .posterior import plot_bands as plot_bands
 from .posterior import plot_correlations as plot_correlations
 from .posterior import plot_marginals as plot_marginals

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -15,44 +14,62 @@ from matplotlib.ticker import MaxNLocator
 from ..comparison import Row, ShownCase
 from .style import colour_map, label_profile
 
-_DASHES = ("-", "--", ":")
-_MARKERS = ("o", "s", "^")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
+"""Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey."""
+_DASHES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "D", "v")
+_OTHERS: dict[str, Any] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
 _ERROR_QUANTILE = 0.995
 _N_COLUMNS = 4
 
 
 def plot_closure_profiles(shown: ShownCase) -> Figure:
-    """Profiles of all closures and of the reference at the last time, and the errors of temperature."""
-    columns = ("temperature", "u", "v", "error")
-    figure = Figure(figsize=(13.0, 5.2), layout="constrained")
-    axes = figure.subplots(1, len(columns), sharey=True)
-    z = np.asarray(shown.grid.z_center)
-    for panel, name in zip(axes[:3], columns, strict=False):
-        panel.plot(shown.reference[name][:, -1], z, color="0.15", linewidth=4.0, alpha=0.4, label="LES")
-        label_profile(panel, name)
-    axes[3].axvline(0.0, color="0.15", linewidth=4.0, alpha=0.4)
-    for index, (label, run) in enumerate(shown.runs.items()):
-        style = _line(index)
-        for panel, name in zip(axes[:3], columns, strict=False):
-            panel.plot(run[name][:, -1], z, label=label, **style)
-        axes[3].plot((run["temperature"] - shown.reference["temperature"])[:, -1], z, **style)
-    axes[3].set_xlabel("error of temperature [K]", fontsize="small")
-    axes[3].tick_params(labelsize="small")
-    axes[3].grid(alpha=0.25)
-    axes[0].set_ylabel("z [m]")
-    axes[0].set_ylim(z[0], 0.0)
-    for panel in axes:
-        panel.xaxis.set_major_locator(MaxNLocator(4))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", fontsize="small")
-    figure.suptitle(f"{_words(shown.name)}, {shown.time[-1] / 3600.0:.3g} h", fontsize="medium")
+    """Profiles of all closures and of the reference at the last time, and the errors of temperature.
+
+    No row of panels has more than eight closures in colour: the others are there in light grey.
+    """
+    labels = list(shown.runs)
+    n_rows = max(1, math.ceil(len(labels) / len(_COLOURS)))
+    in_row = math.ceil(len(labels) / n_rows) if labels else 0
+    figure = Figure(figsize=(13.0, 4.4 * n_rows + 0.6), layout="constrained")
+    axes = figure.subplots(n_rows, 4, sharey=True, sharex="col", squeeze=False)
+    for number, row in enumerate(axes):
+        own = labels[number * in_row : (number + 1) * in_row]
+        _draw_closures(row, shown, own, [label for label in labels if label not in own])
+        handles, names = row[0].get_legend_handles_labels()
+        row[3].legend(
+            handles, names, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small", frameon=False
+        )
+    figure.suptitle(f"{_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h", fontsize="medium")
     return figure
 
 
-def _line(index: int) -> dict[str, object]:
-    colours = matplotlib.colormaps["tab10"].colors  # pyright: ignore[reportAttributeAccessIssue]
-    dashes = _DASHES[(index // len(colours)) % len(_DASHES)]
-    return {"color": colours[index % len(colours)], "linestyle": dashes, "linewidth": 1.3}
+def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others: Sequence[str]) -> None:
+    columns, z = ("temperature", "u", "v"), np.asarray(shown.grid.z_center)
+    profiles = [(label, _OTHERS) for label in others]
+    profiles += [(label, {"label": label, "zorder": 3} | _line(index)) for index, label in enumerate(own)]
+    for panel, name in zip(row[:3], columns, strict=True):
+        reference = shown.reference[name][:, -1]
+        panel.plot(reference, z, color="0.15", linewidth=4.0, alpha=0.4, label="LES", zorder=2)
+        for label, style in profiles:
+            panel.plot(shown.runs[label][name][:, -1], z, **style)
+        label_profile(panel, name)
+    row[3].axvline(0.0, color="0.15", linewidth=4.0, alpha=0.4, zorder=2)
+    for label, style in profiles:
+        difference = shown.runs[label]["temperature"] - shown.reference["temperature"]
+        row[3].plot(difference[:, -1], z, **style)
+    row[3].set_xlabel("error of temperature [K]", fontsize="small")
+    row[3].tick_params(labelsize="small")
+    row[3].grid(alpha=0.25)
+    row[0].set_ylabel("z [m]")
+    row[0].set_ylim(z[0], 0.0)
+    for panel in row:
+        panel.xaxis.set_major_locator(MaxNLocator(4))
+
+
+def _line(index: int) -> dict[str, Any]:
+    dashes = _DASHES[index % len(_DASHES)]
+    return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": dashes, "linewidth": 1.4}
 
 
 def plot_closure_sections(shown: ShownCase) -> Figure:
@@ -110,8 +127,8 @@ def plot_cost(rows: Sequence[Row]) -> Figure:
         cost = min(row.microseconds_per_step for row in own)
         error = float(np.mean([row.temperature_rms for row in own]))
         if math.isfinite(cost) and math.isfinite(error):
-            marker = _MARKERS[(index // 10) % len(_MARKERS)]
-            colour = _line(index)["color"]
+            marker = _MARKERS[(index // len(_COLOURS)) % len(_MARKERS)]
+            colour = _COLOURS[index % len(_COLOURS)]
             panel.plot(cost, 1e3 * error, marker, color=colour, markersize=8, linestyle="none", label=label)
     panel.margins(0.1)
     panel.set_xlim(left=0.0)

@@ -1,4 +1,4 @@
-"""Figures of runs against observations."""
+"""Figures of runs against observations: profiles at the last time, sections of the differences, series."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..calibration.misfit.regridding import faces_from_centers, regrid
+from ..case import Case
 from ..observations import Observations
 from ..trajectory import Trajectory
-from ..variables import VARIABLES
-from .style import fields_of, in_math, label_profile, long_name
+from .style import difference_label, fields_of, label_profile
+from .times import FigureTime
 
-_LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
+LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
+"""Colour and dashes of the runs of a fit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,15 +27,29 @@ class Fit:
         name: of the case.
         runs: of a single column each, by label.
         observations: of the case.
+        case: gives the date of the start, and the equation of state of what is derived; optional.
     """
 
     name: str
     runs: Mapping[str, Trajectory]
     observations: Observations
+    case: Case | None = None
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ")
+
+    def times(self) -> FigureTime:
+        """The axis of time of all runs."""
+        latest = max(float(run.time[-1]) for run in self.runs.values())
+        return FigureTime(latest, None if self.case is None else self.case.start_time)
 
 
 def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
     """Profiles of runs and observations at the last common time, and the errors of temperature.
+
+    A large-eddy simulation that is finer than a run is averaged over the cells of the run, and a run that is
+    finer over those of the simulation: neither is blamed for levels that it does not have.
 
     Args:
         fits: one row of panels each.
@@ -58,9 +75,7 @@ def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
-        row[0].set_title(
-            f"{fit.name.replace('_', ' ')}, {time / 3600.0:.3g} h", loc="left", fontsize="medium"
-        )
+        row[0].set_title(f"{fit.title}, {fit.times().moment(time)}", loc="left", fontsize="medium")
     axes[0, 0].legend(fontsize="small")
     return figure
 
@@ -103,15 +118,8 @@ def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
         panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
         return
     z, observed = _observed_profile(fit.observations, name, time)
-    panel.plot(
-        observed,
-        z,
-        color="0.15",
-        linewidth=3.0,
-        alpha=0.45,
-        label="observations",
-    )
-    for (label, run), (colour, dashes) in zip(fit.runs.items(), _LINES, strict=False):
+    panel.plot(observed, z, color="0.15", linewidth=3.0, alpha=0.45, label=fit.observations.source)
+    for (label, run), (colour, dashes) in zip(fit.runs.items(), LINES, strict=False):
         height, values = _run_profile(run, name, time)
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
 
@@ -119,11 +127,27 @@ def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
 def _draw_errors(panel: Axes, fit: Fit, name: str, time: float) -> None:
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
     if name in fit.observations.profiles:
-        z, observed = _observed_profile(fit.observations, name, time)
-        for run, (colour, dashes) in zip(fit.runs.values(), _LINES, strict=False):
-            height, values = _run_profile(run, name, time)
-            panel.plot(np.interp(z, height, values) - observed, z, color=colour, linestyle=dashes)
-    unit = "K" if name == "temperature" else VARIABLES[name].unit if name in VARIABLES else ""
-    panel.set_xlabel(f"error of {long_name(name)} [{in_math(unit)}]", fontsize="small")
+        observed = _observed_profile(fit.observations, name, time)
+        for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
+            z, error = _difference(run, _run_profile(run, name, time), observed, fit.observations)
+            panel.plot(error, z, color=colour, linestyle=dashes)
+    panel.set_xlabel(f"error of {difference_label(name)}", fontsize="small")
     panel.tick_params(labelsize="small")
     panel.grid(alpha=0.25)
+
+
+def _difference(
+    run: Trajectory,
+    modelled: tuple[np.ndarray, np.ndarray],
+    observed: tuple[np.ndarray, np.ndarray],
+    observations: Observations,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Heights and error of a profile: of cell means beside an LES, else at the observed heights."""
+    (height, values), (z, seen) = modelled, observed
+    if observations.source != "LES":
+        return z, np.interp(z, height, values) - seen
+    own = np.asarray(run.grid.z_face, dtype=float).reshape(-1)
+    theirs = faces_from_centers(np.asarray(z, dtype=float), observations.name)
+    if theirs.size >= own.size:
+        return height, values - regrid(seen, theirs, own)
+    return z, regrid(values, own, theirs) - seen

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ..calibration.posterior import Bands, spectrum_of
 from ..observations import Observations
 from .style import colour_map, in_math, long_name, unit_label
+from .times import FigureTime
 
 _BLUE, _RED = "#3b75af", "#c44e30"
 _MOST_BINS = 40
@@ -122,6 +123,7 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
     axes = figure.subplots(len(bands), n_columns, squeeze=False)
     drawn = False
     for number, (row, band) in enumerate(zip(axes, bands, strict=True)):
+        axis = FigureTime(float(band.time[-1]), band.start_time)
         last = band.profiles[profile][:, -1]
         _shade(row[0].fill_betweenx, band.z, last)
         row[0].plot(last[len(last) // 2], band.z, color=_BLUE, linewidth=1.2)
@@ -130,16 +132,16 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             drawn |= _draw_observed_profile(row[0], seen, profile, float(band.time[-1]))
         row[0].set_xlabel(f"{long_name(profile)} {unit_label(profile)}", fontsize="small")
         row[0].set_ylabel("z [m]")
-        row[0].set_title(
-            f"{band.name.replace('_', ' ')}, {band.time[-1] / 3600.0:.3g} h", loc="left", fontsize="medium"
-        )
+        title = f"{band.name.replace('_', ' ')}, {axis.moment(float(band.time[-1]))}"
+        row[0].set_title(title, loc="left", fontsize="medium")
+        time = axis.places(band.time)
         for panel, name in zip(row[1:], names, strict=True):
             values = band.series[name]
-            _shade(panel.fill_between, band.time / 3600.0, values)
-            panel.plot(band.time / 3600.0, values[len(values) // 2], color=_BLUE, linewidth=1.2)
+            _shade(panel.fill_between, time, values)
+            panel.plot(time, values[len(values) // 2], color=_BLUE, linewidth=1.2)
             if seen is not None:
-                drawn |= _draw_observed_series(panel, seen, name, float(band.time[-1]))
-            panel.set_xlabel("time [h]", fontsize="small")
+                drawn |= _draw_observed_series(panel, seen, name, float(band.time[-1]), axis)
+            axis.finish(panel, fontsize="small")
             # The name: what it means in words is longer than the panel is high.
             panel.set_ylabel(f"{name.replace('_', ' ')} {unit_label(name)}", fontsize="small")
         for panel in row:
@@ -168,13 +170,15 @@ def _draw_observed_profile(panel: Axes, observations: Observations, name: str, t
     return True
 
 
-def _draw_observed_series(panel: Axes, observations: Observations, name: str, end: float) -> bool:
+def _draw_observed_series(
+    panel: Axes, observations: Observations, name: str, end: float, axis: FigureTime
+) -> bool:
     """Observed numbers up to a time [s], if there are any; returns whether there are."""
     if name not in observations.series:
         return False
     times, values = np.asarray(observations.time), np.asarray(observations.series[name])
     there = np.isfinite(values) & (times <= end * (1.0 + 1e-9))
-    panel.plot(times[there] / 3600.0, values[there], **_OBSERVED)
+    panel.plot(axis.places(times[there]), values[there], **_OBSERVED)
     return bool(there.any())
 
 

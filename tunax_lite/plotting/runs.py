@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..trajectory import Trajectory
+from .mixed_layer import MixedLayer
 from .style import (
     LOGARITHMIC_DECADES,
     colour_map,
@@ -19,15 +20,25 @@ from .style import (
     long_name,
     unit_label,
 )
+from .times import FigureTime
+
+_MIXED_LAYER_IN = ("temperature", "salinity", "u", "v")
 
 
-def plot_sections(trajectory: Trajectory, variables: Sequence[str] | None = None, title: str = "") -> Figure:
-    """Variables over time and height (Hovmöller diagrams).
+def plot_sections(
+    trajectory: Trajectory,
+    variables: Sequence[str] | None = None,
+    title: str = "",
+    *,
+    start_time: str | None = None,
+) -> Figure:
+    """Variables over time and height (Hovmöller diagrams), with the depth of the mixed layer.
 
     Args:
         trajectory: of a single column.
         variables: of the state or of the closure; by default all that vary.
         title: above the figure.
+        start_time: ISO 8601 date of the start of the case, for an axis of dates.
 
     Raises:
         ValueError: a batch of columns, or a variable that the run does not have.
@@ -38,19 +49,28 @@ def plot_sections(trajectory: Trajectory, variables: Sequence[str] | None = None
     n_rows = math.ceil(len(names) / n_columns)
     figure = Figure(figsize=(6.4 * n_columns, 2.3 * n_rows + 0.9), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-    time, label = _time_axis(trajectory)
+    seconds = np.asarray(trajectory.time, dtype=float)
+    axis = FigureTime(float(seconds[-1]), start_time)
+    time, layer = axis.places(seconds), MixedLayer(trajectory)
+    depth = layer.of_run(trajectory)
     for panel, name in zip(axes.flat, names, strict=False):
         height, values = fields[name]
         colours, norm = colours_of(name, values)
-        shown = np.clip(values, norm.vmin, None) if isinstance(norm, LogNorm) else values
+        if isinstance(norm, LogNorm):
+            values = np.where(values > 0.0, np.maximum(values, norm.vmin), np.nan)
         mesh = panel.pcolormesh(
-            time, height, shown.T, cmap=colours, norm=norm, shading="nearest", rasterized=True
+            time, height, values.T, cmap=colours, norm=norm, shading="nearest", rasterized=True
         )
         figure.colorbar(mesh, ax=panel, pad=0.02).set_label(unit_label(name))
         panel.set_title(long_name(name), fontsize="medium")
+        if name in _MIXED_LAYER_IN:
+            panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
+            panel.plot(time, -depth, color="black", linewidth=0.9, label=layer.label)
         panel.set_xlim(time[0], time[-1])
         panel.set_ylim(float(np.min(trajectory.grid.z_face)), 0.0)
-    _finish_grid(axes, len(names), label)
+    if names[0] in _MIXED_LAYER_IN:
+        axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
+    _finish_grid(axes, len(names), axis)
     figure.suptitle(title)
     return figure
 
@@ -61,6 +81,7 @@ def plot_profiles(
     *,
     n_times: int = 6,
     title: str = "",
+    start_time: str | None = None,
 ) -> Figure:
     """Profiles at times spread over a run.
 
@@ -69,6 +90,7 @@ def plot_profiles(
         variables: of the state or of the closure; by default all that vary.
         n_times: number of profiles.
         title: above the figure.
+        start_time: ISO 8601 date of the start of the case, for dates in the legend.
 
     Raises:
         ValueError: a batch of columns, or a variable that the run does not have.
@@ -79,19 +101,24 @@ def plot_profiles(
     n_rows = math.ceil(len(names) / n_columns)
     figure = Figure(figsize=(3.1 * n_columns + 0.6, 3.9 * n_rows + 0.6), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
-    time, unit = _time_axis(trajectory)
-    frames = np.unique(np.linspace(0, len(time) - 1, min(n_times, len(time))).round().astype(int))
+    seconds = np.asarray(trajectory.time, dtype=float)
+    axis = FigureTime(float(seconds[-1]), start_time)
+    frames = np.unique(np.linspace(0, len(seconds) - 1, min(n_times, len(seconds))).round().astype(int))
     shades = colour_map("dense")(np.linspace(0.25, 0.95, len(frames)))
     for panel, name in zip(axes.flat, names, strict=False):
         height, values = fields[name]
+        is_logarithmic = isinstance(colours_of(name, values)[1], LogNorm)
+        if is_logarithmic:
+            # A logarithm has no place for the zeros at the ends of the column.
+            values = np.where(values > 0.0, values, np.nan)
         for frame, shade in zip(frames, shades, strict=True):
-            panel.plot(values[frame], height, color=shade, label=f"{time[frame]:.3g}")
-        if isinstance(colours_of(name, values)[1], LogNorm):
+            panel.plot(values[frame], height, color=shade, label=axis.moment(seconds[frame]))
+        if is_logarithmic:
             _logarithmic(panel, values[frames])
         else:
             panel.xaxis.set_major_locator(MaxNLocator(5))
         label_profile(panel, name)
-    axes.flat[0].legend(title=unit, fontsize="small", title_fontsize="small")
+    axes.flat[0].legend(fontsize="small")
     _finish_rows(axes, len(names))
     figure.suptitle(title)
     return figure
@@ -111,29 +138,21 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> lis
     return list(variables)
 
 
-def _time_axis(trajectory: Trajectory) -> tuple[np.ndarray, str]:
-    seconds = np.asarray(trajectory.time, dtype=float)
-    if seconds[-1] > 5.0 * 86400.0:
-        return seconds / 86400.0, "time [d]"
-    return seconds / 3600.0, "time [h]"
-
-
 def _logarithmic(panel: Axes, values: np.ndarray) -> None:
-    top = float(values.max())
-    if top > 0.0:
+    if np.isfinite(values).any():
+        top, lowest = float(np.nanmax(values)), float(np.nanmin(values))
         panel.set_xscale("log")
-        lowest = float(values[values > 0.0].min())
         panel.set_xlim(max(0.5 * lowest, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
 
 
-def _finish_grid(axes: np.ndarray, n_used: int, time_label: str) -> None:
+def _finish_grid(axes: np.ndarray, n_used: int, time: FigureTime) -> None:
     n_columns = axes.shape[1]
     for index, panel in enumerate(axes.flat):
         panel.set_visible(index < n_used)
         if index % n_columns == 0:
             panel.set_ylabel("z [m]")
         if index + n_columns >= n_used:
-            panel.set_xlabel(time_label)
+            time.finish(panel)
             panel.tick_params(labelbottom=True)
 
 

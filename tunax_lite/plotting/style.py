@@ -10,6 +10,7 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from ..io.atomic import replacing
+from ..observables import unit_of_difference
 from ..trajectory import Trajectory
 from ..variables import VARIABLES
 
@@ -84,6 +85,11 @@ def long_name(name: str) -> str:
 def unit_label(name: str) -> str:
     variable = VARIABLES.get(name)
     return f"[{in_math(variable.unit)}]" if variable is not None else ""
+
+
+def difference_label(name: str) -> str:
+    """Name and unit of a difference between two values of a variable."""
+    return f"{long_name(name)} [{in_math(unit_of_difference(name))}]"
 
 
 def in_math(unit: str) -> str:

@@ -35,6 +35,7 @@ class Bands:
         series: by name of the number, `(n_quantiles, n_times)`.
         n_members: runs.
         n_failed: of them, those with values that are not finite; they do not count.
+        start_time: ISO 8601 date of the start of the case; `None` for an idealised one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Bands:
     series: dict[str, np.ndarray]
     n_members: int
     n_failed: int
+    start_time: str | None = None
 
 
 def predictive_bands(
@@ -112,6 +114,7 @@ def predictive_bands(
         {name: spread(scalars[name]) for name in series},
         len(draws),
         int((~good).sum()),
+        case.start_time,
     )
 
 
