@@ -98,6 +98,7 @@ def transport(
         content_sources = {
             name: _sinking(content_sources[name], getattr(plume, name)) for name in content_sources
         }
+    held = {name: getattr(state, name) for name in case.interior.held}
     if case.interior.vertical_velocity is not None:
         state = _carry(state, case, case.interior.vertical_velocity, time, dt)
     velocity = (state.u, state.v)
@@ -120,7 +121,7 @@ def transport(
     (u, v), *mixed = solutions
     if case.interior.pressure_gradient is not None:
         u, v = case.interior.pressure_gradient.correct(u, v, case.grid, time)
-    contents = {name: values for group in mixed for name, values in group.items()}
+    contents = held | {name: values for group in mixed for name, values in group.items()}
     temperature, salinity = contents.pop("temperature"), contents.pop("salinity")
     return State(u, v, temperature, salinity, contents.get("tracers", {}))
 
@@ -142,6 +143,8 @@ def _contents(
     }
     groups: dict[str, Forced] = {}
     for name, target in given.items():
+        if name in case.interior.held:
+            continue
         eddy, molecular_part = clo_state.eddy_diffusivity, molecular.diffusivity
         own_diffusivity = False
         if name == "salinity":

@@ -198,3 +198,13 @@ class InteriorSection(Section):
     surface_elevation: TimedSection | None = Field(
         default=None, description="height of the surface above its level at rest [m]"
     )
+    held: tuple[Literal["temperature", "salinity"], ...] = Field(
+        default=(), description="what stays as it is at the start, whatever the fluxes"
+    )
+
+    @model_validator(mode="after")
+    def _check_held(self) -> "InteriorSection":
+        for name in self.held:
+            if getattr(self.relaxation, name) is not None:
+                raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
+        return self

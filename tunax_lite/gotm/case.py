@@ -148,7 +148,7 @@ def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
     with naming(loaded.path, "surface"):
         forcing = _forcing(inputs, clock, hydrography)
     with naming(loaded.path, "mimic_3d, bottom, waves"):
-        interior = read_interior(inputs, hydrography.relaxation)
+        interior = read_interior(inputs, hydrography)
     return Case(
         grid,
         hydrography.initial_state,
@@ -166,7 +166,7 @@ def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
 def _forcing(inputs: Inputs, clock: Clock, hydrography: Hydrography) -> AbstractForcing:
     settings = inputs.settings
     density = settings["equation_of_state.rho0"]
-    solved = {"has_temperature": hydrography.has_temperature, "has_salinity": hydrography.has_salinity}
+    solved = {f"has_{name}": name not in hydrography.held for name in ("temperature", "salinity")}
     if settings["surface.fluxes.method"] == "off":
         return read_prescribed_fluxes(inputs, density, **solved)
     return read_bulk_fluxes(inputs, clock.start_time, density, **solved)

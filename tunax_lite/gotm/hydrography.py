@@ -33,13 +33,12 @@ class Hydrography:
     Args:
         initial_state: on the cells.
         relaxation: `None` for none.
-        has_temperature, has_salinity: whether the variable changes at all.
+        held: which of temperature and salinity are off, and stay as they are.
     """
 
     initial_state: State
     relaxation: Relaxation | None
-    has_temperature: bool
-    has_salinity: bool
+    held: tuple[str, ...]
 
 
 def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEquationOfState) -> Hydrography:
@@ -74,13 +73,8 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
     return Hydrography(
         initial_state=state,
         relaxation=Relaxation(**targets) if targets else None,
-        has_temperature=_changes(settings, "temperature"),
-        has_salinity=_changes(settings, "salinity"),
+        held=tuple(name for name in rates if settings[f"{name}.method"] == "off"),
     )
-
-
-def _changes(settings: Settings, name: str) -> bool:
-    return settings[f"{name}.method"] != "off"
 
 
 def _target(name: str, series: Series, rate: CenterArray, fading_period: float | None = None) -> Target:

@@ -13,7 +13,6 @@ from ..interior import (
     Interior,
     MeanVelocity,
     Plume,
-    Relaxation,
     SurfaceSlope,
     Vector,
     VelocityAndHeight,
@@ -23,6 +22,7 @@ from ..interior import (
 )
 from ..io.series import Series, as_series, on_common_times
 from ..time_series import TimeSeries
+from .hydrography import Hydrography
 from .inputs import Inputs
 from .waves import read_stokes_drift
 
@@ -30,18 +30,19 @@ _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
 
 
-def read_interior(inputs: Inputs, relaxation: Relaxation | None) -> Interior:
+def read_interior(inputs: Inputs, hydrography: Hydrography) -> Interior:
     """What acts below the surface.
 
     Args:
         inputs: of the case.
-        relaxation: towards observed profiles.
+        hydrography: what the water relaxes to, and what of it is held.
 
     Raises:
         ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
     """
     return Interior(
-        relaxation=relaxation,
+        relaxation=hydrography.relaxation,
+        held=hydrography.held,
         pressure_gradient=_external_pressure(inputs),
         buoyancy_gradient=_internal_pressure(inputs),
         vertical_velocity=_vertical_velocity(inputs),

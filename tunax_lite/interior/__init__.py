@@ -32,6 +32,10 @@ from .stokes_drift import WindSeaDrift as WindSeaDrift
 from .stokes_drift import WindVector as WindVector
 
 
+HOLDABLE = ("temperature", "salinity")
+"""What may be held."""
+
+
 class Interior(eqx.Module):
     """What acts below the surface.
 
@@ -46,6 +50,10 @@ class Interior(eqx.Module):
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
             keeps the heights at rest.
+        held: which of `temperature` and `salinity` stay as they are at the start, whatever the fluxes.
+
+    Raises:
+        ValueError: another name in `held`, or a relaxation of what is held.
     """
 
     relaxation: Relaxation | None = None
@@ -56,6 +64,19 @@ class Interior(eqx.Module):
     stokes_drift: AbstractStokesDrift | None = None
     freezing_bound: FreezingBound | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
+    held: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    def __check_init__(self):
+        unknown = [name for name in self.held if name not in HOLDABLE]
+        if unknown:
+            raise ValueError(
+                f"Interior: expected held to name some of {', '.join(HOLDABLE)}, got {', '.join(unknown)}."
+            )
+        for name in self.held:
+            if self.relaxation is not None and getattr(self.relaxation, name) is not None:
+                raise ValueError(
+                    f"Interior: expected no relaxation of {name}, which is held, got one; remove one of them."
+                )
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any series is not known from `start` to `end` [s]."""

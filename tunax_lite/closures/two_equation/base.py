@@ -170,7 +170,21 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             inputs,
             dt,
         )
+        new_psi = at_least(new_psi, self._lowest_psi(new_tke, c_mu_0))
         return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (new_tke, 1.5 + m / n))
+
+    def _lowest_psi(self, tke: InnerFaceArray, c_mu_0: Scalar) -> InnerFaceArray:
+        """psi that an explicit flux or source may have taken below zero is put back to.
+
+        A psi that grows with the length is that of the shortest length, of k and epsilon at their floors; of
+        the others next to nothing remains, and the floor of epsilon holds.
+        """
+        p, m, n = self._exponents
+        if n < 0.0:
+            return jnp.full_like(tke, jnp.finfo(tke.dtype).tiny)
+        floor = self.turbulent_kinetic_energy_floor
+        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / self.dissipation_rate_floor
+        return product_of_powers((c_mu_0, p), (tke, m), (shortest, n))
 
     def _present_constants(
         self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid
