@@ -167,6 +167,12 @@ SETTINGS = [
     ("unknown friction", FRICTION + "={roughness: 1}", [FRICTION + ".roughness", "unknown key"]),
     ("drift", DRIFT + "={kind: exponential, decay_depth: 0}", [DRIFT + ".decay_depth", "[m]", "0"]),
     ("drift of no wind", DRIFT + "={kind: wind_sea, u: 8}", [DRIFT, "both components", "u and v"]),
+    (
+        "held and relaxed",
+        "case.interior={held: [salinity], relaxation: {salinity: {time_scale: 9.0}}}",
+        ["case.interior", "no relaxation.salinity of what is held", "remove one"],
+    ),
+    ("held velocity", "case.interior.held=[u]", ["interior.held", "'temperature' or 'salinity'", "'u'"]),
     ("dry", "case.interior.surface_elevation=-200", ["surface_elevation", "-150 m", "-200 m", "sign"]),
 ]
 

@@ -135,6 +135,24 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     assert not (tmp_path / "again.yaml").exists() and "copy the file" in capsys.readouterr().err
 
 
+def test_what_gotm_does_not_solve_for_is_held_in_a_configuration_of_the_package(build, tmp_path):
+    """In-situ 12 degrees everywhere is a gradient of conservative temperature, which would mix away."""
+    off = {"method": "off", "constant_value": 12.0, "type": "in-situ"}
+    stated = build({"salinity_anomaly": False}, {"temperature": off, "salinity": off | {"type": "practical"}})
+    target = tmp_path / "ours.yaml"
+    check(tmp_path / "small.gotm.yaml", write_config=target)
+    runs = [
+        simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
+        for run in (build_run(load_run(target, ["case.salinity_anomaly=false"])), stated)
+    ]
+    for name in ("temperature", "salinity", "u"):
+        first, second = (np.asarray(getattr(run.state, name)) for run in runs)
+        np.testing.assert_array_equal(first, second)
+    temperature = np.asarray(runs[0].state.temperature)
+    assert np.ptp(temperature[0]) > 1e-4
+    np.testing.assert_array_equal(temperature[-1], temperature[0])
+
+
 GENERATED = {"compute_param": True, "gen_m": 1.0, "gen_alpha": -2.53, "gen_l": 0.25}
 INJECTION = {"ubc_type": "tke_injection", "k_ubc": "dirichlet"}
 CLOSURES = {

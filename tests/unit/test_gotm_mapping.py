@@ -26,7 +26,7 @@ from tunax_lite.closures import (
 )
 from tunax_lite.config import ConfigError
 from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.gotm import GotmOptions, build_gotm, load_gotm
 from tunax_lite.interior import (
     BuoyancyGradient,
     DriftProfiles,
@@ -264,7 +264,7 @@ def test_series_of_fluxes_share_a_time_axis(tmp_path):
         assert number(fluxes.shortwave_flux) == pytest.approx(0.9 * 10.0 * time / 10000)
 
 
-def test_variables_that_are_off_take_no_flux(tmp_path):
+def test_variables_that_are_off_take_no_flux_and_are_held(tmp_path):
     run = run_of(
         tmp_path,
         {"temperature": {"method": "off"}, "salinity": {"method": "off", "constant_value": 30.0}},
@@ -273,6 +273,17 @@ def test_variables_that_are_off_take_no_flux(tmp_path):
     fluxes = run.case.forcing.at(0.0)
     assert fluxes.heat_flux is fluxes.shortwave_flux is fluxes.freshwater_flux is None
     np.testing.assert_array_equal(run.case.initial_state.salinity, 30.0)
+    assert run.case.interior.held == ("temperature", "salinity")
+
+
+def test_practical_salinity_without_the_anomaly_of_the_place(tmp_path):
+    """GOTM 84f8d8e9 built without the table of anomalies writes these salinities of its case `rouse`."""
+    salinity = {"method": "constant", "constant_value": 20.0, "type": "practical"}
+    path = write_case(tmp_path, {"location": {"latitude": 0.0, "longitude": 0.0}}, {"salinity": salinity})
+    for anomaly, expected in ((False, 20.094309), (True, 20.094631)):
+        made = build_gotm(load_gotm(path, config=GotmOptions(salinity_anomaly=anomaly)))
+        assert made.run is not None
+        np.testing.assert_allclose(made.run.case.initial_state.salinity[-1], expected, atol=1e-6)
 
 
 def weather_changes(folder):

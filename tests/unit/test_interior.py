@@ -333,6 +333,31 @@ def test_members_of_an_ensemble_share_what_acts_below_the_surface():
     assert float(jnp.ptp(members.state.u[-1, -1])) > 1e-6
 
 
+def test_what_is_held_stays_as_it_is_to_the_bit():
+    """GOTM's `temperature.method: off`: not mixed, carried, heated or drawn along."""
+    grid = Grid.uniform(20.0, 8)
+    rising = VerticalVelocity(steady(VelocityAndLevel(1e-3, -10.0)))
+    gradients = HorizontalGradient(*(1e-5 * jnp.ones((4, 8))))
+    carried = BuoyancyGradient(steady(gradients), advect_temperature=True, advect_salinity=True)
+    fluxes = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=-200.0, freshwater_flux=-1e-4))
+    for held in (("temperature",), ("salinity",), ("temperature", "salinity")):
+        interior = Interior(vertical_velocity=rising, buoyancy_gradient=carried, held=held)
+        case = dataclasses.replace(still_case(grid, interior), forcing=fluxes)
+        end = final(case, 600.0, 3, Constant(1e-2, 1e-2))
+        for name in ("temperature", "salinity"):
+            start, found = getattr(case.initial_state, name), getattr(end, name)
+            assert bool(jnp.all(found == start)) == (name in held)
+        assert float(end.u[-1]) > 0.0
+
+
+def test_what_cannot_be_held_is_refused():
+    with pytest.raises(ValueError, match="held to name some of temperature, salinity, got u"):
+        Interior(held=("u",))
+    target = Target(steady(jnp.zeros(8)), jnp.ones(8))
+    with pytest.raises(ValueError, match="no relaxation of salinity, which is held"):
+        Interior(held=("salinity",), relaxation=Relaxation(salinity=target))
+
+
 def test_a_run_beyond_a_series_is_refused():
     series = TimeSeries(jnp.array([0.0, 1000.0]), Vector(jnp.zeros(2), jnp.zeros(2)), "tide")
     case = still_case(Grid.uniform(20.0, 8), Interior(pressure_gradient=SurfaceSlope(series)))

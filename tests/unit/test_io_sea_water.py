@@ -23,6 +23,14 @@ def test_published_check_values_of_teos10():
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+def test_without_the_anomaly_the_ratio_is_that_of_the_standard_ocean():
+    found = absolute_salinity(33.0, [0.0, 1000.0], longitude=-145.0, latitude=50.0, anomaly=False)
+    np.testing.assert_allclose(found, 33.0 * 35.16504 / 35.0, rtol=1e-12)  # Millero et al. (2008)
+    # In the Baltic Sea 0.087 g/kg more at S = 0, and as much as elsewhere at 35: Millero and Kremling (1976).
+    baltic = absolute_salinity(7.0, 0.0, longitude=20.0, latitude=58.0, anomaly=False)
+    np.testing.assert_allclose(baltic, 0.087 + 7.0 * (35.16504 - 0.087) / 35.0, rtol=1e-12)
+
+
 def test_kinds_differ_as_they_should():
     # Compression warms: the same reading is colder water when it was taken in situ at depth.
     surface, deep = (

@@ -112,13 +112,14 @@ def test_parts_of_the_interior_arrive(load):
             "decay_depth": 7.0,
         },
         "surface_elevation": {"harmonics": [{"amplitude": 1.5, "period": 44714.0}]},
+        "held": ["salinity"],
     }
     case = case_of(load(**WATER, weather=WEATHER, air_sea=SKY, interior=interior))
     got, z = case.interior, np.asarray(case.grid.z_center)
     target = got.relaxation.temperature
     np.testing.assert_allclose(target.profiles.at(0.5 * DAY), 10.0 + 0.05 * z, rtol=1e-13)
     np.testing.assert_allclose(target.rate, np.where(-z <= 5.0, 1e-4, 1e-6), rtol=1e-13)
-    assert got.relaxation.salinity is None
+    assert got.relaxation.salinity is None and got.held == ("salinity",)
     np.testing.assert_allclose(got.relaxation.u.profiles.at(0.0), 0.1)
     assert isinstance(got.pressure_gradient, VelocityAtHeight)
     # Linear between 400 knots per period.

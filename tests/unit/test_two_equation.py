@@ -15,7 +15,17 @@ import numpy as np
 import pytest
 
 from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
-from tunax_lite import Grid, SecondMomentClosure
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    LinearEquationOfState,
+    Model,
+    SecondMomentClosure,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
 from tunax_lite.closures import (
     Boundary,
     BreakingWaves,
@@ -27,6 +37,7 @@ from tunax_lite.closures import (
     MellorYamada,
 )
 from tunax_lite.closures.energy import TurbulenceState
+from tunax_lite.interior import BottomFriction, Interior
 
 GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
 WAVES = BreakingWaves()
@@ -243,6 +254,10 @@ def reference_step(closure, state, inputs, dt):
     source, sink = patankar(c_1 * p + c_4 * stokes, buoyancy, variable.sink(k, eps) * eps)
     ends = [value_end(*wall, tke) for wall, tke in zip(walls, (new_k[0], new_k[-1]), strict=True)]
     new_value = implicit_step(value, value / k * source, sink / k, of_value, ends, dt)
+    if isinstance(closure, MellorYamada):
+        # What the flux has taken below zero has the shortest length, as in GOTM.
+        shortest = cm0**3 * float(closure.turbulent_kinetic_energy_floor) ** 1.5
+        new_value = np.maximum(new_value, 2.0 * new_k * shortest / float(closure.dissipation_rate_floor))
     new_eps = variable.dissipation(new_k, new_value)
     if closure.length_limit is not None:
         limit = float(closure.length_limit)
@@ -383,6 +398,58 @@ def test_wall_lengths_of_mellor_and_yamada():
     assert np.any(found["triangular"] > found["linear"])
     with pytest.raises(ValueError, match="expected wall_length out of parabolic, .* got 'log'"):
         MellorYamada(wall_length="log")
+
+
+# k [m2 s-2] on the two uppermost inner faces and u [m s-1] in the two uppermost cells after so many steps of
+# 60 s: GOTM 84f8d8e9 on its own case entrainment_my, written in every step.
+OF_GOTM = {
+    1: ((7.089724509340e-09, 1.0e-10), (1.199338330282e-02, 6.613048790093e-06)),
+    2: ((1.326183083200e-09, 1.0e-10), (2.398584881012e-02, 1.414312679582e-05)),
+    3: ((1.573396763166e-09, 1.0e-10), (3.597455018105e-02, 2.543381731963e-05)),
+    25: ((4.652300182214e-04, 9.532472624353e-06), (2.659944821654e-01, 3.376543146928e-02)),
+    60: ((2.956522386567e-04, 2.705837787317e-04), (1.422578337873e-01, 1.121605278102e-01)),
+}
+
+
+def test_a_negative_q2l_is_the_shortest_length():
+    """The flux from the wall takes q2l below zero on the second face already in the second step."""
+    grid, alpha = Grid.uniform(50.0, 100), 2e-4
+    water = LinearEquationOfState(thermal_expansion=alpha, gravity=9.81, reference_density=1027.0)
+    state = State.from_profiles(grid, temperature=20.0 + 1e-4 / (9.81 * alpha) * (grid.z_center + 0.25))
+    wind = ConstantForcing(SurfaceFluxes(stress_u=0.1027))
+    bottom = Interior(bottom_friction=BottomFriction())  # its roughness length is part of the wall function
+    case = Case(grid, state, wind, equation_of_state=water, interior=bottom, duration=3600.0)
+    functions = SecondMomentClosure.of("kantha_clayson", equilibrium="weak")
+    run = simulate(Model(MellorYamada(stability=functions)), case, dt=60.0, output_interval=60.0)
+    tke = run.clo_state.turbulent_kinetic_energy  # pyright: ignore[reportAttributeAccessIssue]
+    for n, (expected_tke, expected_u) in OF_GOTM.items():
+        # GOTM holds the constants of the second moments in single precision.
+        tolerance = 1e-7 if n < 25 else 1e-6
+        np.testing.assert_allclose(tke[n, -2:-4:-1], expected_tke, rtol=tolerance)
+        np.testing.assert_allclose(run.state.u[n, -1:-3:-1], expected_u, rtol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "closure",
+    [KEpsilon(), KOmega(), GenericLengthScale(), MellorYamada()],
+    ids=lambda closure: type(closure).__name__,
+)
+def test_a_length_scale_below_zero_gives_a_dissipation_within_its_floors(closure):
+    """A stress that takes more psi out of the column than there is; only MellorYamada's flux does."""
+    prepared = closure.prepare()
+    constants = eqx.tree_at(
+        lambda c: (c.c_1, c.c_4), prepared.derived.length_scale, (jnp.asarray(-1e9), jnp.asarray(0.0))
+    )
+    prepared = eqx.tree_at(lambda c: c.derived.length_scale, prepared, constants)
+    inputs = dataclasses.replace(random_inputs(1), stokes_shear=None)
+    new = step(prepared, random_state(1), inputs, DT)
+    dissipation, tke = new.dissipation_rate[1:-1], new.turbulent_kinetic_energy[1:-1]
+    assert bool(jnp.all(jnp.isfinite(dissipation)))
+    assert bool(jnp.all(dissipation >= closure.dissipation_rate_floor))
+    if isinstance(closure, MellorYamada):
+        floor, c_mu_0 = closure.turbulent_kinetic_energy_floor, prepared.derived.functions.c_mu_0
+        shortest = c_mu_0**3 * floor**1.5 / closure.dissipation_rate_floor
+        np.testing.assert_allclose(dissipation, c_mu_0**3 * tke**1.5 / shortest, rtol=1e-12)
 
 
 def test_charnock_roughness_is_at_least_the_given_one():

@@ -88,7 +88,7 @@ def build_interior(
         bottom_friction=None if friction is None else BottomFriction(**friction.model_dump()),
         stokes_drift=None if drift is None else build_stokes_drift(drift, grid, setting, wind),
         surface_elevation=elevation,
-        held=section.held,
+        held=tuple(section.held),
     )
 
 

@@ -246,6 +246,11 @@ class GotmCase(Section):
     ignore_unsupported: bool = Field(
         default=False, description="whether to run without settings that are not supported"
     )
+    salinity_anomaly: bool = Field(
+        default=True,
+        description="whether practical salinity is converted with the anomaly of the place, or with the "
+        "ratio of the standard ocean, as by a GOTM built without the table of anomalies",
+    )
     observations: GotmObservations | None = Field(
         default=None, description="what of its files to compare with"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..gotm import LoadedGotm, build_gotm, load_gotm
+from ..gotm import GotmOptions, LoadedGotm, build_gotm, load_gotm
 from ..gotm.settings import Settings
 from ..grid import Grid
 from ..io.registry import resolve
@@ -67,7 +67,8 @@ def read_gotm(case: GotmCase, grid: Any, step: float | None, source: Path, key: 
         replaced["time.dt"] = step
     overrides = [f"{name}={json.dumps(value)}" for name, value in replaced.items()]
     observed = None if case.observations is None else case.observations.build()
-    made = build_gotm(load_gotm(path, overrides, f"{source}:"), observed)
+    options = GotmOptions(salinity_anomaly=case.salinity_anomaly)
+    made = build_gotm(load_gotm(path, overrides, f"{source}:", config=options), observed)
     if not case.ignore_unsupported or made.run is None:
         made.report.check()
     assert made.run is not None  # without a run there is an error
@@ -85,6 +86,8 @@ def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> s
         settings: values that replace those of the file, `key=value` with GOTM's names.
     """
     case: dict[str, Any] = {"format": "gotm", "path": str(source.path.resolve())}
+    if not source.config.salinity_anomaly:
+        case["salinity_anomaly"] = False
     if settings:
         pairs = (setting.partition("=") for setting in settings)
         case["settings"] = {key: yaml.safe_load(value) for key, _, value in pairs}

@@ -198,8 +198,8 @@ class InteriorSection(Section):
     surface_elevation: TimedSection | None = Field(
         default=None, description="height of the surface above its level at rest [m]"
     )
-    held: tuple[Literal["temperature", "salinity"], ...] = Field(
-        default=(), description="what stays as it is at the start, whatever the fluxes"
+    held: list[Literal["temperature", "salinity"]] = Field(
+        default_factory=list, description="what stays as it is at the start, whatever the fluxes"
     )
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 """GOTM set-ups: their configuration, series and profiles, mapped to the objects of the package."""
 
+from .case import GotmOptions as GotmOptions
 from .case import GotmRun as GotmRun
 from .case import LoadedGotm as LoadedGotm
 from .case import build_gotm as build_gotm

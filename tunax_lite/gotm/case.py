@@ -39,10 +39,18 @@ class OutputOptions:
 
 @dataclasses.dataclass(frozen=True)
 class GotmOptions:
-    """What a configuration of the package says and one of GOTM does not."""
+    """What a configuration of the package says and one of GOTM does not.
+
+    Args:
+        precision: of the run.
+        output: where it leaves its files.
+        salinity_anomaly: whether practical salinity is converted with TEOS-10's anomaly of the place; a GOTM
+            that was built without the table of anomalies takes the ratio of the standard ocean.
+    """
 
     precision: str = "float64"
     output: OutputOptions = OutputOptions()
+    salinity_anomaly: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,18 +91,25 @@ class GotmRun:
     report: Report
 
 
-def load_gotm(path: Path, overrides: Sequence[str] = (), source: str = "--set") -> LoadedGotm:
+def load_gotm(
+    path: Path,
+    overrides: Sequence[str] = (),
+    source: str = "--set",
+    *,
+    config: GotmOptions = GotmOptions(),  # noqa: B008
+) -> LoadedGotm:
     """Read a configuration of GOTM.
 
     Args:
         path: the YAML file, of any name.
         overrides: settings `key.path=value` that replace values of the file.
         source: where the overrides were set, for messages.
+        config: what GOTM's configuration does not say.
 
     Raises:
         ConfigError: a file that cannot be read.
     """
-    return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path))
+    return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path), config)
 
 
 def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
@@ -111,7 +126,8 @@ def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Go
     """
     settings = Settings(loaded.document)
     clock, grid = read_clock(settings), read_grid(settings)
-    inputs = Inputs(settings, clock.period, grid, clock.dt)
+    anomaly = loaded.config.salinity_anomaly
+    inputs = Inputs(settings, clock.period, grid, clock.dt, salinity_anomaly=anomaly)
     check_ice(settings)
     ignore_what_only_observes(settings)
     _check_extensions(settings)

@@ -54,7 +54,7 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
     time, values = on_common_times(measured, inputs.period.length)
     # As in GOTM: what is measured at the start is interpolated first and converted then.
     start = {name: series.on(np.zeros(1))[0] for name, series in measured.items()}
-    water = converted(settings, start, inputs.z_center)
+    water = converted(inputs, start)
     u, v = (inputs.profile(f"velocities.{name}") for name in ("u", "v"))
     state = State.from_profiles(
         grid,
@@ -65,7 +65,7 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
     )
     targets: dict[str, Target] = {}
     if whole:
-        profiles = converted(settings, values, inputs.z_center)
+        profiles = converted(inputs, values)
         for name, rate in rates.items():
             if rate is not None:
                 targets[name] = _target(name, Series(time, profiles[name]), rate)
@@ -200,16 +200,18 @@ def _stratified(
 _KINDS: dict[str, Any] = {"in-situ": "in_situ", "potential": "potential", "conservative": "conservative"}
 
 
-def converted(settings: Settings, values: dict, z: np.ndarray) -> dict[str, np.ndarray]:
-    """Conservative temperature and absolute salinity."""
+def converted(inputs: Inputs, values: dict, z: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Conservative temperature and absolute salinity at heights [m], by default those of the cells."""
+    settings = inputs.settings
     kind = settings["temperature.type"]
     temperature, salinity = modelled_water(
         values["temperature"],
         values["salinity"],
-        z,
+        inputs.z_center if z is None else z,
         temperature_kind=_KINDS[kind],
         salinity_kind=settings["salinity.type"],
         longitude=settings["location.longitude"],
         latitude=settings["location.latitude"],
+        anomaly=inputs.salinity_anomaly,
     )
     return {"temperature": temperature, "salinity": salinity}

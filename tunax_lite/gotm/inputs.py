@@ -18,9 +18,14 @@ class Inputs:
         period: start and length of the run.
         grid: on which profiles are put.
         dt: time step [s].
+        salinity_anomaly: whether absolute salinity has the anomaly of its place, or the ratio of the standard
+            ocean everywhere.
     """
 
-    def __init__(self, settings: Settings, period: Period, grid: Grid, dt: float):
+    def __init__(
+        self, settings: Settings, period: Period, grid: Grid, dt: float, *, salinity_anomaly: bool = True
+    ):
+        self.salinity_anomaly = salinity_anomaly
         self.settings = settings
         self.period = period
         self.dt = dt

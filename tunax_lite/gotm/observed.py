@@ -75,7 +75,7 @@ def _surface(inputs: Inputs, interval: float | None) -> tuple[np.ndarray, np.nda
     z = inputs.z_center[-1:]
     salinity = inputs.profile("salinity").on(time)[:, -1:]
     values = {"temperature": series.values[chosen][:, None], "salinity": salinity}
-    return time, converted(inputs.settings, values, z)["temperature"][:, 0]
+    return time, converted(inputs, values, z)["temperature"][:, 0]
 
 
 def _profiles(inputs: Inputs, z: tuple[float, ...] | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def _profiles(inputs: Inputs, z: tuple[float, ...] | None) -> tuple[np.ndarray, 
     chosen = _within(inputs, series.time)
     time = series.time[chosen]
     values = {"temperature": series.values[chosen], "salinity": inputs.profile("salinity").on(time)}
-    found = converted(inputs.settings, values, inputs.z_center)["temperature"]
+    found = converted(inputs, values)["temperature"]
     if z is None:
         return time, inputs.z_center, found
     heights = np.sort(np.asarray(z, dtype=float))

@@ -20,7 +20,12 @@ def pressure(z: Numbers) -> np.ndarray:
 
 
 def absolute_salinity(
-    salinity: Numbers, pressure: Numbers, *, longitude: Numbers, latitude: Numbers
+    salinity: Numbers,
+    pressure: Numbers,
+    *,
+    longitude: Numbers,
+    latitude: Numbers,
+    anomaly: bool = True,
 ) -> np.ndarray:
     """Absolute salinity [g kg-1] from practical salinity; the position gives what dissolved silicate adds.
 
@@ -28,6 +33,7 @@ def absolute_salinity(
         salinity: practical [1].
         pressure: sea pressure [dbar], broadcast against the salinity.
         longitude, latitude: [degrees east, degrees north].
+        anomaly: without it the ratio is that of the standard ocean, but for the Baltic Sea.
 
     Raises:
         ValueError: a salinity outside 0 to 50, or a position that does not exist.
@@ -40,7 +46,15 @@ def absolute_salinity(
     _check("practical salinity [1]", salinity, 0.0, 50.0)
     _check("latitude [degrees north]", latitude, -90.0, 90.0)
     _check("longitude [degrees east]", longitude, -360.0, 360.0)
-    return np.asarray(gsw.SA_from_SP(salinity, pressure, longitude, latitude))
+    found = np.asarray(gsw.SA_from_SP(salinity, pressure, longitude, latitude))
+    if anomaly:
+        return found
+    standard = np.asarray(gsw.SR_from_SP(salinity))
+    # The formula of the Baltic Sea has no anomaly; elsewhere S_A is the standard times 1 + R, and
+    # Fdelta = 1.35 R / (1 - 0.35 R).
+    of_place = np.asarray(gsw.Fdelta(pressure, longitude, latitude))
+    ratio = 1.0 + of_place / (1.35 + 0.35 * of_place)
+    return np.where(np.abs(found - standard * ratio) < 1e-9, standard, found)
 
 
 def conservative_temperature(
@@ -84,6 +98,7 @@ def modelled_water(
     salinity_kind: str,
     longitude: Numbers = 0.0,
     latitude: Numbers = 0.0,
+    anomaly: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Conservative temperature [degC] and absolute salinity [g kg-1] of measured profiles.
 
@@ -93,13 +108,16 @@ def modelled_water(
         salinity_kind: "absolute" or "practical".
         z: heights [m], at or below 0.
         longitude, latitude: only a practical salinity needs them.
+        anomaly: as `absolute_salinity`.
 
     Raises:
         ValueError: an unknown kind, heights above the water, or values out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
     if salinity_kind == "practical":
-        salinity = absolute_salinity(salinity, pressure(z), longitude=longitude, latitude=latitude)
+        salinity = absolute_salinity(
+            salinity, pressure(z), longitude=longitude, latitude=latitude, anomaly=anomaly
+        )
     elif salinity_kind != "absolute":
         raise ValueError(
             f"salinity: expected the kind 'absolute' or 'practical', got '{salinity_kind}'; say which "
