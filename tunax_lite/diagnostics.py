@@ -4,6 +4,7 @@ Each is a function of one `Snapshot` with the vertical first and the batch last;
 are asked for to all frames of a trajectory.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -11,29 +12,64 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._types import CenterArray, FaceArray, Scalar, ScalarLike
+from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from .case import Case
-from .closures.base import CloState
+from .closures.base import CloState, ClosureInputs
+from .closures.energy import AbstractEnergyClosure, TurbulenceState
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
+from .model import Model
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
 from .observables import OBSERVABLES, Observable, Water, observable
 from .observables.names import parse
 from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
+from .simulation import batched_case
 from .state import State
-from .trajectory import Trajectory
+from .trajectory import Restart, Trajectory
+
+
+class LastStep(eqx.Module):
+    """What acted in the step that ended with a frame.
+
+    Args:
+        clo_state: at its start, with the coefficients that mixed the column.
+        inputs: of the closure.
+        fluxes: through the surface.
+        production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
+    """
+
+    clo_state: CloState
+    inputs: ClosureInputs
+    fluxes: SurfaceFluxes
+    production: tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None] | None
+
+    @classmethod
+    def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
+        """The step from a start to a state."""
+        time = start.step.astype(dt.dtype) * dt
+        inputs = model.inputs_of_closure(start.state, end, case, time, dt)
+        fluxes = case.forcing.at(time + dt, WaterSurface.of(start.state))
+        produced = None
+        if isinstance(model.closure, AbstractEnergyClosure):
+            assert isinstance(start.clo_state, TurbulenceState)
+            produced = model.closure.production(start.clo_state, inputs)
+        return cls(start.clo_state, inputs, fluxes, produced)
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run at a time [s], with what is known of the place; heights are those at rest."""
+    """One frame of a run at a time [s], with what is known of the place; heights are those at rest.
+
+    Where the step before it is known, what acts in a step is what acted in that one.
+    """
 
     state: State
     clo_state: CloState
     time: ScalarLike
     grid: Grid
     case: Case
+    last: LastStep | None = None
 
     @property
     def water(self) -> Water:
@@ -43,6 +79,8 @@ class Snapshot(eqx.Module):
     @property
     def fluxes(self) -> SurfaceFluxes:
         """Fluxes over the water of the frame; those of a step are over the water at its start."""
+        if self.last is not None:
+            return self.last.fluxes
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
 
@@ -61,7 +99,9 @@ def _stratification(now: Snapshot) -> FaceArray:
 
 
 def _shear(now: Snapshot) -> FaceArray:
-    """S² of the frame [s-2], zero at both ends; the closure uses that of the step before."""
+    """S² [s-2], zero at both ends: that of the closure in the last step, or of the frame."""
+    if now.last is not None:
+        return with_end_faces(now.last.inputs.shear_squared, 0.0, 0.0)
     squared = gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2
     return with_end_faces(squared, 0.0, 0.0)
 
@@ -72,14 +112,22 @@ def _richardson_number(now: Snapshot) -> FaceArray:
 
 
 def _shear_production(now: Snapshot) -> FaceArray:
-    """P = nu S² [m2 s-3]."""
+    """P = nu S² [m2 s-3]; of the last step with what waves add to it."""
+    last = now.last
+    if last is not None and last.production is not None:
+        return with_end_faces(last.production[0], 0.0, 0.0)
+    if last is not None:
+        return last.clo_state.eddy_viscosity * _shear(now)
     return now.clo_state.eddy_viscosity * _shear(now)
 
 
 def _buoyancy_production(now: Snapshot) -> FaceArray:
     """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it feeds turbulence."""
-    down_gradient = -now.clo_state.eddy_diffusivity * _stratification(now)
-    flux = now.clo_state.nonlocal_temperature_flux()
+    if now.last is not None and now.last.production is not None:
+        return with_end_faces(now.last.production[1], 0.0, 0.0)
+    clo_state = now.clo_state if now.last is None else now.last.clo_state
+    down_gradient = -clo_state.eddy_diffusivity * _stratification(now)
+    flux = clo_state.nonlocal_temperature_flux()
     if flux is None:
         return down_gradient
     lifted = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state) * flux[1:-1]
@@ -130,6 +178,8 @@ def _bottom_friction_velocity(now: Snapshot) -> Scalar:
     friction = now.case.interior.bottom_friction
     if friction is None:
         return jnp.zeros_like(now.state.u[0])
+    if now.last is not None and now.last.inputs.bottom_friction_velocity is not None:
+        return now.last.inputs.bottom_friction_velocity
     return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
 
 
@@ -187,23 +237,53 @@ def diagnostic(name: str) -> Diagnostic:
     return _of_water(observable(name))
 
 
+OF_THE_STEP = frozenset(
+    {
+        "shear_squared",
+        "richardson_number",
+        "shear_production",
+        "buoyancy_production",
+        "mixed_layer_depth_richardson",
+        "surface_stress_u",
+        "surface_stress_v",
+        "friction_velocity",
+        "surface_heat_flux",
+        "surface_shortwave_flux",
+        "surface_freshwater_flux",
+        "bottom_friction_velocity",
+    }
+)
+"""Diagnostics of what acts in a step: of the last one, where the trajectory holds its start."""
+
+
 @eqx.filter_jit
-def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...]):
+def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None, dt: Scalar | None):
     def of_frame(frame):
-        state, clo_state, time = frame
+        state, clo_state, time, step, start = frame
         now = Snapshot(state, clo_state, time, grid, case)
-        return {name: diagnostic(name)(now) for name in names}
+        found = {name: diagnostic(name)(now) for name in names}
+        if model is None or start is None or dt is None:
+            return found
+        after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
+        for name in OF_THE_STEP.intersection(names):
+            # Before the first frame of a run no step was made.
+            found[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), found[name])
+        return found
 
     return jax.lax.map(of_frame, frames)
 
 
-def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[str, Float[Array, "..."]]:
+def diagnose(
+    trajectory: Trajectory, case: Case, names: Sequence[str], model: Model | None = None
+) -> dict[str, Float[Array, "..."]]:
     """Diagnostics of all frames.
 
     Args:
         trajectory: a run of the case.
         case: gives the equation of state and the forcing.
         names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
+        model: of the run; with it, and a trajectory with `step_starts`, what acts in a step (`OF_THE_STEP`) is
+            what acted in the last one before each frame, and not what the frame would have.
 
     Returns:
         For each name values with a leading axis of time, on cells, on faces, or one per column.
@@ -213,5 +293,9 @@ def diagnose(trajectory: Trajectory, case: Case, names: Sequence[str]) -> dict[s
     """
     for name in names:
         diagnostic(name)  # raises for an unknown one
-    frames = trajectory.state, trajectory.clo_state, trajectory.time
-    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names))
+    starts, dt = trajectory.step_starts, None
+    if model is not None and starts is not None:
+        dt = trajectory.time[-1] / trajectory.step[-1]
+        case = batched_case(model, case)
+    frames = trajectory.state, trajectory.clo_state, trajectory.time, trajectory.step, starts
+    return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model, dt)

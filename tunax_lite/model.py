@@ -106,12 +106,9 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
-        end, case = time + dt, self.completed(case)
-        case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
-        fluxes = case.forcing.at(end, WaterSurface.of(state))
-        entering = _rotated(state, case, end, dt)
-        if case.interior.freezing_bound is not None:
-            entering = case.interior.freezing_bound.apply(entering)
+        end = time + dt
+        case, fluxes = self._place(state, case, end)
+        entering = _entering(state, case, end, dt)
         used = clo_state
         new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
         for _ in range(self.n_sweeps - 1):
@@ -122,6 +119,25 @@ class Model(eqx.Module):
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
         return new_state, new_clo_state
+
+    def inputs_of_closure(
+        self, start: State, end: State, case: Case, time: ScalarLike, dt: ScalarLike
+    ) -> ClosureInputs:
+        """What the closure was given in a step, without plumes.
+
+        Args:
+            start, end: states that a step began and ended with.
+            case: as for `step`.
+            time, dt: start and length of the step [s].
+        """
+        case, fluxes = self._place(start, case, time + dt)
+        return self._closure_inputs(end, _entering(start, case, time + dt, dt), case, fluxes, time + dt)
+
+    def _place(self, state: State, case: Case, end: ScalarLike) -> tuple[Case, SurfaceFluxes]:
+        """The case as it is at the end of a step, and the fluxes of the step."""
+        case = self.completed(case)
+        case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
+        return case, case.forcing.at(end, WaterSurface.of(state))
 
     def _sweep(
         self,
@@ -195,6 +211,13 @@ def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: Sc
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)
+
+
+def _entering(state: State, case: Case, end: ScalarLike, dt: ScalarLike) -> State:
+    """The state that transport starts from."""
+    entering = _rotated(state, case, end, dt)
+    bound = case.interior.freezing_bound
+    return entering if bound is None else bound.apply(entering)
 
 
 def _rotated(state: State, case: Case, time: ScalarLike, dt: ScalarLike) -> State:

@@ -90,6 +90,7 @@ def run_frames(
     save=lambda restart: restart,
     inputs: PyTree = None,
     means: bool = False,
+    step_starts: bool = False,
 ):
     """The time loop alone, for callers that save something else than whole states.
 
@@ -102,6 +103,7 @@ def run_frames(
         save: function from `Restart`, and from the inputs of the frame if there are any, to what is kept.
         inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
         means: save, beside that, state and closure state as means over the steps of the frame.
+        step_starts: save, beside all that, what the last step of the frame started from.
 
     Returns:
         What was saved, with a leading axis of `n_frames`; the start is not among it.
@@ -114,6 +116,8 @@ def run_frames(
         step = _averaging(step, start.step, steps_per_frame)
         carry = (start, (start.state, start.clo_state))
         both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
+    if step_starts:
+        step, both, carry = _with_start(step, both, carry, current_of=lambda c: c[0] if means else c)
     _, saved = scan_frames(
         step,
         both,
@@ -124,6 +128,15 @@ def run_frames(
         checkpointing=checkpointing,
     )
     return saved
+
+
+def _with_start(step, save, carry, current_of):
+    """Step, save and first carry of a loop that keeps what its last step started from."""
+    return (
+        lambda both: (step(both[0]), current_of(both[0])),
+        lambda both, given: (save(both[0], given), both[1]),
+        (carry, current_of(carry)),
+    )
 
 
 def advance(
@@ -198,7 +211,8 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
     has_columns = columns_of(model, case, start)
 
     def saved_of(start):
-        return (start, (start.state, start.clo_state)) if options["means"] else start
+        saved = (start, (start.state, start.clo_state)) if options["means"] else start
+        return (saved, start) if options["step_starts"] else saved
 
     split = {"has_columns": (*has_columns, False), "like_has_columns": saved_of(has_columns[2])}
 
@@ -232,13 +246,16 @@ def _simulate(model, case, start, dt, mesh: Mesh | None, column_block, options) 
     else:
         saved = _run_columns(model, case, start, dt, mesh, column_block, options)
     with_start = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
+    saved, step_starts = saved if options["step_starts"] else (saved, None)
     saved, means = saved if options["means"] else (saved, None)
     frames = jax.tree.map(with_start, start, saved)
     time = frames.step.astype(dt.dtype) * dt
     if means is not None:
         means = jax.tree.map(with_start, (start.state, start.clo_state), means)
         means = Means(*means, since=jnp.concatenate([time[:1], time[:-1]]))
-    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, means)
+    if step_starts is not None:
+        step_starts = jax.tree.map(with_start, start, step_starts)
+    return Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, means, step_starts)
 
 
 def simulate(
@@ -253,6 +270,7 @@ def simulate(
     devices: Devices | None = None,
     column_block: ColumnBlock = "auto",
     means: bool = False,
+    step_starts: bool = False,
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -271,6 +289,8 @@ def simulate(
         column_block: columns of a batch that are run at once on a device, so that they stay in its cache:
             a number, `"auto"` for what was measured to be fast, or `None` for all.
         means: whether state and closure state are averaged between frames too, over all steps.
+        step_starts: whether what the last step before each frame started from is saved too, so that
+            `diagnose` can give what acted in that step.
 
     Returns:
         The start and all frames. Values that are not finite are returned, not raised: see
@@ -297,6 +317,7 @@ def simulate(
         "steps_per_frame": steps_per_frame,
         "checkpointing": Auto() if checkpointing is None else checkpointing,
         "means": means,
+        "step_starts": step_starts,
     }
     dt_array = jnp.asarray(dt, dtype=case.grid.z_face.dtype)
     case = case.unlabelled()

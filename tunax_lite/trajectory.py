@@ -41,6 +41,8 @@ class Trajectory(eqx.Module):
         state: leaves `(n_frames, n_cells, *batch)`.
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have some on cells, or one per column.
         means: over the time between frames, where they were asked for.
+        step_starts: what the last step before each frame started from, where it was asked for, leaves as
+            above; of a frame before which no step was made, the frame.
     """
 
     grid: Grid
@@ -49,6 +51,7 @@ class Trajectory(eqx.Module):
     state: State
     clo_state: CloState
     means: Means | None = None
+    step_starts: Restart | None = None
 
     @property
     def n_frames(self) -> int:

@@ -273,7 +273,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         dissipation = clo_state.dissipation_rate[1:-1]
         viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
         time_scale = tke * reciprocal(dissipation)
-        by_shear, by_buoyancy, by_waves = self._production(clo_state, inputs)
+        by_shear, by_buoyancy, by_waves = self.production(clo_state, inputs)
         length = derived.functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
         c_mu, c_mu_prime, c_mu_stokes = self._functions(time_scale, length, by_waves, derived, inputs)
         return Turbulence(
@@ -294,7 +294,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             c_mu_stokes=c_mu_stokes,
         )
 
-    def _production(
+    def production(
         self, clo_state: TurbulenceState, inputs: ClosureInputs
     ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
         """P, B and P_St [m2 s-3]; the last is `None` without waves."""

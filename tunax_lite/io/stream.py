@@ -17,7 +17,7 @@ import netCDF4
 import numpy as np
 
 from ..case import Case
-from ..diagnostics import diagnose
+from ..diagnostics import OF_THE_STEP, diagnose
 from ..model import Model
 from ..simulation import batched_case, count_steps, first_non_finite, simulate, start_of
 from ..trajectory import Restart, Trajectory
@@ -68,7 +68,8 @@ def run_to_file(
     """
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames = count_steps(duration, output_interval, "duration", "output_interval")
-    chunk = _frames_per_part(model, case, start, n_frames, memory_budget // (2 if means else 1))
+    step_starts = bool(OF_THE_STEP.intersection(diagnostics))
+    chunk = _frames_per_part(model, case, start, n_frames, memory_budget // (1 + means + step_starts))
     writing = {"provenance": provenance, "start_time": start_time}
 
     def compute(from_frame: int, restart: Restart | None, frames: int) -> Trajectory:
@@ -80,6 +81,7 @@ def run_to_file(
             output_interval=output_interval,
             start=restart,
             means=means,
+            step_starts=step_starts,
         )
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
@@ -92,7 +94,7 @@ def run_to_file(
         return trajectory
 
     def write(trajectory: Trajectory, target: Path) -> None:
-        found = diagnose(trajectory, model.completed(case), diagnostics)
+        found = diagnose(trajectory, model.completed(case), diagnostics, model)
         write_trajectory(trajectory, target, diagnostics=found, **writing)
 
     if chunk >= n_frames:
@@ -165,7 +167,7 @@ def _without_first_frame(trajectory: Trajectory) -> Trajectory:
         return jax.tree.map(lambda leaf: leaf[1:], tree)
 
     frames = (trajectory.time, trajectory.step, trajectory.state, trajectory.clo_state, trajectory.means)
-    return Trajectory(trajectory.grid, *map(rest, frames))
+    return Trajectory(trajectory.grid, *map(rest, (*frames, trajectory.step_starts)))
 
 
 def _join(parts: Sequence[Path], target: Path) -> None:

@@ -101,10 +101,10 @@ class KEpsilonTheta(KEpsilon):
         old = super()._turbulence(clo_state, derived, inputs)
         return old._replace(c_mu=_functions(clo_state, derived, inputs)[0])
 
-    def _production(
+    def production(
         self, clo_state: TemperatureVarianceState, inputs: ClosureInputs
     ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
-        by_shear, by_buoyancy, by_waves = super()._production(clo_state, inputs)
+        by_shear, by_buoyancy, by_waves = super().production(clo_state, inputs)
         lifted = _lift(inputs) * clo_state.variance_driven_flux[1:-1]
         return by_shear, by_buoyancy + lifted, by_waves
 
