@@ -282,8 +282,8 @@ def diagnose(
         trajectory: a run of the case.
         case: gives the equation of state and the forcing.
         names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
-        model: of the run; with it, and a trajectory with `step_starts`, what acts in a step (`OF_THE_STEP`) is
-            what acted in the last one before each frame, and not what the frame would have.
+        model: of the run; with it, and a trajectory with `step_starts`, what acts in a step
+            (`OF_THE_STEP`) is what acted in the last one before each frame, not what the frame would have.
 
     Returns:
         For each name values with a leading axis of time, on cells, on faces, or one per column.
@@ -295,7 +295,7 @@ def diagnose(
         diagnostic(name)  # raises for an unknown one
     starts, dt = trajectory.step_starts, None
     if model is not None and starts is not None:
-        dt = trajectory.time[-1] / trajectory.step[-1]
+        dt = trajectory.time[-1] / jnp.asarray(trajectory.step[-1], trajectory.time.dtype)
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, trajectory.step, starts
     return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model, dt)

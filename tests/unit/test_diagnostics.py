@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
+from tunax_lite._types import Scalar, parameter
 from tunax_lite.closures import KEpsilon
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
-from tunax_lite.forcing import TimeSeriesForcing
+from tunax_lite.forcing import AbstractForcing, TimeSeriesForcing
 from tunax_lite.interior import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 from tunax_lite.variables import VARIABLES
 
 GRID = Grid.uniform(40.0, 20)
+PRODUCTION = ("shear_production", "buoyancy_production", "shear_squared")
 
 
 def case_of(heat: float) -> Case:
@@ -107,6 +109,58 @@ def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     tke = np.asarray(trajectory.clo_state.turbulent_kinetic_energy)
     expected = 1027.0 * np.trapezoid(tke, np.asarray(GRID.z_face), axis=1)
     np.testing.assert_allclose(found["turbulent_energy"], expected, rtol=1e-12)
+
+
+class Restoring(AbstractForcing):
+    """Heat that follows the temperature of the water: the flux of a step is not that of its end."""
+
+    coefficient: Scalar = parameter(4e3)
+
+    def at(self, time, surface):
+        return SurfaceFluxes(stress_u=jnp.asarray(0.1), heat_flux=-self.coefficient * surface.temperature)
+
+    def check_covers(self, start, end):
+        del start, end
+
+
+@pytest.mark.parametrize("means", [False, True])
+def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
+    """The heat that has come in since the step before, and the production with its coefficients."""
+    case = dataclasses.replace(case_of(0.0), forcing=Restoring(), duration=10800.0)
+    model, names = Model(KEpsilon()), ["surface_heat_flux", "heat_content", *PRODUCTION]
+    every = simulate(model, case, dt=600.0, output_interval=600.0)
+    third = simulate(model, case, dt=600.0, output_interval=1800.0, step_starts=True, means=means)
+    of_step, of_frame = diagnose(third, case, names, model), diagnose(third, case, names)
+    content = np.asarray(diagnose(every, case, names)["heat_content"])
+    entered = (content[3::3] - content[2::3]) / 600.0
+    np.testing.assert_allclose(of_step["surface_heat_flux"][1:], entered, rtol=1e-6)
+    assert np.max(np.abs(of_frame["surface_heat_flux"][1:] - entered)) > 1.0
+    for field in ("eddy_viscosity", "eddy_diffusivity"):
+        kept = getattr(third.step_starts.clo_state, field)[1:]
+        np.testing.assert_array_equal(kept, getattr(every.clo_state, field)[2::3])
+    p, b, s_squared = (np.asarray(of_step[name])[1:] for name in PRODUCTION)
+    np.testing.assert_allclose(p, every.clo_state.eddy_viscosity[2::3] * s_squared, rtol=1e-12)
+    n_squared = np.asarray(
+        diagnose(third, case, ["buoyancy_frequency_squared"])["buoyancy_frequency_squared"]
+    )
+    np.testing.assert_allclose(b, -every.clo_state.eddy_diffusivity[2::3] * n_squared[1:], rtol=1e-12)
+    # Before the first frame no step was made.
+    for name in names:
+        np.testing.assert_array_equal(of_step[name][0], of_frame[name][0])
+
+
+def test_steps_of_a_batch_in_blocks_are_those_of_its_columns():
+    cases = [
+        dataclasses.replace(case_of(0.0), forcing=Restoring(k), duration=3600.0) for k in (4e3, 1e3, 9.0)
+    ]
+    both, model = stack_cases(cases), Model(KEpsilon())
+    options = {"dt": 600.0, "output_interval": 1800.0, "step_starts": True}
+    names = ["surface_heat_flux", *PRODUCTION]
+    together = diagnose(simulate(model, both, column_block=2, **options), both, names, model)
+    for column, case in enumerate(cases):
+        alone = diagnose(simulate(model, case, **options), case, names, model)
+        for name in names:
+            np.testing.assert_allclose(together[name][..., column], alone[name], rtol=1e-9, atol=1e-18)
 
 
 def test_a_batch_has_the_diagnostics_of_its_columns():

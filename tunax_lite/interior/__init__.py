@@ -31,7 +31,6 @@ from .stokes_drift import StokesDrift as StokesDrift
 from .stokes_drift import WindSeaDrift as WindSeaDrift
 from .stokes_drift import WindVector as WindVector
 
-
 HOLDABLE = ("temperature", "salinity")
 """What may be held."""
 
