@@ -14,10 +14,6 @@ COLOURS = {"float64": "tab:blue", "float32": "tab:orange"}
 PEER_COLOURS = {
     "GOTM as shipped": "0.7",
     "GOTM stripped": "0.2",
-    "Tunax float64": "tab:green",
-    "Tunax float32": "tab:olive",
-    "Tunax float64, vmap": "tab:green",
-    "Tunax float32, vmap": "tab:olive",
 }
 
 
@@ -58,7 +54,7 @@ def levels_figure(report: Mapping[str, Any]) -> Figure:
 def columns_figure(report: Mapping[str, Any]) -> Figure:
     """Time of a column-step against columns."""
     axes = _axes("columns", "time of a column-step [us]", "Batches, 64 levels, one core, k-epsilon")
-    return _cost_figure(*axes, report["tables"]["columns"], "n_columns", peers.BATCHED_STEP_US)
+    return _cost_figure(*axes, report["tables"]["columns"], "n_columns", {})
 
 
 def _cost_figure(figure: Figure, axes: Axes, rows, field: str, theirs) -> Figure:

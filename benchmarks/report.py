@@ -137,6 +137,12 @@ def forward_table(rows: Sequence[Row], index: str, theirs: Mapping[str, Mapping[
     return table([*header, *theirs], lines)
 
 
+def tunax_ratios() -> str:
+    """What a step of Tunax takes beside ours, in words."""
+    ratios = (f"{ratio} times ours at {levels} levels" for levels, ratio in peers.TUNAX_STEP_OVER_OURS.items())
+    return f"A step of Tunax takes {', '.join(ratios)}, in turns in one process."
+
+
 def gradient_table(rows: Sequence[Row]) -> str:
     """Time and memory of gradients by layout, number of parameters and columns."""
     header = ["layout", "parameters", "columns", "steps", "us", "over forward", "temporary", "compile s"]
@@ -153,7 +159,7 @@ def gradient_table(rows: Sequence[Row]) -> str:
     ]
     for name, theirs in peers.GRADIENT.items():
         lines.append(
-            [name, "5", "1", "2880", number(theirs["us"]), theirs["over_forward"]]
+            [name, "5", "1", "2880", MISSING, theirs["over_forward"]]
             + [size(theirs["temporary_bytes"]), number(theirs["compile_seconds"])]
         )
     return table(header, lines)
@@ -227,11 +233,11 @@ def devices_table(rows: Sequence[Row]) -> str:
 SECTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], str]]] = {
     "levels": (
         "Forward, one column: us per step against levels",
-        lambda rows: forward_table(rows, "n_levels", peers.STEP_US),
+        lambda rows: f"{forward_table(rows, 'n_levels', peers.STEP_US)}\n\n{tunax_ratios()}",
     ),
     "columns": (
         "Forward, batches of 64 levels: us per column-step against columns",
-        lambda rows: forward_table(rows, "n_columns", peers.BATCHED_STEP_US),
+        lambda rows: forward_table(rows, "n_columns", {}),
     ),
     "gradient": ("Gradient of the loss, 64 levels, float64", gradient_table),
     "memory": ("Temporary memory of the gradient by 5 parameters against steps", memory_table),
