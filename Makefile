@@ -33,6 +33,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 verify: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --editable '.[peers]'
 	$(BIN)/python -m benchmarks.reference
 	$(BIN)/pytest -n 2 --dist worksteal -m study tests
 

@@ -139,7 +139,7 @@ def forward_table(rows: Sequence[Row], index: str, theirs: Mapping[str, Mapping[
 
 def tunax_ratios() -> str:
     """What a step of Tunax takes beside ours, in words."""
-    ratios = (f"{ratio} times ours at {levels} levels" for levels, ratio in peers.TUNAX_STEP_OVER_OURS.items())
+    ratios = [f"{ratio} times ours at {n} levels" for n, ratio in peers.TUNAX_STEP_OVER_OURS.items()]
     return f"A step of Tunax takes {', '.join(ratios)}, in turns in one process."
 
 
