@@ -135,6 +135,7 @@ def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
     entered = (content[3::3] - content[2::3]) / 600.0
     np.testing.assert_allclose(of_step["surface_heat_flux"][1:], entered, rtol=1e-6)
     assert np.max(np.abs(of_frame["surface_heat_flux"][1:] - entered)) > 1.0
+    assert third.step_starts is not None
     for field in ("eddy_viscosity", "eddy_diffusivity"):
         kept = getattr(third.step_starts.clo_state, field)[1:]
         np.testing.assert_array_equal(kept, getattr(every.clo_state, field)[2::3])
