@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Scalar, batch_shape_of, is_traced, parameter
+from ._types import Scalar, array_field, as_float_array, batch_shape_of, is_traced, parameter
 from .corrections import InitialCorrection
 from .forcing import AbstractForcing
 from .grid import Grid
@@ -37,10 +37,13 @@ class Case(eqx.Module):
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
+        latitude, longitude: of the place [degrees north, degrees east], for files; the physics takes
+            `coriolis_parameter`, and the sun its own.
+        sites: names of the columns of a batch, for files.
 
     Raises:
         ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive.
+            not positive, a place that is none.
     """
 
     grid: Grid
@@ -54,8 +57,19 @@ class Case(eqx.Module):
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
     start_time: str | None = eqx.field(default=None, static=True)
+    latitude: Scalar | None = array_field(0, default=None, converter=as_float_array)
+    longitude: Scalar | None = array_field(0, default=None, converter=as_float_array)
+    sites: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
+        for name, least, largest in (("latitude", -90.0, 90.0), ("longitude", -360.0, 360.0)):
+            value = getattr(self, name)
+            if not isinstance(value, jax.Array) or is_traced(value):
+                continue
+            if not np.all((np.asarray(value) >= least) & (np.asarray(value) <= largest)):
+                raise ValueError(
+                    f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
+                )
         if not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state):
@@ -87,11 +101,12 @@ class Case(eqx.Module):
         return self.initial_correction.add_to(self.initial_state, self.grid)
 
     def unlabelled(self) -> "Case":
-        """The same case without name, start time and duration.
+        """The same case without name, start time, place and duration.
 
-        These are static: a program compiled for one unlabelled case serves all of the same shapes.
+        A program compiled for one unlabelled case serves all of the same shapes.
         """
-        return dataclasses.replace(self, name="case", start_time=None, duration=1.0)
+        nowhere = {"latitude": None, "longitude": None, "sites": ()}
+        return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
 
     def on(self, grid: Grid) -> "Case":
         """The same case on another grid of the same depth; contents and precision are conserved.
@@ -113,7 +128,8 @@ def stack_cases(cases: Sequence[Case]) -> Case:
         cases: of the same number of cells and the same kinds of fluxes; series on the same times.
 
     Returns:
-        A case of batch shape `(n_cases,)`, without labels, that runs as long as the shortest.
+        A case of batch shape `(n_cases,)` that runs as long as the shortest, with the names of the cases as
+        sites, with their places if all have one, and with their start time if they have it in common.
 
     Raises:
         ValueError: no case at all, or cases of different structure, shapes or times.
@@ -139,7 +155,21 @@ def stack_cases(cases: Sequence[Case]) -> Case:
         return jnp.stack(leaves, axis=-1)
 
     stacked = jax.tree_util.tree_map_with_path(stack, *plain)
-    return dataclasses.replace(stacked, duration=min(case.duration for case in cases), name="stacked")
+    start_times = {case.start_time for case in cases}
+    return dataclasses.replace(
+        stacked,
+        duration=min(case.duration for case in cases),
+        name="stacked",
+        start_time=start_times.pop() if len(start_times) == 1 else None,
+        latitude=_stacked([case.latitude for case in cases]),
+        longitude=_stacked([case.longitude for case in cases]),
+        sites=tuple(case.name for case in cases),
+    )
+
+
+def _stacked(values: Sequence[Scalar | None]) -> Scalar | None:
+    known = [value for value in values if value is not None]
+    return jnp.stack(known, axis=-1) if len(known) == len(values) else None
 
 
 def remap(values, source: Grid, target: Grid):

@@ -5,6 +5,7 @@ are asked for to all frames of a trajectory.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -153,12 +154,12 @@ def _turbulent_energy(now: Snapshot) -> Scalar:
     return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
 
 
-def _surface_flux(name: str) -> Callable[[Snapshot], Scalar]:
-    """One of the fluxes through the surface; zero where there is none."""
+def _surface_flux(name: str, absent: float = 0.0) -> Callable[[Snapshot], Scalar]:
+    """One of the fluxes through the surface, or what stands for it where there is none."""
 
     def flux(now: Snapshot) -> Scalar:
         value = getattr(now.fluxes, name)
-        return (0.0 if value is None else value) + jnp.zeros_like(now.state.u[-1])
+        return (absent if value is None else value) + jnp.zeros_like(now.state.u[-1])
 
     return flux
 
@@ -214,6 +215,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "surface_stress_v": _stress_v,
     "friction_velocity": _friction_velocity,
     "surface_heat_flux": _surface_flux("heat_flux"),
+    # Of a heat flux that is given as a sum, nobody knows the parts.
+    "surface_latent_heat_flux": _surface_flux("latent_heat_flux", math.nan),
+    "surface_sensible_heat_flux": _surface_flux("sensible_heat_flux", math.nan),
+    "surface_longwave_flux": _surface_flux("longwave_flux", math.nan),
     "surface_shortwave_flux": _surface_flux("shortwave_flux"),
     "surface_freshwater_flux": _surface_flux("freshwater_flux"),
     "bottom_friction_velocity": _bottom_friction_velocity,

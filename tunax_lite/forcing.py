@@ -29,6 +29,9 @@ class SurfaceFluxes(eqx.Module):
         shortwave_flux: sunlight that enters the water and is absorbed below [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
         salt_flux: salt [kg m-2 s-1].
+        latent_heat_flux, sensible_heat_flux, longwave_flux: parts of the heat flux [W m-2], for output alone,
+            as a formula gives them, without factors and corrections of the sum; `None` where only the
+            sum is known.
         tracer_fluxes: for the passive tracers of the same names [tracer unit m s-1].
     """
 
@@ -39,6 +42,9 @@ class SurfaceFluxes(eqx.Module):
     shortwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     freshwater_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     salt_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    latent_heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    sensible_heat_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
+    longwave_flux: Float[Array, "..."] | None = eqx.field(default=None, converter=as_float_array)
     tracer_fluxes: dict[str, Float[Array, "..."]] = eqx.field(
         default_factory=dict,
         converter=lambda fluxes: {name: as_float_array(flux) for name, flux in fluxes.items()},

@@ -158,6 +158,27 @@ _TABLE = (
         "net_downward_shortwave_flux_at_sea_water_surface",
     ),
     Variable(
+        "surface_latent_heat_flux",
+        "latent heat into the water, as the bulk formula gives it",
+        "W m-2",
+        "scalar",
+        "surface_downward_latent_heat_flux",
+    ),
+    Variable(
+        "surface_sensible_heat_flux",
+        "sensible heat into the water, as the bulk formula gives it",
+        "W m-2",
+        "scalar",
+        "surface_downward_sensible_heat_flux",
+    ),
+    Variable(
+        "surface_longwave_flux",
+        "net longwave radiation into the water",
+        "W m-2",
+        "scalar",
+        "surface_net_downward_longwave_flux",
+    ),
+    Variable(
         "surface_freshwater_flux",
         "precipitation minus evaporation",
         "kg m-2 s-1",

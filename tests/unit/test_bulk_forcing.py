@@ -64,6 +64,11 @@ def test_parts_add_up():
     exchange = Kondo().exchange(air, skin)
     heat = exchange.sensible_heat + exchange.latent_heat + now.longwave
     np.testing.assert_allclose(plain.heat_flux, heat, atol=0.5)
+    parts = plain.latent_heat_flux, plain.sensible_heat_flux, plain.longwave_flux
+    assert None not in parts
+    np.testing.assert_allclose(plain.longwave_flux, now.longwave, rtol=1e-14)
+    np.testing.assert_allclose(plain.heat_flux, sum(parts), rtol=1e-14)
+    assert plain.latent_heat_flux < plain.sensible_heat_flux < 0.0  # warm water under dry, cool air
     np.testing.assert_allclose(plain.stress_u, exchange.momentum_transfer * air.wind_u, rtol=1e-3)
     np.testing.assert_allclose(plain.shortwave_flux, now.shortwave, rtol=1e-14)
     np.testing.assert_allclose(plain.freshwater_flux, 1000.0 * now.precipitation, rtol=1e-14)

@@ -97,6 +97,10 @@ def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     share = np.arange(11) / 10.0
     np.testing.assert_allclose(found["surface_stress_u"], 0.3 * share, atol=1e-12)
     np.testing.assert_allclose(found["friction_velocity"], (np.hypot(0.3 * share, 0.4) / 1027.0) ** 0.5)
+    # Of a heat flux that nothing computed the parts are not known.
+    assert np.all(
+        np.isnan(diagnose(trajectory, case, ["surface_latent_heat_flux"])["surface_latent_heat_flux"])
+    )
     assert not np.any(found["surface_heat_flux"]) and not np.any(found["stokes_drift_v"])
     np.testing.assert_allclose(found["surface_elevation"], 2.0 * share, atol=1e-12)
     faces = 4.0 * np.exp(np.asarray(GRID.z_face) / 4.0)

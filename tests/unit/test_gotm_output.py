@@ -4,6 +4,7 @@ import pytest
 import xarray as xr
 
 from tests.unit.gotm_folders import write_case
+from tunax_lite.cli.variables import select
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.gotm.output import OURS
@@ -30,11 +31,13 @@ def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
     assert set(made.run.diagnostics) == {
         "buoyancy_frequency_squared",
         "friction_velocity",
+        "sea_surface_temperature",
         "surface_heat_flux",
+        "surface_latent_heat_flux",
         "surface_stress_u",
     }
     said = "\n".join(made.report.differences)
-    assert "output: not written, because not computed here: qe, my_tracer." in said
+    assert "output: not written, because not computed here: my_tracer." in said
     assert made.run.means
     assert "output.surf.time_method: no means of what is not in the state of the model" in said
     assert "frames: heat, tx." in said and "; means are over 21600 s" in said
@@ -45,7 +48,11 @@ def test_names_become_diagnostics_and_the_rest_is_named(tmp_path):
     ("pattern", "expected"),
     [
         ("/*", set(OURS.values())),
-        ("surface/heat_fluxes/*", {"surface_heat_flux", "surface_shortwave_flux"}),
+        (
+            "surface/heat_fluxes/*",
+            {OURS[name] for name in ("heat", "qe", "qh", "ql", "I_0")},
+        ),
+        ("q*", {f"surface_{part}_flux" for part in ("latent_heat", "sensible_heat", "longwave")}),
         (
             "/turbulence/*",
             {OURS[name] for name in ("num", "nuh", "tke", "eps", "Rig", "SS", "P", "NN", "G", "buoy")},
@@ -92,6 +99,23 @@ def test_the_file_holds_all_that_was_asked_for(tmp_path):
         for name in set(OURS.values()) - {"cell_thickness"}:
             assert name in dataset and dataset[name].attrs["units"] == VARIABLES[name].unit
         assert dataset["surface_stress_u"].values == pytest.approx([0.1, 0.1, 0.1])
+
+
+def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
+    run = build(tmp_path, prof={"variables": variables("/*")}).run
+    assert run is not None
+    chosen, names = select(
+        run, ["temp", "nuh", "NN", "mixed_layer_depth_from_10m", "temperature"], "--variables"
+    )
+    assert names == (
+        "temperature",
+        "eddy_diffusivity",
+        "buoyancy_frequency_squared",
+        "mixed_layer_depth_from_10m",
+    )
+    assert chosen.diagnostics == names[2:]
+    with pytest.raises(ConfigError, match=r"--variables: expected variables .*, got 'tmep'; .*temp"):
+        select(run, ["tmep"], "--variables")
 
 
 @pytest.mark.parametrize(

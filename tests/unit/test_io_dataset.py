@@ -15,6 +15,7 @@ from tunax_lite.closures import CloState, MassFluxConvection
 from tunax_lite.io import (
     FileFormatError,
     Provenance,
+    keep_variables,
     read_trajectory,
     replacing,
     to_dataset,
@@ -23,9 +24,9 @@ from tunax_lite.io import (
 )
 
 
-def run(closure, *, batch=(), duration=3600.0, start=None):
+def make_case(*, batch=(), **place) -> tl.Case:
     grid = tl.Grid.stretched(40.0, 6, surface_zoom=1.0)
-    case = tl.Case(
+    return tl.Case(
         grid=grid,
         initial_state=tl.State.from_profiles(
             grid, temperature=lambda z: 18.0 + 0.1 * z, tracers={"dye": lambda z: jnp.exp(z / 10.0)}
@@ -34,8 +35,12 @@ def run(closure, *, batch=(), duration=3600.0, start=None):
             tl.SurfaceFluxes(stress_u=jnp.full(batch, 0.1), stress_v=0.0, heat_flux=-50.0)
         ),
         coriolis_parameter=1e-4,
+        **place,
     )
-    model = tl.Model(closure)
+
+
+def run(closure, *, batch=(), duration=3600.0, start=None):
+    model, case = tl.Model(closure), make_case(batch=batch)
     return tl.simulate(model, case, dt=300.0, duration=duration, output_interval=900.0, start=start)
 
 
@@ -221,3 +226,120 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(PermissionError, match="expected a folder with write permission"):
         write_dataset(dataset, tmp_path / "run.nc")
+
+
+PAPA = {"latitude": 50.1, "longitude": -144.9, "start_time": "2011-03-21T00:00:00", "name": "papa"}
+STRATUS = {"latitude": -20.0, "longitude": -85.0, "start_time": "2011-03-21T00:00:00", "name": "stratus"}
+
+
+def test_a_case_with_a_date_and_a_place(tmp_path):
+    case, trajectory = make_case(**PAPA), run(tl.KEpsilon())
+    dataset = to_dataset(trajectory, case=case)
+    expected = np.datetime64("2011-03-21T00:00:00") + np.arange(5) * np.timedelta64(900, "s")
+    assert dataset["time"].dtype.kind == "M" and np.array_equal(dataset["time"].values, expected)
+    assert (dataset["latitude"].item(), dataset["longitude"].item()) == (50.1, -144.9)
+    assert dataset["latitude"].attrs["units"] == "degrees_north"
+    assert dataset["longitude"].attrs["standard_name"] == "longitude"
+    # Both ways into a file give the same times, and it is read back bit by bit.
+    write_dataset(dataset, tmp_path / "one.nc")
+    write_trajectory(trajectory, tmp_path / "two.nc", case=case)
+    for name in ("one.nc", "two.nc"):
+        assert_same(read_trajectory(tmp_path / name), trajectory)
+        with xr.open_dataset(tmp_path / name) as found:
+            assert np.array_equal(found["time"].values, expected)
+            assert "latitude" in found.coords and found["temperature"].coords["longitude"] == -144.9
+        with xr.open_dataset(tmp_path / name, decode_times=False) as raw:
+            assert raw["time"].attrs["units"].startswith("seconds since 2011-03-21")
+            assert "latitude" in raw["temperature"].encoding["coordinates"]
+    assert to_dataset(trajectory)["time"].dtype == np.float64  # a case without a date
+
+
+def test_means_of_a_case_with_a_date():
+    case = make_case(**PAPA)
+    trajectory = tl.simulate(
+        tl.Model(tl.Constant()), case, dt=300.0, duration=1800.0, output_interval=900.0, means=True
+    )
+    bounds = to_dataset(trajectory, case=case)["time_bounds"].values
+    assert bounds[1, 0] == np.datetime64("2011-03-21") and bounds[1, 1] == np.datetime64("2011-03-21T00:15")
+
+
+def test_columns_of_a_batch_say_what_they_are(tmp_path):
+    case = tl.stack_cases([make_case(**PAPA), make_case(**STRATUS)])
+    closure = tl.Constant(viscosity=jnp.array([1e-3, 2e-3]))
+    trajectory = tl.simulate(tl.Model(closure), case, dt=300.0, duration=900.0, output_interval=900.0)
+    write_trajectory(
+        trajectory, tmp_path / "run.nc", case=case, closure=closure, coordinates={"depth": [4.2, 5.0]}
+    )
+    assert_same(read_trajectory(tmp_path / "run.nc"), trajectory)
+    with xr.open_dataset(tmp_path / "run.nc") as dataset:
+        one = dataset.swap_dims(column="site").sel(site="stratus")
+        np.testing.assert_array_equal(one["temperature"], trajectory.state.temperature[..., 1])
+        assert (one["latitude"], one["longitude"], one["viscosity"], one["depth"]) == (
+            -20.0,
+            -85.0,
+            2e-3,
+            5.0,
+        )
+        assert dataset["viscosity"].attrs == {"long_name": "parameter viscosity", "units": "m2 s-1"}
+        assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
+    dims = ("member",)
+    named = to_dataset(trajectory, case=case, dims=dims, coordinates={"member": [7, 9], "run": "control"})
+    assert named["temperature"].dims == ("time", "z_center", "member")
+    np.testing.assert_array_equal(named.sel(member=9)["u"], trajectory.state.u[..., 1])
+    assert named["run"].item() == "control" and named["site"].dims == ("member",)
+
+
+def test_two_batch_axes_have_names_and_coordinates_of_their_own():
+    trajectory = run(tl.KEpsilon(), batch=(2, 3))
+    dataset = to_dataset(
+        trajectory,
+        dims=("member", "site"),
+        coordinates={"site": ("site", ["a", "b", "c"]), "weight": np.arange(6.0).reshape(2, 3)},
+    )
+    one = dataset.isel(member=1).sel(site="c")
+    np.testing.assert_array_equal(one["u"], trajectory.state.u[..., 1, 2])
+    assert one["weight"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coordinates": {"member": [1, 2, 3]}}, r"'member' along the axes .* got shape \(3,\)"),
+        ({"coordinates": {"member": ("time", [1, 2])}}, "along the axes of the batch"),
+        (
+            {"coordinates": {"temperature": [1, 2]}},
+            "a name of its own for every coordinate, got 'temperature'",
+        ),
+        ({"dims": ("member", "site")}, "a name of its own for each of the 1 axes"),
+        ({"dims": ("time",)}, "a name of its own for each of the 1 axes"),
+    ],
+)
+def test_coordinates_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        to_dataset(run(tl.Constant(), batch=(2,)), **options)
+
+
+@pytest.mark.parametrize("place", [{"latitude": 95.0}, {"longitude": 400.0}, {"latitude": float("nan")}])
+def test_places_that_are_none_are_refused(place):
+    with pytest.raises(ValueError, match="case: expected a l"):
+        make_case(**place)
+
+
+def test_a_file_keeps_the_variables_that_are_named(tmp_path):
+    path, case = tmp_path / "run.nc", make_case(**PAPA)
+    trajectory = run(tl.KEpsilon())
+    write_trajectory(trajectory, path, case=case)
+    keep_variables(path, ["temperature", "eddy_diffusivity"])
+    with xr.open_dataset(path) as dataset:
+        assert set(dataset.data_vars) == {"temperature", "eddy_diffusivity", "step", "z_center_bounds"}
+        assert set(dataset.coords) == {"time", "z_center", "z_face", "latitude", "longitude"}
+        np.testing.assert_array_equal(dataset["temperature"], trajectory.state.temperature)
+        assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
+        assert dataset["latitude"] == 50.1 and dataset["temperature"].attrs["units"] == "degC"
+    with pytest.raises(
+        FileFormatError, match=r"all variables.*, got one with temperature eddy_diffusivity alone"
+    ):
+        read_trajectory(path)
+    with pytest.raises(ValueError, match="got salinity; it has temperature"):
+        keep_variables(path, ["salinity"])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.nc"]

@@ -61,6 +61,17 @@ def fluxes(forcing, time, u, v, temperature, salinity):
     return tx / REFERENCE_DENSITY, ty / REFERENCE_DENSITY, heat, sun
 
 
+def heat_parts(forcing, time, temperature) -> list[np.ndarray]:
+    """Latent, sensible and longwave heat over water at rest and without salt."""
+
+    def at(time, temperature):
+        zero = jnp.zeros(())
+        fluxes = forcing.at(time, WaterSurface(zero, zero, temperature, zero))
+        return fluxes.latent_heat_flux, fluxes.sensible_heat_flux, fluxes.longwave_flux
+
+    return [np.asarray(x) for x in jax.jit(jax.vmap(at))(jnp.asarray(time), jnp.asarray(temperature))]
+
+
 def test_kondo_over_the_eastern_mediterranean():
     start = "1996-01-15 00:00:00"
     forcing = BulkForcing(
@@ -83,6 +94,10 @@ def test_kondo_over_the_eastern_mediterranean():
     np.testing.assert_allclose(tx, gotm["tx"], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(ty, gotm["ty"], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(heat, gotm["heat"], rtol=1e-5, atol=1e-3)
+    # The parts are without the factor 1.2 in ours and in GOTM's output.
+    parts = heat_parts(forcing, gotm["time"], gotm["sst"])
+    for found, name in zip(parts, ("qe", "qh", "ql"), strict=True):
+        np.testing.assert_allclose(found, gotm[name], rtol=1e-5, atol=1e-3)
     # GOTM takes neighbouring entries of the table of Payne when the sun is 16 to 40 degrees high.
     np.testing.assert_allclose(sun, gotm["I_0"], atol=0.0016 * 0.89 * 1350.0)
     other = np.abs(sun - gotm["I_0"]) > 1e-3

@@ -100,7 +100,8 @@ class BulkForcing(AbstractForcing):
                 heat = heat + rain_heat(rain, air, skin, exchange.vaporisation_heat)
         if self.evaporation:
             rain = exchange.water if rain is None else rain + exchange.water
-        heat = heat + self._longwave(temperature, air, weather)
+        longwave = self._longwave(temperature, air, weather)
+        heat = heat + longwave
         return SurfaceFluxes(
             stress_u=transfer * air.wind_u,
             stress_v=transfer * air.wind_v,
@@ -108,6 +109,9 @@ class BulkForcing(AbstractForcing):
             heat_flux=self.heat_factor * heat,
             shortwave_flux=self._shortwave(time, weather),
             freshwater_flux=rain,
+            latent_heat_flux=exchange.latent_heat,
+            sensible_heat_flux=exchange.sensible_heat,
+            longwave_flux=longwave,
         )
 
     def air(self, weather: Weather, water: WaterSurface) -> MoistAir:

@@ -14,6 +14,7 @@ from ..trajectory import Restart
 from . import options
 from .session import errors_as_messages, precision, provenance, report_written
 from .source import RunSource, build_source, load_source
+from .variables import select
 
 _FRAMES_IN_FIGURES = 2000
 
@@ -30,6 +31,14 @@ def run(
     ] = None,
     parameters: options.Parameters = None,
     settings: options.Settings = None,
+    variables: Annotated[
+        str | None,
+        typer.Option(
+            "--variables",
+            metavar="NAME,NAME",
+            help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
+        ),
+    ] = None,
     restart: Annotated[
         Path | None,
         typer.Option("--restart", metavar="FILE.nc", help="Go on from a frame of an earlier run."),
@@ -56,11 +65,20 @@ def run(
             )
         with precision(loaded):
             setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
+            names = loaded.config.output.variables if variables is None else variables.split(",")
+            setup, kept = (setup, ()) if names is None else select(setup, names, _key_of(variables, loaded))
             start = None if restart is None else _restart(restart, frame, setup)
             path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
             _simulate(setup, start, loaded, path)
             draws = output is None and loaded.config.output.figures
-            report_written([path, *(_draw(path, setup, loaded) if draws else ())])
+            figures = _draw(path, setup, loaded) if draws else []
+            if kept:
+                io.keep_variables(path, kept)
+            report_written([path, *figures])
+
+
+def _key_of(variables: str | None, loaded: RunSource) -> str:
+    return f"{loaded.path}: output.variables" if variables is None else "--variables"
 
 
 def _restart(path: Path, frame: int, setup: Run) -> Restart:

@@ -83,6 +83,8 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
         duration=section.duration,
         name=section.name,
         start_time=start_of_case(section.start_time).isoformat(),
+        latitude=section.latitude,
+        longitude=section.longitude,
     )
     with naming(setting.source, f"{setting.key}.duration"):
         forcing.check_covers(0.0, section.duration)

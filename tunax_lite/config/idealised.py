@@ -34,6 +34,7 @@ def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case
         interior=build_interior(section.interior, grid, setting),
         duration=section.duration,
         name=section.name,
+        latitude=section.latitude,
     )
 
 

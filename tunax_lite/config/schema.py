@@ -31,6 +31,11 @@ class RunOutputSection(Section):
     folder: str = Field(default="results", min_length=1, description="folder for results")
     figures: bool = Field(default=True, description="whether to draw figures")
     diagnostics: list[str] = Field(default=[], description="further variables to write; see docs/diagnostics")
+    variables: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="the only ones to keep in the file; null for all, which a restart needs",
+    )
     means: bool = Field(default=False, description="whether to write means between saved frames too")
 
     @field_validator("diagnostics")

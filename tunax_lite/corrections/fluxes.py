@@ -123,7 +123,8 @@ class CorrectedForcing(AbstractForcing):
         drag = fluxes.surface_drag
         if drag is not None and "stress_u" in scales:
             drag = scales["stress_u"] * drag
-        return SurfaceFluxes(**changed, surface_drag=drag, tracer_fluxes=fluxes.tracer_fluxes)
+        kept = {name: getattr(fluxes, name) for name in _KEPT}
+        return SurfaceFluxes(**changed, surface_drag=drag, **kept)
 
     def _check_scaled(self, fluxes: SurfaceFluxes, scales: dict[str, Scalar]) -> None:
         scaled = {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
@@ -136,6 +137,7 @@ class CorrectedForcing(AbstractForcing):
 
 
 _FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+_KEPT = ("latent_heat_flux", "sensible_heat_flux", "longwave_flux", "tracer_fluxes")
 _SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
 CORRECTIONS = tuple(
     name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))

@@ -34,6 +34,7 @@ class OutputOptions:
     folder: str = "results"
     figures: bool = True
     diagnostics: tuple[str, ...] = ()
+    variables: list[str] | None = None
     means: bool = False
 
 
@@ -176,6 +177,8 @@ def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
         duration=clock.period.length,
         name=loaded.name,
         start_time=clock.start_time,
+        latitude=settings["location.latitude"],
+        longitude=settings["location.longitude"],
     )
 
 

@@ -41,11 +41,17 @@ _TABLE: dict[str, dict[str, str]] = {
         "u_taus": "friction_velocity",
         "precip": "surface_freshwater_flux",
         "evap": "surface_freshwater_flux",
-        "sst": "temperature",
+        "sst": "sea_surface_temperature",
         "zeta": "surface_elevation",
         "mld_surf": "mixed_layer_depth_richardson",
     },
-    "surface/heat_fluxes": {"heat": "surface_heat_flux", "I_0": "surface_shortwave_flux"},
+    "surface/heat_fluxes": {
+        "heat": "surface_heat_flux",
+        "qe": "surface_latent_heat_flux",
+        "qh": "surface_sensible_heat_flux",
+        "ql": "surface_longwave_flux",
+        "I_0": "surface_shortwave_flux",
+    },
     "bottom": {"u_taub": "bottom_friction_velocity"},
     "stokes_drift": {"us": "stokes_drift_u", "vs": "stokes_drift_v"},
     "column_integrals": {
@@ -57,7 +63,6 @@ _TABLE: dict[str, dict[str, str]] = {
 """Our names of GOTM's variables, by GOTM's categories; what is not here is not computed."""
 
 OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.items()}
-_SURFACE_ONLY = {"sst"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +83,7 @@ class OutputFile:
 
     @property
     def has_profiles(self) -> bool:
-        known = [OURS[name] for name in self.variables if name in OURS and name not in _SURFACE_ONLY]
+        known = [OURS[name] for name in self.variables if name in OURS]
         return any(VARIABLES[name].location != "scalar" for name in known)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .numbers import read_numbers as read_numbers
     from .observation_file import write_observations as write_observations
     from .oceansites import read_oceansites as read_oceansites
+    from .selection import keep_variables as keep_variables
     from .stream import Progress as Progress
     from .stream import run_to_file as run_to_file
     from .table import read_series as read_series
@@ -51,6 +52,7 @@ _MODULES = {
     "write_observations": "observation_file",
     "read_numbers": "numbers",
     "read_oceansites": "oceansites",
+    "keep_variables": "selection",
     "read_series": "table",
     "read_table": "table",
     "read_weather": "weather",

@@ -6,6 +6,7 @@ needs no mapping.
 """
 
 import datetime
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     start = float(time.seconds[first])
 
     grid = _grid(path, vertical, mapping)
+    place = _place(path, dataset, mapping)
     name = mapping.name or str(dataset.attrs.get("case") or path.stem)
     case = Case(
         grid=grid,
@@ -97,6 +99,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         duration=_duration(path, time, start, mapping),
         name=name,
         start_time=_start_time(dataset, time, start),
+        latitude=place["latitude"],
+        longitude=place["longitude"],
     )
     return case, Observations(
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),
@@ -316,13 +320,10 @@ def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> floa
         return float(mapping.coriolis_parameter)
     if mapping.latitude is not None:
         return float(coriolis_parameter(mapping.latitude))
-    stated = _number_attributes(path, dataset, ("coriolis_parameter", "latitude"))
+    stated = _number_attributes(path, dataset, ("coriolis_parameter",))
     if "coriolis_parameter" in stated:
         return stated["coriolis_parameter"]
-    latitude = stated.get("latitude", np.nan)
-    for name in ("latitude", "lat", "LATITUDE"):
-        if name in dataset.variables and dataset[name].size == 1:
-            latitude = float(dataset[name].values.reshape(()))
+    latitude = _degrees(path, dataset, "latitude")
     if not -90.0 <= latitude <= 90.0:
         raise FileFormatError(
             path,
@@ -332,6 +333,22 @@ def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> floa
             "give one of them in the mapping",
         )
     return float(coriolis_parameter(latitude))
+
+
+def _degrees(path: Path, dataset: Contents, name: str) -> float:
+    """Latitude or longitude of the file, a variable of one value or an attribute; NaN without one."""
+    degrees = _number_attributes(path, dataset, (name,)).get(name, math.nan)
+    for alias in (name, name[:3], name.upper()):
+        if alias in dataset.variables and dataset[alias].size == 1:
+            degrees = float(dataset[alias].values.reshape(()))
+    return degrees
+
+
+def _place(path: Path, dataset: Contents, mapping: Mapping) -> dict[str, float | None]:
+    """Latitude and longitude, `None` where they are not known."""
+    latitude = _degrees(path, dataset, "latitude") if mapping.latitude is None else mapping.latitude
+    place = {"latitude": (latitude, 90.0), "longitude": (_degrees(path, dataset, "longitude"), 360.0)}
+    return {name: x if abs(x) <= largest else None for name, (x, largest) in place.items()}
 
 
 def _duration(path: Path, time: TimeAxis, start: float, mapping: Mapping) -> float:

@@ -2,12 +2,15 @@
 
     time, z_center, z_face, and the batch axes column, column_1, ...
 
+What tells the columns of a batch apart are coordinates along its axes: names of sites, places, parameters
+that differ. Times count in seconds in a file, and are dates in a dataset where the case has a date.
+
 Every value keeps its precision, so a run that goes on from a file gives the same numbers bit by bit.
 """
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,11 +20,13 @@ import numpy as np
 import xarray as xr
 
 from .. import closures
+from ..case import Case
 from ..grid import Grid
 from ..observables import variable_of
 from ..state import State
 from ..trajectory import Means, Trajectory
 from .atomic import replacing
+from .batch import batch_dims, with_batch
 from .errors import FileFormatError
 from .netcdf import read_netcdf
 from .provenance import Provenance
@@ -29,8 +34,12 @@ from .provenance import Provenance
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""
 
+SELECTED = "selected_variables"
+"""Attribute of a file that holds these alone, from which no trajectory can be read."""
+
 _STATE_NAMES = ("temperature", "salinity", "u", "v")
-_GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face")
+grid_names = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face", "time_bounds")
+"""What says when and where the values of a file are."""
 
 
 def attributes_of(name: str) -> dict[str, str]:
@@ -55,7 +64,7 @@ def height_coordinates(grid: Grid) -> dict[str, tuple]:
     }
     if faces[0].size > 1:
         # Columns of different grids: the dimensions have no common heights.
-        dims = ("z_face", *_batch_dims(faces.ndim - 1))
+        dims = ("z_face", *batch_dims(faces.ndim - 1))
         return {"height_face": (dims, faces, {"long_name": "height of the faces"} | attributes)}
     faces = faces.reshape(-1)
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
@@ -65,10 +74,6 @@ def height_coordinates(grid: Grid) -> dict[str, tuple]:
         "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
         "z_center_bounds": (("z_center", "bounds"), bounds, {}),
     }
-
-
-def _batch_dims(rank: int) -> tuple[str, ...]:
-    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
 
 
 def _class_name(cls: type) -> str:
@@ -107,7 +112,7 @@ def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
                 f"to_dataset: expected '{name}' on cells, faces or per column, got shape {values.shape}."
             )
         variables[name] = (
-            ("time", *place, *_batch_dims(rank)),
+            ("time", *place, *batch_dims(rank)),
             values,
             attributes_of(name),
         )
@@ -117,25 +122,51 @@ def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
 def to_dataset(
     trajectory: Trajectory,
     *,
+    case: Case | None = None,
+    closure: closures.AbstractClosure | None = None,
     diagnostics: Mapping[str, Any] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
+    dims: Sequence[str] = (),
+    coordinates: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """A trajectory with names, units and heights, ready to plot or to write.
+    """A trajectory with names, units, heights, dates and place, ready to plot or to write.
 
     Args:
         trajectory: of one column or a batch.
+        case: that was run; gives the start time, the place, the names of the sites, and those of its
+            parameters that differ between the columns.
+        closure: of the model; gives those of its parameters that differ.
         diagnostics: further variables of the same frames, from `diagnose`.
         provenance: what made it.
-        start_time: ISO 8601 time of the start of the case.
+        start_time: ISO 8601 time of the start; by default that of the case. Without one time is a number.
+        dims: names of the batch axes; by default `column`, `column_1`, ...
+        coordinates: further ones, by name: values of the shape of the batch, or a pair of axes and values as
+            for xarray. One with the name of an axis becomes the index of it.
 
     Raises:
-        ValueError: a tracer or a closure variable with the name of another variable, or a closure state that
-            holds something else than arrays.
+        ValueError: a tracer, a closure variable or a coordinate with the name of another variable, a
+            coordinate of another shape, another number of axes, or a closure state that holds something
+            else than arrays.
     """
+    start_time = start_time or (None if case is None else case.start_time)
+    dataset = _with_numbers(trajectory, diagnostics, provenance, start_time)
+    dataset = with_batch(dataset, np.shape(trajectory.state.u)[2:], dims, case, closure, coordinates or {})
+    if start_time is None:
+        return dataset
+    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
+
+
+def _with_numbers(
+    trajectory: Trajectory,
+    diagnostics: Mapping[str, Any] | None,
+    provenance: Provenance | None,
+    start_time: str | None,
+) -> xr.Dataset:
+    """The dataset as a file has it, with times as numbers, and batch axes without coordinates."""
     state, provenance = trajectory.state, Provenance() if provenance is None else provenance
     rank = np.ndim(state.temperature) - 2
-    dims = ("time", "z_center", *_batch_dims(rank))
+    dims = ("time", "z_center", *batch_dims(rank))
     variables: dict[str, tuple] = {
         name: (dims, np.asarray(getattr(state, name)), attributes_of(name)) for name in _STATE_NAMES
     }
@@ -150,9 +181,9 @@ def to_dataset(
             assert variable is not None  # a diagnostic is in the table
             place = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}[variable.location]
             attributes = {"role": "diagnostic"} | attributes_of(name)
-            variables[name] = (("time", *place, *_batch_dims(rank)), np.asarray(values), attributes)
+            variables[name] = (("time", *place, *batch_dims(rank)), np.asarray(values), attributes)
     for name in (*tracers, *closure):
-        if name in variables or name in _GRID_NAMES or (name in tracers and name in closure):
+        if name in variables or name in grid_names or (name in tracers and name in closure):
             raise ValueError(
                 f"to_dataset: expected a name of its own for every variable, got '{name}' twice; "
                 "rename the tracer or the closure variable."
@@ -229,8 +260,10 @@ def write_dataset(dataset: xr.Dataset, path) -> None:
     Raises:
         OSError: a path that cannot be written.
     """
+    kept = ("units", "calendar", "dtype")  # of times
     encoding = {
         name: {"_FillValue": None}
+        | {key: variable.encoding[key] for key in kept if key in variable.encoding}
         | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
         for name, variable in dataset.variables.items()
     }
@@ -242,13 +275,19 @@ def write_trajectory(
     trajectory: Trajectory,
     path,
     *,
+    case: Case | None = None,
+    closure: closures.AbstractClosure | None = None,
     diagnostics: Mapping[str, Any] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
+    dims: Sequence[str] = (),
+    coordinates: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a trajectory to NetCDF; see `to_dataset` and `write_dataset`."""
-    dataset = to_dataset(trajectory, diagnostics=diagnostics, provenance=provenance, start_time=start_time)
-    write_dataset(dataset, path)
+    start_time = start_time or (None if case is None else case.start_time)
+    dataset = _with_numbers(trajectory, diagnostics, provenance, start_time)
+    shape = np.shape(trajectory.state.u)[2:]
+    write_dataset(with_batch(dataset, shape, dims, case, closure, coordinates or {}), path)
 
 
 def _find_state_class(path, name: str) -> type[closures.CloState]:
@@ -291,6 +330,14 @@ def read_trajectory(
             that is not known.
     """
     dataset = read_netcdf(path, mask=False, every=every)
+    if SELECTED in dataset.attrs:
+        raise FileFormatError(
+            path,
+            "file",
+            "a file of a run with all variables",
+            f"one with {dataset.attrs[SELECTED]} alone",
+            "run without output.variables or --variables",
+        )
     cls = clo_state_class
     if cls is None:
         cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))

@@ -95,7 +95,7 @@ def run_to_file(
 
     def write(trajectory: Trajectory, target: Path) -> None:
         found = diagnose(trajectory, model.completed(case), diagnostics, model)
-        write_trajectory(trajectory, target, diagnostics=found, **writing)
+        write_trajectory(trajectory, target, case=case, closure=model.closure, diagnostics=found, **writing)
 
     if chunk >= n_frames:
         write(compute(0, start, n_frames), path)

@@ -94,7 +94,7 @@ def prepare(target: Target) -> Comparison:
     target.case.interior.check_covers(0.0, length)
     comparison = Comparison(
         # A common name, date and duration: they are part of what is compiled.
-        case=dataclasses.replace(target.case, name="case", start_time=None, duration=length),
+        case=dataclasses.replace(target.case.unlabelled(), duration=length),
         dt=jnp.asarray(target.dt, dtype=float),
         observed={variable: part.observed for variable, part in parts.items()},
         counts={variable: part.counts for variable, part in parts.items()},
