@@ -59,7 +59,7 @@ def test_files_and_figures(folder):
     free, tied = (summary["parameters"][name] for name in ("viscosity_scale", "convective_coefficient"))
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])
     header, first, *_ = (folder / "out/influences.csv").read_text().splitlines()
-    assert header == "case,output,parameter,value,by_prior,by_posterior,elasticity"
+    assert header == "case,output,parameter,unit,value,by_prior,by_posterior,elasticity"
     assert "sea_surface_temperature,viscosity_scale" in first
 
 

@@ -29,6 +29,7 @@ from .session import errors_as_messages, origin_of, parameters_for, precision, r
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
+_UNCHANGED = 0.9  # standard deviation over that of the prior at which nothing was learnt
 
 
 class Method(enum.StrEnum):
@@ -140,10 +141,13 @@ def _progress(method: NUTS) -> ChainReport:
 
 def _summarise(found: Posterior) -> None:
     width = max(len(path) for path in found.free_parameters.changed_paths)
-    best = found.best
+    best, spread = found.best, dict(zip(found.paths, found.standard_deviation, strict=True))
     typer.echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
     for path, (low, high) in found.intervals(_LEVEL).items():
-        typer.echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]")
+        said = "  as unsure as in its prior" if spread.get(path, 0.0) > _UNCHANGED else ""
+        typer.echo(
+            f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}"
+        )
     spectrum = found.spectrum
     typer.echo(
         f"{spectrum.n_constrained} of {len(spectrum.information)} combinations are constrained more by the "

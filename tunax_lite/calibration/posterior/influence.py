@@ -16,6 +16,7 @@ from ...checkpointing import SaveEverything
 from ...diagnostics import Snapshot, diagnostic
 from ...io.atomic import replacing
 from ...model import Model
+from ...observables import unit_of_difference
 from ...sensitivity import jacobian
 from ...simulation import simulate
 from ..parameters import FreeParameters, UnconstrainedVector
@@ -28,6 +29,7 @@ class Influence:
 
     Args:
         case, output, parameter: names.
+        unit: of the output and of its changes.
         value: of the output.
         by_prior: change of the output per standard deviation of the prior, in its unit.
         by_posterior: per standard deviation of the posterior, the others held.
@@ -37,6 +39,7 @@ class Influence:
     case: str
     output: str
     parameter: str
+    unit: str
     value: float
     by_prior: float
     by_posterior: float
@@ -110,6 +113,7 @@ def influences(
                     case.name,
                     output,
                     path,
+                    unit_of_difference(output),
                     float(value),
                     float(row[i]),
                     float(row[i] * standard_deviation[i]),
