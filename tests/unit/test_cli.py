@@ -218,6 +218,9 @@ def test_evaluate_compares_configuration_and_parameters(calibrated, invoke, tmp_
         float(history["temperature_error"].sel(iteration=best)[0]), rel=1e-9
     )
     assert "temperature" in result.output and "m s-1" in result.output
+    _, means = result.output.split("mean errors, model minus observed\n")
+    # Of every variable one signed number for the configuration and one for the parameters.
+    assert len(re.findall(r"[ ][+-]\d\.\d+", means)) == 6
 
 
 def test_plot_draws_any_output(calibrated, invoke, tmp_path):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.calibration import Target, prepare, residuals
+from tunax_lite.calibration import Target, errors_of, prepare, residuals
 from tunax_lite.calibration.misfit.sparse import seen_through
 from tunax_lite.case import Case
 from tunax_lite.closures import Constant
@@ -150,6 +150,15 @@ def test_the_model_is_seen_at_the_same_depths():
     full = dataclasses.replace(comparison, seen={})
     difference = residuals(MODEL, full)[0][name][1:, 0] / np.sqrt(0.5)
     np.testing.assert_allclose(difference, 39.0 + 2.0 * 0.2 / 3.0 - (35.0 + 2.0 / 3.0), rtol=1e-9)
+
+
+def test_mean_errors_have_a_sign():
+    # Still water of 10 degC, observed 0.5 K too warm at 30 m and 0.25 K too cold at 10 m.
+    z, row = jnp.array([-30.0, -10.0]), jnp.array([10.5, 9.75])
+    seen = Observations(jnp.array([60.0, 120.0]), z, {"temperature": jnp.stack([row, row])})
+    found = errors_of(MODEL, prepare(Target(case_of(lambda z: 10.0 + 0.0 * z), seen, dt=60.0)))["temperature"]
+    assert found.mean == pytest.approx(-0.125, rel=1e-9)
+    assert found.root_mean_square == pytest.approx(np.sqrt(0.5 * (0.25 + 0.0625)), rel=1e-9)
 
 
 def test_heights_that_move_and_a_profile_without_values():

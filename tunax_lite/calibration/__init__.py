@@ -29,6 +29,7 @@ from .misfit import Target as Target
 from .misfit import Uncertainty as Uncertainty
 from .misfit import ZScore as ZScore
 from .misfit import account as account
+from .misfit import errors_of as errors_of
 from .misfit import misfit as misfit
 from .misfit import prepare as prepare
 from .misfit import residuals as residuals

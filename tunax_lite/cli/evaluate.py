@@ -13,8 +13,8 @@ import typer
 from ..calibration import (
     Target,
     account,
+    errors_of,
     prepare,
-    root_mean_square_errors,
     with_case_parameters,
     with_parameters,
 )
@@ -30,12 +30,13 @@ from .session import errors_as_messages, parameters_for, precision, report_writt
 
 
 class Row(NamedTuple):
-    """Error of one variable of one case, by label of the model."""
+    """Root mean square and mean error of one variable of one case, by label of the model."""
 
     case: str
     variable: str
     unit: str
     errors: dict[str, float]
+    means: dict[str, float]
 
 
 def evaluate(
@@ -47,7 +48,7 @@ def evaluate(
     ] = None,
     debug: options.Debug = False,
 ) -> None:
-    """Root mean square errors over all levels and the times of `evaluation` (after two hours by default).
+    """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
 
     CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
     errors of the configuration and of the given parameters stand side by side, and the checks of a
@@ -105,26 +106,29 @@ def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str
     rows = []
     for number, target in enumerate(targets):
         errors = {
-            label: root_mean_square_errors(
-                model, prepare(dataclasses.replace(target, case=cases[label][number]))
-            )
+            label: errors_of(model, prepare(dataclasses.replace(target, case=cases[label][number])))
             for label, model in models.items()
         }
         for variable in target.weights:
-            by_label = {label: found[variable] for label, found in errors.items()}
+            by_label = {label: found[variable].root_mean_square for label, found in errors.items()}
+            means = {label: found[variable].mean for label, found in errors.items()}
             bad = [label for label, error in by_label.items() if not math.isfinite(error)]
             if bad:
                 raise FloatingPointError(
                     f"{target.case.name}: expected finite values, got a {variable} that is not with the "
                     f"{bad[0]}; try a shorter time.step, or other parameters."
                 )
-            rows.append(Row(target.case.name, variable, unit_of_difference(variable), by_label))
+            rows.append(Row(target.case.name, variable, unit_of_difference(variable), by_label, means))
     return rows
 
 
 def _number(error: float) -> str:
     """Five decimals, or powers of ten where these would hide it."""
     return f"{error:.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:.4e}"
+
+
+def _signed(error: float) -> str:
+    return _number(error) if error < 0.0 else f"+{_number(error)}"
 
 
 def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
@@ -143,6 +147,9 @@ def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
     if len(temperature) > 1:
         means = [sum(row.errors[label] for row in temperature) / len(temperature) for label in labels]
         lines.append(line("mean", "temperature", [_number(mean) for mean in means], "K"))
+    lines.append("mean errors, model minus observed")
+    for row in rows:
+        lines.append(line(row.case, row.variable, [_signed(row.means[label]) for label in labels], row.unit))
     return "\n".join(["root mean square errors", *lines])
 
 

@@ -8,8 +8,10 @@ from .account import Account as Account
 from .account import account as account
 from .comparison import AbstractScore as AbstractScore
 from .comparison import Comparison as Comparison
+from .comparison import ErrorOf as ErrorOf
 from .comparison import MeanSquare as MeanSquare
 from .comparison import RootMeanSquare as RootMeanSquare
+from .comparison import errors_of as errors_of
 from .comparison import misfit as misfit
 from .comparison import residuals as residuals
 from .comparison import root_mean_square_errors as root_mean_square_errors

@@ -11,6 +11,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -142,12 +143,35 @@ def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, f
         model: of a single column.
         comparison: from `prepare`.
     """
-    return {name: math.sqrt(square) for name, square in _mean_squares(model, comparison).items()}
+    return {name: error.root_mean_square for name, error in errors_of(model, comparison).items()}
+
+
+class ErrorOf(NamedTuple):
+    """Of model minus observed, over all values that count [unit of the variable]."""
+
+    root_mean_square: float
+    mean: float
+
+
+def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
+    """Root mean square and mean error of each variable, weights and scales aside.
+
+    Args:
+        model: of a single column.
+        comparison: from `prepare`.
+    """
+    squares, means = _squares_and_means(model, comparison)
+    return {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
 
 
 @eqx.filter_jit
-def _mean_squares(model: Model, comparison: Comparison) -> dict[str, Scalar]:
-    return misfit(model, comparison, MeanSquare(), SaveEverything())[1]
+def _squares_and_means(model: Model, comparison: Comparison) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
+    def both(differences: Differences, given: AtOneTime):
+        means = {name: jnp.sum(given.counts[name] * value, axis=0) for name, value in differences.items()}
+        return {name: _mean_square(value, given.counts[name]) for name, value in differences.items()}, means
+
+    parts = _compare(model, comparison, SaveEverything(), both)
+    return jax.tree.map(lambda by_time: jnp.sum(by_time, axis=0), parts)
 
 
 def residuals(
