@@ -280,6 +280,11 @@ def test_columns_of_a_batch_say_what_they_are(tmp_path):
             2e-3,
             5.0,
         )
+        # What is the same in all columns is no coordinate, and heights are common.
+        assert set(dataset.coords) - {"time", "z_center", "z_face"} == {
+            *("site", "latitude", "longitude", "viscosity", "depth")
+        }
+        np.testing.assert_array_equal(dataset["z_face"], case.grid.z_face[:, 0])
         assert dataset["viscosity"].attrs == {"long_name": "parameter viscosity", "units": "m2 s-1"}
         assert dataset["time"].values[1] == np.datetime64("2011-03-21T00:15")
     dims = ("member",)

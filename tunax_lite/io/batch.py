@@ -76,14 +76,14 @@ def _places(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) ->
 def _parameters(
     closure: AbstractClosure | None, case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]
 ) -> dict[str, xr.Variable]:
-    """Parameters that have a value for each column; a dot in a path becomes an underscore."""
+    """Parameters that differ between the columns; a dot in a path becomes an underscore."""
     infos = [info for module in (closure, case) if module is not None for info in iterate_parameters(module)]
     return {
         info.path.replace(".", "_"): _along(
             np.asarray(info.value), dims, shape, {"long_name": f"parameter {info.path}", "units": info.unit}
         )
         for info in infos
-        if np.ndim(info.value) and shape
+        if np.ndim(info.value) and shape and np.ptp(np.asarray(info.value)) > 0.0
     }
 
 

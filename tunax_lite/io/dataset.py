@@ -62,14 +62,17 @@ def height_coordinates(grid: Grid) -> dict[str, tuple]:
         "positive": "up",
         "axis": "Z",
     }
+    own: dict[str, tuple] = {}
     if faces[0].size > 1:
-        # Columns of different grids: the dimensions have no common heights.
         dims = ("z_face", *batch_dims(faces.ndim - 1))
-        return {"height_face": (dims, faces, {"long_name": "height of the faces"} | attributes)}
-    faces = faces.reshape(-1)
+        own = {"height_face": (dims, faces, {"long_name": "height of the faces"} | attributes)}
+        if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
+            # Columns of different grids: the dimensions have no common heights.
+            return own
+    faces = faces.reshape(len(faces), -1)[:, 0]
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
-    return {
+    return own | {
         "z_center": ("z_center", 0.5 * (faces[1:] + faces[:-1]), center),
         "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
         "z_center_bounds": (("z_center", "bounds"), bounds, {}),
