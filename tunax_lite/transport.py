@@ -117,6 +117,7 @@ def transport(
         # For the change: a constant salinity stays what it is, and float32 serves for days.
         guess=tuple(group.quantities for group in groups.values()),
         residual=tuple(system.residual for system in systems),
+        sinking=tuple(system.sinking for system in systems),
     )
     (u, v), *mixed = solutions
     if case.interior.pressure_gradient is not None:

@@ -311,9 +311,9 @@ def test_the_method_of_the_model_solves_the_systems_of_the_closure_too():
     systems = []
 
     class Counted(AbstractTridiagonalMethod):
-        def __call__(self, matrices, rhs):
+        def __call__(self, matrices, rhs, sinking=None):
             systems.append(len(matrices))
-            return ThomasScan()(matrices, rhs)
+            return ThomasScan()(matrices, rhs, sinking)
 
     grid = tl.Grid.uniform(50.0, 10)
     case = tl.Case(

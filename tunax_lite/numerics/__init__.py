@@ -24,5 +24,6 @@ from .tridiagonal import PlatformDefault as PlatformDefault
 from .tridiagonal import solve_tridiagonal as solve_tridiagonal
 from .tridiagonal import solve_tridiagonal_systems as solve_tridiagonal_systems
 from .tridiagonal_method import AbstractTridiagonalMethod as AbstractTridiagonalMethod
+from .tridiagonal_method import CarryingMatrix as CarryingMatrix
 from .tridiagonal_method import TridiagonalMatrix as TridiagonalMatrix
 from .vendor import VendorLibrary as VendorLibrary

@@ -1,55 +1,60 @@
 """Tridiagonal systems by parallel cyclic reduction: few steps, in each of which all levels take part."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import ColumnArray
-from .tridiagonal_method import AbstractTridiagonalMethod, TridiagonalMatrix
+from .tridiagonal_method import AbstractTridiagonalMethod, CarryingMatrix, shifts
 
 
 class ParallelCyclicReduction(AbstractTridiagonalMethod):
     """Eliminate neighbours at distance 1, 2, 4, ... from every row at once, until none is left.
 
-    With rows scaled to a diagonal of one, a step of distance s is
+    A volume keeps s of itself and carries u upward, d downward, the diagonal is p = s + u + d, and R sinks into
+    it from the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
 
-        r_i = 1 / (1 - l_i u_{i-s} - u_i l_{i+s}),    x_i: (x_i - l_i x_{i-s} - u_i x_{i+s}) r_i
-        l_i: -l_i l_{i-s} r_i,                        u_i: -u_i u_{i+s} r_i
+        s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
+        r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
 
-    For a GPU with so few columns that most of it would idle: log2(n) steps in sequence instead of the 2 n of
-    an elimination, for log2(n) times the arithmetic. Never the fastest on a CPU. As accurate as elimination
-    in float32, and stable without pivoting, for diagonally dominant matrices: the steps keep them so.
-    `jax.lax.associative_scan` over the 2 x 2 matrices of an elimination would have the same length, but
-    their products cancel to the last digit of float32 where diffusion is strong.
+    and in the end x = r/s. For a GPU with so few columns that most of it would idle: log2(n) steps in sequence
+    instead of the 2 n of an elimination, for log2(n) times the arithmetic. Never the fastest on a CPU. As
+    accurate as elimination: nothing cancels here either. `jax.lax.associative_scan` over the 2 x 2 matrices
+    of an elimination would have the same length, but their products cancel to the last digit of float32
+    where diffusion is strong.
 
     Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
     """
 
     def __call__(
-        self, matrices: tuple[TridiagonalMatrix, ...], rhs: tuple[PyTree, ...]
+        self,
+        matrices: tuple[CarryingMatrix, ...],
+        rhs: tuple[PyTree, ...],
+        sinking: tuple[PyTree, ...] | None = None,
     ) -> tuple[PyTree, ...]:
-        return tuple(_reduce(matrix, right) for matrix, right in zip(matrices, rhs, strict=True))
+        passing = [None for _ in rhs] if sinking is None else sinking
+        return tuple(_reduce(*each) for each in zip(matrices, rhs, passing, strict=True))
 
 
-def _reduce(matrix: TridiagonalMatrix, rhs: PyTree) -> PyTree:
-    n = matrix.diagonal.shape[0]
-    end = jnp.zeros_like(matrix.diagonal[:1])
-    inverse = 1.0 / matrix.diagonal
-    lower = jnp.concatenate([end, matrix.lower[1:]]) * inverse
-    upper = jnp.concatenate([matrix.upper[:-1], end]) * inverse
-    solution = jax.tree.map(lambda r: r * inverse, rhs)
+def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
+    own, up, down = matrix.own, shifts(matrix.upward)[0], shifts(matrix.downward)[1]
+    sinking = jax.tree.map(lambda x: shifts(x)[0], sinking)
     distance = 1
-    while distance < n:
-        inverse = 1.0 / (1.0 - lower * _from_below(upper, distance) - upper * _from_above(lower, distance))
-
-        def eliminate(x, low=lower, up=upper, s=distance, r=inverse):
-            return (x - low * _from_below(x, s) - up * _from_above(x, s)) * r
-
-        solution = jax.tree.map(eliminate, solution)
-        lower = -lower * _from_below(lower, distance) * inverse
-        upper = -upper * _from_above(upper, distance) * inverse
+    while distance < own.shape[0]:
+        below, above = partial(_from_below, distance=distance), partial(_from_above, distance=distance)
+        inverse = 1.0 / (own + up + down)
+        kept, raised, lowered = own * inverse, up * inverse, down * inverse
+        rhs = jax.tree.map(lambda r, d=lowered, u=raised: r + above(d * r) + below(u * r), rhs)  # noqa: B023
+        if sinking is not None:
+            rhs = jax.tree.map(lambda r, x, s=kept: r + (above(s) * x - below(s * x)), rhs, sinking)  # noqa: B023
+            sinking = jax.tree.map(lambda x, u=raised, d=lowered: above(u) * x + above(d * x), sinking)  # noqa: B023
+        own = own + up * above(kept) + down * below(kept)
+        up, down = up * above(raised), down * below(lowered)
         distance *= 2
-    return solution
+    inverse = 1.0 / own
+    return jax.tree.map(lambda r: r * inverse, rhs)
 
 
 def _from_below(values: ColumnArray, distance: int) -> ColumnArray:

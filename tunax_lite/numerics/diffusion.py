@@ -18,8 +18,8 @@ from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from .tridiagonal import solve_tridiagonal_systems
 from .tridiagonal_method import (
     AbstractTridiagonalMethod,
+    CarryingMatrix,
     ExchangeMatrix,
-    TridiagonalMatrix,
     convergence,
     shifts,
 )
@@ -71,13 +71,11 @@ class Flow(NamedTuple):
     upward: InnerFaceArray | None = None
     downward: InnerFaceArray | None = None
 
-    def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> TridiagonalMatrix:
+    def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> CarryingMatrix:
         """The matrix of a step in which the volumes also carry."""
-        # What a volume hands to its neighbour leaves its own diagonal: columns sum to `own`.
         up = matrix.exchange if self.upward is None else matrix.exchange + dt * self.upward
         down = matrix.exchange if self.downward is None else matrix.exchange + dt * self.downward
-        (lost_up, gained_up), (gained_down, lost_down) = shifts(up), shifts(down)
-        return TridiagonalMatrix(-gained_up, matrix.own + lost_up + lost_down, -gained_down)
+        return CarryingMatrix(matrix.own, up, down)
 
     def between(self, quantity: ColumnArray, sinking: InnerFaceArray | None) -> InnerFaceArray:
         """What lower volumes gain from the upper [unit m s-1], and from what sinks in exchange."""
@@ -98,30 +96,19 @@ class EndValues(NamedTuple):
 
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
         """The system with an equation Y = value in place of the balance of a volume; `rhs` is an array."""
-        rhs = system.rhs
-        if isinstance(system.matrix, TridiagonalMatrix):
-            return self._hold_rows(system, system.matrix)
-        own = jnp.broadcast_to(system.matrix.own, rhs.shape)
-        exchange = jnp.broadcast_to(system.matrix.exchange, (rhs.shape[0] - 1, *rhs.shape[1:]))
-        # What the neighbour exchanges with a known value goes to its right-hand side: symmetry stays.
+        rhs, matrix = system.rhs, system.matrix
+        own, *carried = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (x.shape[0], *rhs.shape[1:])), tuple(matrix)
+        )
+        # What the neighbour gains from a known value goes to its right-hand side; what it loses is its own.
         for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
             if value is not None:
-                rhs = _set_level(rhs, neighbour, rhs[neighbour] + exchange[face] * value)
-                own = _set_level(own, neighbour, own[neighbour] + exchange[face])
+                gained, lost = (carried[0], carried[-1]) if end == 0 else (carried[-1], carried[0])
+                rhs = _set_level(rhs, neighbour, rhs[neighbour] + gained[face] * value)
+                own = _set_level(own, neighbour, own[neighbour] + lost[face])
                 rhs, own = _set_level(rhs, end, value), _set_level(own, end, 1.0)
-                exchange = _set_level(exchange, face, 0.0)
-        return system._replace(matrix=ExchangeMatrix(own, exchange), rhs=rhs)
-
-    def _hold_rows(self, system: "DiffusionSystem", matrix: TridiagonalMatrix) -> "DiffusionSystem":
-        lower, diagonal, upper = matrix
-        rhs = system.rhs
-        if self.bottom is not None:
-            upper, diagonal = _set_level(upper, 0, 0.0), _set_level(diagonal, 0, 1.0)
-            rhs = _set_level(rhs, 0, self.bottom)
-        if self.surface is not None:
-            lower, diagonal = _set_level(lower, -1, 0.0), _set_level(diagonal, -1, 1.0)
-            rhs = _set_level(rhs, -1, self.surface)
-        return system._replace(matrix=TridiagonalMatrix(lower, diagonal, upper), rhs=rhs)
+                carried = [_set_level(each, face, 0.0) for each in carried]
+        return system._replace(matrix=type(matrix)(own, *carried), rhs=rhs)
 
 
 def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
@@ -132,12 +119,14 @@ def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArra
 class DiffusionSystem(NamedTuple):
     """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
 
-    The second form keeps rounding relative to the change instead of to the value.
+    The second form keeps rounding relative to the change instead of to the value. Of the residual, what
+    volumes gain from those above them is given apart, on the faces: `sinking`.
     """
 
-    matrix: ExchangeMatrix | TridiagonalMatrix
+    matrix: ExchangeMatrix | CarryingMatrix
     rhs: PyTree
     residual: PyTree
+    sinking: PyTree
 
 
 def diffusion_system(
@@ -165,20 +154,21 @@ def diffusion_system(
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
-        between = exchange * (quantity[1:] - quantity[:-1])
-        if flow is not None:
-            between = between + dt * flow.between(quantity, added.sinking)
-        from_above, to_below = shifts(between)
-        gained = from_above - to_below
+        gained = jnp.zeros_like(quantity)
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
         return added.add_to(gained, dt)
+
+    def sinking(quantity: ColumnArray, added: Source) -> InnerFaceArray:
+        between = exchange * (quantity[1:] - quantity[:-1])
+        return between if flow is None else between + dt * flow.between(quantity, added.sinking)
 
     matrix = ExchangeMatrix(own, theta * exchange)
     return DiffusionSystem(
         matrix if flow is None else flow.add_to(matrix, dt),
         jax.tree.map(right_hand_side, quantities, source),
         jax.tree.map(residual, quantities, source),
+        jax.tree.map(sinking, quantities, source),
     )
 
 

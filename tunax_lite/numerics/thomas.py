@@ -1,4 +1,17 @@
-"""Tridiagonal systems by Gaussian elimination, one way or from both ends, as loops over the levels."""
+"""Tridiagonal systems by Gaussian elimination, one way or from both ends, as loops over the levels.
+
+Instead of the diagonal a row carries what its volume keeps, s: when the volume i is eliminated, the one above
+it keeps what the two keep in series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the
+amount R_i that sinks into the volume i,
+
+    s_{i+1} = own_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
+    x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
+
+Nothing cancels: the solution is exact to rounding in every volume, and of one sign where the right-hand sides
+are, however much the volumes exchange.
+
+Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimination without subtraction.
+"""
 
 from typing import Any
 
@@ -7,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import PyTree
 
-from .tridiagonal_method import AbstractTridiagonalMethod, TridiagonalMatrix
+from .tridiagonal_method import AbstractTridiagonalMethod, CarryingMatrix, shifts
 
 
 class ThomasScan(AbstractTridiagonalMethod):
@@ -18,37 +31,29 @@ class ThomasScan(AbstractTridiagonalMethod):
     """
 
     def __call__(
-        self, matrices: tuple[TridiagonalMatrix, ...], rhs: tuple[PyTree, ...]
+        self,
+        matrices: tuple[CarryingMatrix, ...],
+        rhs: tuple[PyTree, ...],
+        sinking: tuple[PyTree, ...] | None = None,
     ) -> tuple[PyTree, ...]:
-        def eliminate_one(matrix: TridiagonalMatrix, rhs_i: Any, upper_below: Any, rhs_below: Any):
-            inverse_pivot = 1.0 / (matrix.diagonal - matrix.lower * upper_below)
-            upper_i = matrix.upper * inverse_pivot
-            rhs_i = jax.tree.map(
-                lambda r, below: (r - matrix.lower * below) * inverse_pivot, rhs_i, rhs_below
-            )
-            return upper_i, rhs_i
+        def from_below(faces: Any) -> Any:
+            return shifts(faces)[0]
 
-        def eliminate(below: Any, row: Any):
-            eliminated = tuple(
-                eliminate_one(matrix, rhs_i, *below_i)
-                for matrix, rhs_i, below_i in zip(*row, below, strict=True)
-            )
-            return eliminated, eliminated
+        rows = [(m.own, from_below(m.upward), from_below(m.downward)) for m in matrices]
+        passing = _none_for_each(rhs) if sinking is None else jax.tree.map(from_below, sinking)
+        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        def substitute(above: Any, row: Any):
-            solution = tuple(
-                jax.tree.map(lambda r, x, u=upper_i: r - u * x, rhs_i, above_i)
-                for (upper_i, rhs_i), above_i in zip(row, above, strict=True)
-            )
+        def eliminate(handed: Any, row: Any):
+            found = [_eliminate(*each) for each in zip(*row, handed, strict=True)]
+            return [one[1] for one in found], [one[0] for one in found]
+
+        def substitute(ahead: Any, row: Any):
+            solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
             return solution, solution
 
-        # Nothing lies below the first and above the last row.
-        nothing = jax.tree.map(lambda r: jnp.zeros_like(r[0]), rhs)
-        no_upper = (jnp.zeros_like(matrix.diagonal[0]) for matrix in matrices)
-        below = tuple(zip(no_upper, nothing, strict=True))
-        _, eliminated = lax.scan(eliminate, below, (matrices, rhs))
-        _, solution = lax.scan(substitute, nothing, eliminated, reverse=True)
-        return solution
+        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), passing))
+        _, solution = lax.scan(substitute, [none[1] for none in nothing], eliminated, reverse=True)
+        return tuple(solution)
 
 
 class TwistedThomas(AbstractTridiagonalMethod):
@@ -62,41 +67,58 @@ class TwistedThomas(AbstractTridiagonalMethod):
     """
 
     def __call__(
-        self, matrices: tuple[TridiagonalMatrix, ...], rhs: tuple[PyTree, ...]
+        self,
+        matrices: tuple[CarryingMatrix, ...],
+        rhs: tuple[PyTree, ...],
+        sinking: tuple[PyTree, ...] | None = None,
     ) -> tuple[PyTree, ...]:
-        systems = tuple(zip(matrices, rhs, strict=True))
-        n = matrices[0].diagonal.shape[0]
+        passing = _none_for_each(rhs) if sinking is None else sinking
+        systems = tuple(zip(matrices, rhs, passing, strict=True))
+        n = matrices[0].own.shape[0]
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has one row more; it goes first.
         first = n - 1 - 2 * n_pairs
 
         def eliminate(j: Any, carry: Any):
-            rows, near = carry
+            rows, handed = carry
             below, above = first + j, n - 1 - j
-            near = _eliminate_upward(systems, below, near[0]), _eliminate_downward(systems, above, near[1])
-            return _set_row(_set_row(rows, below, near[0]), above, near[1]), near
+            row_below, from_below = _eliminate_upward(systems, below, handed[0])
+            row_above, from_above = _eliminate_downward(systems, above, handed[1])
+            return _set_row(_set_row(rows, below, row_below), above, row_above), (from_below, from_above)
 
-        nothing = [jax.tree.map(lambda x: jnp.zeros_like(x[0]), (m.diagonal, r)) for m, r in systems]
-        rows = [(m.upper, r) for m, r in systems]  # overwritten row by row
-        near = nothing
+        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+        rows = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]  # overwritten row by row
+        from_below = nothing
         if first:
-            near = _eliminate_upward(systems, 0, nothing)
-            rows = _set_row(rows, 0, near)
-        rows, near = lax.fori_loop(0, n_pairs, eliminate, (rows, (near, nothing)))
+            row, from_below = _eliminate_upward(systems, 0, nothing)
+            rows = _set_row(rows, 0, row)
+        handed = from_below, nothing
+        if n_pairs:
+            rows, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, handed))
 
-        center = [_close(s, middle, *ends) for s, *ends in zip(systems, *near, strict=True)]
+        center = [_close(s, middle, *ends) for s, *ends in zip(systems, *handed, strict=True)]
         solution = _set_row([r for _, r in rows], middle, center)
 
         def substitute(j: Any, carry: Any):
             solution, (above, below) = carry
             low, high = middle - 1 - j, middle + 1 + j
-            above, below = _substitute(rows, low, above), _substitute(rows, high, below)
+            above, below = _substitute_at(rows, low, above), _substitute_at(rows, high, below)
             return _set_row(_set_row(solution, low, above), high, below), (above, below)
 
         solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
-            solution = _set_row(solution, 0, _substitute(rows, 0, near[0]))
+            solution = _set_row(solution, 0, _substitute_at(rows, 0, near[0]))
         return tuple(solution)
+
+
+def _none_for_each(rhs: tuple[PyTree, ...]) -> list[PyTree]:
+    """No amount that sinks, for every system."""
+    return [None for _ in rhs]
+
+
+def _nothing(own: Any, rhs: PyTree) -> Any:
+    """What the row before the first hands on."""
+    return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
 
 
 def _row(tree: PyTree, index: Any) -> PyTree:
@@ -113,36 +135,60 @@ def _set_row(tree: PyTree, index: Any, row: PyTree) -> PyTree:
     )
 
 
-def _eliminate_upward(systems: Any, index: Any, below: Any) -> list:
-    """Rows with their coefficients of the row below eliminated: coefficient above and right-hand sides."""
-    rows = [_row((m.lower, m.upper, m.diagonal, rhs), index) for m, rhs in systems]
-    return [_eliminate(*row, *near) for row, near in zip(rows, below, strict=True)]
+def _eliminate_upward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
+    """Rows with the volume below eliminated, and what they hand to the next above."""
+    found = []
+    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
+        own, ahead, back, right, passing = _row((*matrix, rhs, sinking), index)
+        found.append(_eliminate((own, ahead, back), right, passing, given))
+    return [row for row, _ in found], [given for _, given in found]
 
 
-def _eliminate_downward(systems: Any, index: Any, above: Any) -> list:
-    """Rows with their coefficients of the row above eliminated: coefficient below and right-hand sides."""
-    rows = [_row((m.upper, m.lower, m.diagonal, rhs), index) for m, rhs in systems]
-    return [_eliminate(*row, *near) for row, near in zip(rows, above, strict=True)]
+def _eliminate_downward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
+    """Rows with the volume above eliminated, and what they hand to the next below."""
+    found = []
+    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
+        own, right = _row((matrix.own, rhs), index)
+        ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
+        passing = jax.tree.map(jnp.negative, passing)
+        found.append(_eliminate((own, ahead, back), right, passing, given))
+    return [row for row, _ in found], [given for _, given in found]
 
 
-def _eliminate(back: Any, ahead: Any, diagonal: Any, rhs: PyTree, near_ratio: Any, near_rhs: PyTree):
-    inverse_pivot = 1.0 / (diagonal - back * near_ratio)
-    return ahead * inverse_pivot, jax.tree.map(lambda r, x: (r - back * x) * inverse_pivot, rhs, near_rhs)
+def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> tuple[Any, Any]:
+    """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: what is kept, right-hand sides.
+
+    Args:
+        coefficients: own; what is carried ahead, to the next row; what comes back from there.
+        rhs: of this row.
+        sinking: what the row gains from the next one, which loses it; `None` for nothing.
+        handed: by the row before.
+    """
+    own, ahead, back = coefficients
+    kept = own + handed[0]
+    inverse_pivot = 1.0 / ((own + ahead) + handed[0])
+    rhs = jax.tree.map(jnp.add, rhs, handed[1])
+    carried = jax.tree.map(lambda r: ahead * r, rhs)
+    if sinking is not None:
+        carried = jax.tree.map(lambda c, gain: c - kept * gain, carried, sinking)
+        rhs = jax.tree.map(jnp.add, rhs, sinking)
+    row = back * inverse_pivot, jax.tree.map(lambda r: r * inverse_pivot, rhs)
+    return row, ((back * kept) * inverse_pivot, jax.tree.map(lambda c: c * inverse_pivot, carried))
 
 
 def _close(system: Any, index: int, below: Any, above: Any) -> PyTree:
     """Solution of the row where the two eliminations meet."""
-    matrix, rhs = system
-    lower, diagonal, upper, rhs = _row((*matrix, rhs), index)
-    inverse_pivot = 1.0 / (diagonal - lower * below[0] - upper * above[0])
-    return jax.tree.map(
-        lambda r, low, high: (r - lower * low - upper * high) * inverse_pivot, rhs, below[1], above[1]
-    )
+    matrix, rhs, _ = system
+    own, rhs = _row((matrix.own, rhs), index)
+    inverse_pivot = 1.0 / (own + below[0] + above[0])
+    return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
 
 
-def _substitute(rows: Any, index: Any, near: Any) -> list[PyTree]:
+def _substitute_at(rows: Any, index: Any, ahead: Any) -> list[PyTree]:
+    return [_substitute(row, x) for row, x in zip(_row(rows, index), ahead, strict=True)]
+
+
+def _substitute(row: Any, ahead: PyTree) -> PyTree:
     """Solution of an eliminated row from that of its neighbour."""
-    return [
-        jax.tree.map(lambda r, x, ratio=ratio: r - ratio * x, rhs, x)
-        for (ratio, rhs), x in zip(_row(rows, index), near, strict=True)
-    ]
+    ratio, rhs = row
+    return jax.tree.map(lambda r, x: r + ratio * x, rhs, ahead)

@@ -19,7 +19,12 @@ from jaxtyping import PyTree
 from .._types import ColumnArray
 from ..runtime.xla_flags import time_loop_is_fused
 from .thomas import ThomasScan, TwistedThomas
-from .tridiagonal_method import AbstractTridiagonalMethod, ExchangeMatrix, TridiagonalMatrix
+from .tridiagonal_method import (
+    AbstractTridiagonalMethod,
+    CarryingMatrix,
+    ExchangeMatrix,
+    TridiagonalMatrix,
+)
 from .vendor import VendorLibrary
 
 SOLUTION = "tridiagonal_solution"
@@ -35,21 +40,24 @@ class PlatformDefault(AbstractTridiagonalMethod):
     """
 
     def __call__(
-        self, matrices: tuple[TridiagonalMatrix, ...], rhs: tuple[PyTree, ...]
+        self,
+        matrices: tuple[CarryingMatrix, ...],
+        rhs: tuple[PyTree, ...],
+        sinking: tuple[PyTree, ...] | None = None,
     ) -> tuple[PyTree, ...]:
         on_cpu = TwistedThomas() if time_loop_is_fused() else ThomasScan()
-        return lax.platform_dependent(matrices, rhs, cpu=on_cpu, default=VendorLibrary())
+        return lax.platform_dependent(matrices, rhs, sinking, cpu=on_cpu, default=VendorLibrary())
 
 
-Matrix = TridiagonalMatrix | ExchangeMatrix
+Matrix = TridiagonalMatrix | CarryingMatrix | ExchangeMatrix
 
 
 def _multiply_each(matrices: tuple[Matrix, ...], solution: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
     return tuple(jax.tree.map(matrix.times, x) for matrix, x in zip(matrices, solution, strict=True))
 
 
-def _diagonals(matrices: Iterable[Matrix]) -> tuple[TridiagonalMatrix, ...]:
-    return tuple(matrix.diagonals() for matrix in matrices)
+def _carrying(matrices: Iterable[Matrix]) -> tuple[CarryingMatrix, ...]:
+    return tuple(matrix.carrying() for matrix in matrices)
 
 
 def _spread(matrix: Matrix, rhs: PyTree) -> tuple[Matrix, PyTree]:
@@ -65,6 +73,7 @@ def solve_tridiagonal_systems(
     *,
     guess: tuple[PyTree, ...] | None = None,
     residual: tuple[PyTree, ...] | None = None,
+    sinking: tuple[PyTree, ...] | None = None,
 ) -> tuple[PyTree, ...]:
     """Solve several independent systems of the same size side by side.
 
@@ -72,8 +81,9 @@ def solve_tridiagonal_systems(
         matrices: one per system.
         rhs: for each system a pytree of right-hand sides that share its matrix, each `(n, *batch)`.
         method: how to solve; by default the fastest for the platform.
-        guess, residual: approximate solutions, and rhs - A guess evaluated without cancellation, both
-            like `rhs`. The correction to the guess is solved for, so that rounding is relative to it.
+        guess, residual, sinking: approximate solutions, and rhs - A guess evaluated without cancellation,
+            like `rhs`: what each volume gains for itself, and on the faces between them what it gains from
+            that above it. The correction to the guess is solved for, so that rounding is relative to it.
             Derivatives are those of A and `rhs`: the solution does not depend on the guess.
 
     Returns:
@@ -82,15 +92,16 @@ def solve_tridiagonal_systems(
     solver = PlatformDefault() if method is None else method
     spread = [_spread(matrix, right) for matrix, right in zip(matrices, rhs, strict=True)]
     known = ()
-    if guess is not None and residual is not None:
-        known = guess, tuple(_spread(*both)[1] for both in zip(matrices, residual, strict=True))
+    if guess is not None and residual is not None and sinking is not None:
+        gains = (tuple(_spread(*both)[1] for both in zip(matrices, of, strict=True)) for of in (residual, sinking))
+        known = guess, *gains
 
     @jax.custom_jvp
     def solve(matrices, rhs, *known):
         if not known:
-            return solver(_diagonals(matrices), rhs)
-        guess, residual = known
-        return jax.tree.map(jnp.add, guess, solver(_diagonals(matrices), residual))
+            return solver(_carrying(matrices), rhs)
+        guess, residual, sinking = known
+        return jax.tree.map(jnp.add, guess, solver(_carrying(matrices), residual, sinking))
 
     @solve.defjvp
     def _(primals, tangents):
@@ -109,10 +120,10 @@ def _solve_linearly(
     """The solution as a linear function of the right-hand sides, which JAX can transpose."""
 
     def solve(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(_diagonals(matrices), right)
+        return solver(_carrying(matrices), right)
 
     def solve_transpose(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(_diagonals(matrix.transposed() for matrix in matrices), right)
+        return solver(_carrying(matrix.transposed() for matrix in matrices), right)
 
     # `custom_linear_solve` fails where only some right-hand sides depend on what is differentiated. Zero
     # times a number of every other makes each depend on all; in one row, which spares the transpose a sum.
