@@ -9,15 +9,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ._types import CenterArray, FaceArray, Scalar, ScalarLike
+from ._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState
 from .forcing import SurfaceFluxes
-from .grid import Grid
 from .interior import Target, VerticalVelocity, advect
 from .numerics.diffusion import DiffusionSystem, Flow, Source, diffusion_system
 from .numerics.limiters import reciprocal, vector_norm
-from .numerics.stencils import gradient, with_end_faces
+from .numerics.stencils import gradient
 from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .physics.plume import Plume
 from .state import State
@@ -196,7 +195,7 @@ def _relax(
     return tuple(pulled), rate
 
 
-def _add_rates(first: CenterArray | None, second: CenterArray | None) -> CenterArray | None:
+def _add_rates(first: ColumnArray | None, second: ColumnArray | None) -> ColumnArray | None:
     if first is None or second is None:
         return second if first is None else first
     return first + second
@@ -237,21 +236,16 @@ def _momentum_sources(
             parts = (thickness * component for component in acceleration)
             volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
     coefficient, drift = clo_state.down_stokes_shear(), interior.stokes_drift
+    downward: list[InnerFaceArray | None] = [None, None]
     if coefficient is not None and drift is not None:
-        parts = (_down_gradient(coefficient, values, case.grid) for values in drift.at(case.grid, time))
-        volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
+        speeds = drift.at(case.grid, time)
+        downward = [coefficient[1:-1] * gradient(values, case.grid) for values in speeds]
     given = zip((fluxes.stress_u, fluxes.stress_v), (state.u, state.v), strict=True)
     stress = [or_zero(flux, state) + or_zero(fluxes.surface_drag, state) * speed[-1] for flux, speed in given]
     return (
-        Source(volumes=volumes[0], surface=stress[0] / eos.reference_density),
-        Source(volumes=volumes[1], surface=stress[1] / eos.reference_density),
+        Source(volumes=volumes[0], surface=stress[0] / eos.reference_density, downward=downward[0]),
+        Source(volumes=volumes[1], surface=stress[1] / eos.reference_density, downward=downward[1]),
     )
-
-
-def _down_gradient(coefficient: FaceArray, values: CenterArray, grid: Grid) -> CenterArray:
-    """Convergence of the flux down a gradient [m s-1 times the unit], none through the ends."""
-    flux = with_end_faces(coefficient[1:-1] * gradient(values, grid), 0.0, 0.0)
-    return flux[1:] - flux[:-1]
 
 
 def _content_sources(
@@ -264,11 +258,13 @@ def _content_sources(
         carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
     thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes)
     in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
+    of_temperature = _content_source(heat, clo_state, _add_rates(_absorbed(sunlight), in_heat), sunlight)
     upward = clo_state.nonlocal_temperature_flux()
     if upward is not None:
-        in_heat = _add_rates(in_heat, upward[:-1] - upward[1:])
+        downward = _add_rates(of_temperature.downward, -upward[1:-1])
+        of_temperature = of_temperature._replace(downward=downward)
     return {
-        "temperature": _content_source(heat, clo_state, _add_rates(_absorbed(sunlight), in_heat), sunlight),
+        "temperature": of_temperature,
         "salinity": _content_source(salt, clo_state, in_salt),
         "tracers": {name: _content_source(passive[name], clo_state) for name in state.tracers},
     }
@@ -280,13 +276,11 @@ def _content_source(
     volumes: CenterArray | None = None,
     sunlight: FaceArray | None = None,
 ) -> Source:
-    """Boundary flux, convergence of the non-local flux, and what is added in the volumes [unit m s-1]."""
-    if clo_state.nonlocal_transport is not None:
-        entered = surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight)
-        # The share that a cell receives through its upper face, less what leaves through its lower face.
-        downward = entered * clo_state.nonlocal_transport
-        volumes = _add_rates(volumes, downward[1:] - downward[:-1])
-    return Source(volumes=volumes, surface=surface_flux)
+    """Boundary flux, the non-local flux, and what is added in the volumes [unit m s-1]."""
+    if clo_state.nonlocal_transport is None:
+        return Source(volumes=volumes, surface=surface_flux)
+    entered = surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight[1:-1])
+    return Source(volumes, surface=surface_flux, downward=entered * clo_state.nonlocal_transport[1:-1])
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:

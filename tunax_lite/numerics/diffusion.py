@@ -20,8 +20,8 @@ from .tridiagonal_method import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,
+    added_up,
     convergence,
-    shifts,
 )
 
 
@@ -34,12 +34,15 @@ class Source(NamedTuple):
         surface: flux into the last volume.
         sinking: value [unit] that the downward carrier of a `Flow` has between neighbouring volumes, in
             exchange for what flows upward.
+        downward: flux from each volume to that below it. However large, it leaves no content behind, as
+            its convergence in the volumes would by rounding.
     """
 
     volumes: ColumnArray | None = None
     bottom: Scalar | None = None
     surface: Scalar | None = None
     sinking: InnerFaceArray | None = None
+    downward: InnerFaceArray | None = None
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
         """Content per area [unit m] after `dt` of the source alone."""
@@ -149,8 +152,9 @@ def diffusion_system(
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
         if flow is not None and flow.upward is not None and added.sinking is not None:
-            gained, lost = shifts(dt * flow.upward * added.sinking)
-            content = content + (gained - lost)
+            content = added_up(content, dt * flow.upward * added.sinking)
+        if added.downward is not None:
+            content = added_up(content, dt * added.downward)
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
@@ -161,6 +165,8 @@ def diffusion_system(
 
     def sinking(quantity: ColumnArray, added: Source) -> InnerFaceArray:
         between = exchange * (quantity[1:] - quantity[:-1])
+        if added.downward is not None:
+            between = between + dt * added.downward
         return between if flow is None else between + dt * flow.between(quantity, added.sinking)
 
     matrix = ExchangeMatrix(own, theta * exchange)

@@ -9,7 +9,7 @@ in `lengths`. They see J, which follows J_0 within the time of a convective over
 t = (l_D² / max(J, J_0, J_min))^(1/3) in the uppermost cell.
 
 Order of a step: sources from the coefficients of the step before, kappa_e and l_D from the old e; the new e,
-with its transport, the dissipation, negative B and the bottom implicit; J; the coefficients from the new e.
+with its transport, the dissipation, negative B, negative P and the bottom implicit; J; the coefficients from the new e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
 Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
@@ -187,7 +187,8 @@ class CATKE(AbstractClosure[CATKEState]):
         tke_diffusivity = speed * lengths.mixing(faces, self._of_tke, grid.depth)
         root = safe_sqrt(tke)
         sink = root * reciprocal(self._dissipation_length(tke, flux, centers, grid))
-        consumed = at_most(buoyancy, 0.0) * reciprocal(at_least(tke, self.minimum_tke))
+        consumed = at_most(buoyancy, 0.0) + at_most(shear, 0.0)
+        consumed = consumed * reciprocal(at_least(tke, self.minimum_tke))
         sink = sink - jnp.where(tke > self.minimum_tke, consumed, 0.0)
         at_bottom = sink[:1] + self.c_w_eps * root[:1] * reciprocal(grid.cell_thickness[:1])
         sink = jax.lax.dynamic_update_slice_in_dim(sink, at_bottom, 0, axis=0)
@@ -197,7 +198,8 @@ class CATKE(AbstractClosure[CATKEState]):
             grid.cell_thickness,
             dt,
             source=Source(
-                (shear + at_least(buoyancy, 0.0)) * grid.cell_thickness, surface=self._surface_flux(inputs)
+                (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness,
+                surface=self._surface_flux(inputs),
             ),
             sink_rate=sink,
             method=inputs.tridiagonal_method,
