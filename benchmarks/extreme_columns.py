@@ -1,14 +1,14 @@
-"""Random columns at the edge of what can be asked for: `python -m benchmarks.extreme_columns --number 300 --seed 1`.
+"""Random columns at the edge of what can be asked for: `python -m benchmarks.extreme_columns`.
 
-Few or many levels, thick or thin, steps of a minute to a day, wind of up to 100 m/s from changing sides, heat
-of up to 5 000 W m-2, cloudbursts, evaporation, no rotation, water that overturns or hardly moves, every
-closure with its default settings. None may end in numbers that are not finite, in energy below zero, or with a
-budget of heat, salt, dye or momentum open by more than 1e-10 of the content or of what went through.
+Few or many levels, thick or thin, steps of a minute to a day, wind of up to 100 m/s from changing sides,
+heat of up to 5 000 W m-2, cloudbursts, evaporation, no rotation, water that overturns or hardly moves, every
+closure with its default settings. None may end in numbers that are not finite, in energy below zero, or with
+a budget of heat, salt, dye or momentum open by more than 1e-10 of the content or of what went through.
 """
 
 import argparse
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -19,6 +19,7 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite.closures import AbstractClosure
 from tunax_lite.config.closures import CLOSURES, VARIANTS, closure_with
+from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 24
 LEVELS = (3, 24)
@@ -47,12 +48,12 @@ class Column:
     current: float
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator) -> "Column":
+    def drawn(cls, rng: np.random.Generator, levels: Sequence[int] = LEVELS) -> "Column":
         def one_of(*values):
             return values[rng.integers(len(values))]
 
         return cls(
-            n_cells=one_of(*LEVELS),
+            n_cells=one_of(*levels),
             depth=float(10.0 ** rng.uniform(-1.0, 3.7)),
             zoom=one_of(0.0, 0.0, 3.0),
             dt=one_of(60.0, 3600.0, 3600.0, 86400.0),
@@ -131,7 +132,9 @@ def broken(run: tl.Trajectory, case: tl.Case, dt: float) -> list[str]:
 
 
 def _is_energy(path: str) -> bool:
-    return any(name in path for name in ("kinetic_energy", "dissipation", "variance", "viscosity", "eddy_diff"))
+    return any(
+        name in path for name in ("kinetic_energy", "dissipation", "variance", "viscosity", "eddy_diff")
+    )
 
 
 def budget_gaps(run: tl.Trajectory, case: tl.Case, dt: float) -> dict[str, float]:
@@ -166,8 +169,6 @@ def budget_gaps(run: tl.Trajectory, case: tl.Case, dt: float) -> dict[str, float
 
 @eqx.filter_jit
 def _run(model: tl.Model, case: tl.Case, dt) -> Any:
-    from tunax_lite.simulation import batched_case, run_frames, start_of
-
     case = batched_case(model, case)
     start = start_of(model, case)
     saved = run_frames(
@@ -178,26 +179,33 @@ def _run(model: tl.Model, case: tl.Case, dt) -> Any:
     return tl.Trajectory(case.grid, time, frames.step, frames.state, frames.clo_state, None)
 
 
+def run_column(closure: AbstractClosure, column: Column) -> tuple[tl.Trajectory, tl.Case]:
+    """A column with every step saved, and its case."""
+    case = column.case()
+    return _run(tl.Model(closure), case, jnp.asarray(column.dt)), case
+
+
 def extreme_columns(
-    number: int, seed: int, closures: Mapping[str, AbstractClosure] | None = None
-) -> Iterable[Failure]:
-    """Run random columns, the closures in turn, and yield those that broke.
+    number: int,
+    seed: int,
+    closures: Mapping[str, AbstractClosure] | None = None,
+    levels: Sequence[int] = LEVELS,
+) -> Iterator[Failure]:
+    """Run random columns, the closures in turn, and yield what broke.
 
     Args:
         number: of columns.
         seed: of the random numbers.
         closures: by name; by default `every_closure`.
+        levels: numbers of levels to draw from; each compiles a program per closure.
     """
     closures = every_closure() if closures is None else closures
     rng = np.random.default_rng(seed)
-    columns = [Column.drawn(rng) for _ in range(number)]
+    columns = [Column.drawn(rng, levels) for _ in range(number)]
     for place, (name, closure) in enumerate(closures.items()):
-        model = tl.Model(closure)
         for column in columns[place :: len(closures)]:
-            case = column.case()
-            run = _run(model, case, jnp.asarray(column.dt))
-            for what in broken(run, case, column.dt):
-                yield Failure(name, column, what)
+            run, case = run_column(closure, column)
+            yield from (Failure(name, column, what) for what in broken(run, case, column.dt))
 
 
 def main() -> None:
@@ -212,9 +220,10 @@ def main() -> None:
     closures = every_closure()
     if options.closures:
         closures = {name: closures[name] for name in options.closures}
-    failures = list(extreme_columns(options.number, options.seed, closures))
-    for failure in failures:
-        print(f"{failure.closure}: {failure.what}\n    {failure.column}")
+    failures = []
+    for failure in extreme_columns(options.number, options.seed, closures):
+        failures.append(failure)
+        print(f"{failure.closure}: {failure.what}\n    {failure.column}", flush=True)
     print(f"{options.number} columns, {len(closures)} closures: {len(failures)} failures")
     raise SystemExit(bool(failures))
 

@@ -287,7 +287,8 @@ def simulate(
         devices: over which a batch is split along its last axis, in equal shares: `"all"` of this process,
             or some. By default the columns stay together, where JAX puts them.
         column_block: columns of a batch that are run at once on a device, so that they stay in its cache:
-            a number, `"auto"` for what was measured to be fast, or `None` for all.
+            a number, `"auto"` for what was measured to be fast, or `None` for all. It changes results by
+            rounding at most.
         means: whether state and closure state are averaged between frames too, over all steps.
         step_starts: whether what the last step before each frame started from is saved too, so that
             `diagnose` can give what acted in that step.

@@ -21,6 +21,8 @@ from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_s
 from .physics.plume import Plume
 from .state import State
 
+_DOWN_GRADIENT = "temperature_mixed_down_its_gradient"
+
 
 class MolecularMixing(NamedTuple):
     """Added to the eddy coefficients [m2 s-1]; salt `None` for that of heat, which saves a matrix."""
@@ -123,6 +125,8 @@ def transport(
         u, v = case.interior.pressure_gradient.correct(u, v, case.grid, time)
     contents = held | {name: values for group in mixed for name, values in group.items()}
     temperature, salinity = contents.pop("temperature"), contents.pop("salinity")
+    if _DOWN_GRADIENT in contents:
+        temperature = _within_range(temperature, contents.pop(_DOWN_GRADIENT), state.temperature)
     return State(u, v, temperature, salinity, contents.get("tracers", {}))
 
 
@@ -158,15 +162,34 @@ def _contents(
         if target is not None:
             (source,), rate = _relax((source,), (target,), case, time)
         before = groups[key] if key in groups else Forced({}, {}, None, None, molecular.diffusivity)
+        quantities, added = {name: getattr(state, name)}, {name: source}
+        if name == "temperature" and clo_state.nonlocal_temperature_flux() is not None:
+            quantities[_DOWN_GRADIENT] = state.temperature
+            added[_DOWN_GRADIENT] = source._replace(downward=None)
         groups[key] = Forced(
-            before.quantities | {name: getattr(state, name)},
-            before.sources | {name: source},
+            before.quantities | quantities,
+            before.sources | added,
             rate,
             eddy,
             molecular_part,
             None if clo_state.mass_flux is None else clo_state.mass_flux.contents,
         )
     return {name: group for name, group in groups.items() if jax.tree.leaves(group.quantities)}
+
+
+def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:
+    """New values within the range of the old ones and of those without the flux against the gradient.
+
+    All of that flux is weakened by one factor where it would lead out of it: content is kept.
+    """
+    highest = jnp.maximum(jnp.max(old, axis=0), jnp.max(down_gradient, axis=0))
+    lowest = jnp.minimum(jnp.min(old, axis=0), jnp.min(down_gradient, axis=0))
+    change = new - down_gradient
+    room = jnp.where(change > 0.0, highest - down_gradient, down_gradient - lowest)
+    leaves = (new > highest) | (new < lowest)
+    share = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
+    share = jnp.min(share, axis=0)
+    return jnp.where(share < 1.0, down_gradient + share * change, new)
 
 
 def _sinking(sources: Any, plume: Any) -> Any:

@@ -1,5 +1,6 @@
 """Tridiagonal systems against dense linear algebra."""
 
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from tunax_lite.numerics import (
+    CarryingMatrix,
     ParallelCyclicReduction,
     PlatformDefault,
     ThomasScan,
@@ -199,3 +201,50 @@ def test_single_precision_stays_single(method):
     solution = solve_one(matrix, rhs, method)
     assert solution.dtype == jnp.float32
     np.testing.assert_allclose(solution, solve_dense(matrix, rhs), rtol=1e-5)
+
+
+def exact_solution(own, upward, downward, rhs) -> np.ndarray:
+    """Gaussian elimination in fractions: without rounding."""
+    own, upward, downward, rhs = ([Fraction(float(x)) for x in part] for part in (own, upward, downward, rhs))
+    n = len(own)
+    lost_up, lost_down = [*upward, Fraction(0)], [Fraction(0), *downward]
+    diagonal = [sum(parts) for parts in zip(own, lost_up, lost_down, strict=True)]
+    for i in range(1, n):
+        factor = upward[i - 1] / diagonal[i - 1]
+        diagonal[i] -= factor * downward[i - 1]
+        rhs[i] += factor * rhs[i - 1]
+    found = [rhs[-1] / diagonal[-1]]
+    for i in range(n - 2, -1, -1):
+        found.insert(0, (rhs[i] + downward[i] * found[0]) / diagonal[i])
+    return np.array([float(x) for x in found])
+
+
+ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction()]
+each_elimination = pytest.mark.parametrize("method", ELIMINATIONS, ids=lambda m: type(m).__name__)
+
+
+@each_elimination
+@pytest.mark.parametrize("n", [3, 12])
+def test_what_a_volume_keeps_is_not_rounded_away_by_what_it_carries(method, n):
+    """Up to 1e25 times as much: with a sum of both on the diagonal no digit is right."""
+    rng = np.random.default_rng(n)
+    own = jnp.asarray(10.0 ** rng.uniform(-3.0, 3.0, n))
+    upward, downward = (jnp.asarray(10.0 ** rng.uniform(-5.0, 25.0, n - 1)) for _ in range(2))
+    rhs = jnp.asarray(10.0 ** rng.uniform(-20.0, 5.0, n))
+    found = method((CarryingMatrix(own, upward, downward),), (rhs,))[0]
+    exact = exact_solution(own, upward, downward, rhs)
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+    assert float(np.sum(own * found)) == pytest.approx(float(np.sum(rhs)), rel=1e-13)
+
+
+@each_elimination
+def test_amounts_that_pass_between_volumes_leave_nothing_behind(method):
+    """Of 1e20 times the content: summed up in the volumes they would leave 1e4 times the content."""
+    n, rng = 12, np.random.default_rng(3)
+    own, exchange = jnp.asarray(rng.uniform(0.1, 2.0, n)), jnp.asarray(10.0 ** rng.uniform(0.0, 20.0, n - 1))
+    values = jnp.asarray(rng.normal(10.0, 5.0, n))
+    sinking = exchange * (values[1:] - values[:-1])
+    change = method((CarryingMatrix(own, exchange, exchange),), (jnp.zeros(n),), (sinking,))[0]
+    assert abs(float(np.sum(own * change))) < 1e-13 * float(np.sum(own * values))
+    exact = exact_solution(own, exchange, exchange, own * values)
+    np.testing.assert_allclose(values + change, exact, rtol=1e-13)

@@ -13,17 +13,17 @@ from .tridiagonal_method import AbstractTridiagonalMethod, CarryingMatrix, shift
 class ParallelCyclicReduction(AbstractTridiagonalMethod):
     """Eliminate neighbours at distance 1, 2, 4, ... from every row at once, until none is left.
 
-    A volume keeps s of itself and carries u upward, d downward, the diagonal is p = s + u + d, and R sinks into
-    it from the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
+    A volume keeps s of itself and carries u upward, d downward, the diagonal is p = s + u + d, and R sinks
+    into it from the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
 
         s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
         r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
 
-    and in the end x = r/s. For a GPU with so few columns that most of it would idle: log2(n) steps in sequence
-    instead of the 2 n of an elimination, for log2(n) times the arithmetic. Never the fastest on a CPU. As
-    accurate as elimination: nothing cancels here either. `jax.lax.associative_scan` over the 2 x 2 matrices
-    of an elimination would have the same length, but their products cancel to the last digit of float32
-    where diffusion is strong.
+    and in the end x = r/s. For a GPU with so few columns that most of it would idle: log2(n) steps in
+    sequence instead of the 2 n of an elimination, for log2(n) times the arithmetic. Never the fastest on a
+    CPU. As accurate as elimination: nothing cancels here either. `jax.lax.associative_scan` over the 2 x 2
+    matrices of an elimination would have the same length, but their products cancel to the last digit of
+    float32 where diffusion is strong.
 
     Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
     """

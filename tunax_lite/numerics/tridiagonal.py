@@ -93,7 +93,9 @@ def solve_tridiagonal_systems(
     spread = [_spread(matrix, right) for matrix, right in zip(matrices, rhs, strict=True)]
     known = ()
     if guess is not None and residual is not None and sinking is not None:
-        gains = (tuple(_spread(*both)[1] for both in zip(matrices, of, strict=True)) for of in (residual, sinking))
+        gains = (
+            tuple(_spread(*both)[1] for both in zip(matrices, of, strict=True)) for of in (residual, sinking)
+        )
         known = guess, *gains
 
     @jax.custom_jvp

@@ -64,7 +64,8 @@ def map_blocks(
     """Run a function on one block of columns after the other.
 
     The last column is repeated until all blocks are full: a copy of a column that runs stays finite where
-    that one does.
+    that one does. Columns are those of all at once to rounding: XLA compiles a row of another length to
+    other instructions.
 
     Args:
         function: of columns that do not depend on each other; its results have a new first axis.

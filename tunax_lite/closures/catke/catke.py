@@ -9,7 +9,8 @@ in `lengths`. They see J, which follows J_0 within the time of a convective over
 t = (l_D² / max(J, J_0, J_min))^(1/3) in the uppermost cell.
 
 Order of a step: sources from the coefficients of the step before, kappa_e and l_D from the old e; the new e,
-with its transport, the dissipation, negative B, negative P and the bottom implicit; J; the coefficients from the new e.
+with its transport, the dissipation, negative P and B and the bottom implicit; J; the coefficients from the
+new e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
 Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
