@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.extreme_columns import Column, budget_gaps, every_closure, extreme_columns, run_column
-from tunax_lite.closures import CATKE, Constant, KEpsilonTheta
+from tunax_lite.closures import CATKE, CATKEState, Constant, KEpsilonTheta
 
 STORM = Column(
     n_cells=3,
@@ -31,6 +31,7 @@ STORM = Column(
 def test_energy_of_catke_stays_positive_where_the_shear_does_negative_work():
     """Backward Euler alone let it fall to -0.1 m2 s-2: a gradient that turns around takes energy."""
     run, _ = run_column(CATKE(), STORM)
+    assert isinstance(run.clo_state, CATKEState)
     assert float(np.min(run.clo_state.turbulent_kinetic_energy)) > 0.0
 
 
