@@ -16,19 +16,23 @@ import jax
 import jax.numpy as jnp
 
 from . import constants
-from ._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, CloState, ClosureInputs
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .numerics.limiters import safe_sqrt, vector_norm
-from .numerics.stencils import gradient
+from .numerics.stencils import gradient, mean_of_neighbours, with_end_faces
 from .numerics.tridiagonal import AbstractTridiagonalMethod
 from .physics.plume import Plume, PlumeEnergy
 from .physics.rotation import rotate
-from .physics.stratification import buoyancy_frequency_squared, shear_squared
+from .physics.stratification import (
+    buoyancy_frequency_squared,
+    shear_squared,
+    shear_squared_between_cells,
+)
 from .state import State
-from .transport import MolecularMixing, kinematic_fluxes, or_zero, penetrating_sunlight, transport
+from .transport import Fluxes, MolecularMixing, kinematic_fluxes, or_zero, penetrating_sunlight, transport
 
 
 class Model(eqx.Module):
@@ -47,6 +51,10 @@ class Model(eqx.Module):
             takes to follow the forcing, and costs twice as much.
         theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
             0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
+        like_gotm: whether to do as GOTM where the choice is ours: u, v and what the water contains one after
+            another, each with the new values of those before; S² of cells of their own thickness; non-local
+            fluxes, the roughness of the sea and that of the bottom from the step before; the buoyancy of
+            sunlight with the expansion of the place.
         tridiagonal_method: how linear systems are solved; by default the fastest for the platform.
 
     Raises:
@@ -64,6 +72,7 @@ class Model(eqx.Module):
     coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
     n_sweeps: int = eqx.field(default=1, static=True)
     theta: float = eqx.field(default=1.0, static=True)
+    like_gotm: bool = eqx.field(default=False, static=True)
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):
@@ -89,7 +98,7 @@ class Model(eqx.Module):
         case = self.completed(case)
         state = case.start_state
         start = jnp.zeros((), state.temperature.dtype)
-        fluxes = case.forcing.at(start, WaterSurface.of(state))
+        fluxes = self._fluxes(state, case, start, start)
         return self.closure.init(self._closure_inputs(state, state, case, fluxes, start))
 
     def step(
@@ -107,7 +116,7 @@ class Model(eqx.Module):
             state and closure state at `time + dt`.
         """
         end = time + dt
-        case, fluxes = self._place(state, case, end)
+        case, fluxes = self._place(state, case, time, end)
         entering = _entering(state, case, end, dt)
         used = clo_state
         new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
@@ -130,21 +139,21 @@ class Model(eqx.Module):
             case: as for `step`.
             time, dt: start and length of the step [s].
         """
-        case, fluxes = self._place(start, case, time + dt)
+        case, fluxes = self._place(start, case, time, time + dt)
         return self._closure_inputs(end, _entering(start, case, time + dt, dt), case, fluxes, time + dt)
 
-    def _place(self, state: State, case: Case, end: ScalarLike) -> tuple[Case, SurfaceFluxes]:
+    def _place(self, state: State, case: Case, time: ScalarLike, end: ScalarLike) -> tuple[Case, Fluxes]:
         """The case as it is at the end of a step, and the fluxes of the step."""
         case = self.completed(case)
         case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
-        return case, case.forcing.at(end, WaterSurface.of(state))
+        return case, self._fluxes(state, case, time, end)
 
     def _sweep(
         self,
         entering: State,
         clo_state: CloState,
         case: Case,
-        fluxes: SurfaceFluxes,
+        fluxes: Fluxes,
         end: ScalarLike,
         dt: ScalarLike,
     ) -> tuple[State, CloState]:
@@ -164,6 +173,7 @@ class Model(eqx.Module):
             end,
             dt,
             theta=self.theta,
+            in_turn=self.like_gotm,
             method=self.tridiagonal_method,
         )
         inputs = self._closure_inputs(new_state, entering, case, fluxes, end)
@@ -172,38 +182,77 @@ class Model(eqx.Module):
             inputs = dataclasses.replace(inputs, plume_energy=energy)
         return new_state, self.closure.step(clo_state, inputs, dt)
 
+    def _fluxes(self, state: State, case: Case, time: ScalarLike, end: ScalarLike) -> Fluxes:
+        """Through the surface; like GOTM also those of the step before, with the water of this one."""
+        water = WaterSurface.of(state)
+        before = case.forcing.at(time, water) if self.like_gotm else None
+        return Fluxes(case.forcing.at(end, water), before)
+
     def _closure_inputs(
-        self, state: State, entering: State, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
+        self, state: State, entering: State, case: Case, given: Fluxes, time: ScalarLike
     ) -> ClosureInputs:
-        eos, grid = case.equation_of_state, case.grid
-        heat, salt, _ = kinematic_fluxes(state, case, fluxes)
-        alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], grid.z_center[-1])
+        eos, grid, fluxes = case.equation_of_state, case.grid, given.now
+        heat, salt, _ = kinematic_fluxes(entering if self.like_gotm else state, case, fluxes)
+        surface = grid.z_face[-1] if self.like_gotm else grid.z_center[-1]
+        alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], surface)
         stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
         density = eos.reference_density
-        at_bottom = (None, None)
-        if case.interior.bottom_friction is not None:
-            at_bottom = case.interior.bottom_friction.at(state.u[0], state.v[0], grid.cell_thickness[0])[:2]
         stokes_drift = case.interior.stokes_drift
         drift = None if stokes_drift is None else stokes_drift.at(grid, time)
         sunlight = penetrating_sunlight(case, fluxes)
+        alpha_of_sunlight = _expansion_at_faces(state, case) if self.like_gotm else alpha
+        at_bottom = self._at_bottom(state, entering, case)
         return ClosureInputs(
             grid=grid,
             state=state,
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
-            shear_squared=shear_squared(state, entering, grid),
+            shear_squared=self._shear_squared(state, entering, grid),
             surface_friction_velocity=safe_sqrt(vector_norm(*stress) / density),
+            friction_velocity_before=_friction_velocity_of(given.before, state, density),
             surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
             coriolis_parameter=case.coriolis_parameter,
             equation_of_state=eos,
             surface_momentum_flux=(stress[0] / density, stress[1] / density),
-            radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha * sunlight,
+            radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha_of_sunlight * sunlight,
             bottom_friction_velocity=at_bottom[0],
             bottom_roughness_length=at_bottom[1],
             stokes_shear=None if drift is None else _stokes_shear((state.u, state.v), grid, drift),
             stokes_shear_squared=None if drift is None else _stokes_shear(drift, grid, drift),
             stokes_drift=drift,
+            surface_stokes_drift=None if stokes_drift is None else stokes_drift.at_surface(time),
             tridiagonal_method=self.tridiagonal_method,
         )
+
+    def _shear_squared(self, state: State, entering: State, grid: Grid) -> InnerFaceArray:
+        if self.like_gotm:
+            return shear_squared_between_cells(state, entering, grid, self.theta)
+        return shear_squared(state, entering, grid)
+
+    def _at_bottom(self, state: State, entering: State, case: Case) -> tuple[Scalar | None, Scalar | None]:
+        """Friction velocity and roughness length of the bottom; like GOTM with that of the step before."""
+        friction = case.interior.bottom_friction
+        if friction is None:
+            return None, None
+        before, thickness = None, case.grid.cell_thickness[0]
+        if self.like_gotm:
+            before = friction.at(entering.u[0], entering.v[0], thickness)[0]
+        return friction.at(state.u[0], state.v[0], thickness, before)[:2]
+
+
+def _friction_velocity_of(fluxes: SurfaceFluxes | None, state: State, density: Scalar) -> Scalar | None:
+    if fluxes is None:
+        return None
+    stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
+    return safe_sqrt(vector_norm(*stress) / density)
+
+
+def _expansion_at_faces(state: State, case: Case) -> FaceArray | Scalar:
+    """alpha [K-1] of the water between the cells, and of the cells at the ends."""
+    temperature, salinity = (
+        with_end_faces(mean_of_neighbours(values), values[0], values[-1])
+        for values in (state.temperature, state.salinity)
+    )
+    return case.equation_of_state.expansion(temperature, salinity, case.grid.z_face)[0]
 
 
 def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:

@@ -32,6 +32,13 @@ class MolecularMixing(NamedTuple):
     salt_diffusivity: Scalar | None
 
 
+class Fluxes(NamedTuple):
+    """Fluxes through the surface in this step, and in the one before where non-local fluxes are those."""
+
+    now: SurfaceFluxes
+    before: SurfaceFluxes | None
+
+
 class Forced(NamedTuple):
     """A group of quantities that share a matrix, with what acts on them.
 
@@ -70,12 +77,13 @@ def transport(
     clo_state: CloState,
     plume: Plume | None,
     case: Case,
-    fluxes: SurfaceFluxes,
+    fluxes: Fluxes,
     molecular: MolecularMixing,
     time: ScalarLike,
     dt: ScalarLike,
     *,
     theta: float,
+    in_turn: bool,
     method: AbstractTridiagonalMethod | None,
 ) -> State:
     """State after a step that ends at `time`, from that after the rotation.
@@ -90,44 +98,77 @@ def transport(
         time: end of the step [s].
         dt: length of the step [s].
         theta: weight of the new values in the diffusive fluxes.
+        in_turn: whether u, v and the contents are computed one after another, as in GOTM: the bottom drags v
+            by the new u, and gradients are carried by the new velocity.
         method: of the linear solves.
     """
-    velocity_sources = _momentum_sources(state, clo_state, case, fluxes, time)
-    content_sources = _content_sources(state, clo_state, case, fluxes, time)
+    entering, targets = state, case.interior.relaxation
+    sources = _momentum_sources(state, clo_state, case, fluxes.now, time)
     if plume is not None:
-        velocity_sources = _sinking(velocity_sources, plume.velocity)
-        content_sources = {
-            name: _sinking(content_sources[name], getattr(plume, name)) for name in content_sources
-        }
+        sources = _sinking(sources, plume.velocity)
     held = {name: getattr(state, name) for name in case.interior.held}
     if case.interior.vertical_velocity is not None:
         state = _carry(state, case, case.interior.vertical_velocity, time, dt)
-    velocity = (state.u, state.v)
-    targets = case.interior.relaxation
-    sources, rate = _relax(velocity_sources, (targets.u, targets.v) if targets else (None, None), case, time)
-    rate = _add_rates(_add_rates(rate, _bottom_drag(state, case)), _surface_drag(state, case, fluxes))
-    rising = None if clo_state.mass_flux is None else clo_state.mass_flux.momentum
-    viscosities = clo_state.eddy_viscosity, molecular.viscosity
-    groups = {"momentum": Forced(velocity, sources, rate, *viscosities, rising)}
-    groups |= _contents(state, content_sources, clo_state, case, molecular, time)
-    systems = [group.system(case, dt, theta) for group in groups.values()]
-    solutions = solve_tridiagonal_systems(
+    sources, pull = _relax(sources, (targets.u, targets.v) if targets else (None, None), case, time)
+
+    def momentum(over_bottom: State, which: slice) -> Forced:
+        """Components of the velocity, and the drag of a bottom over which a state flows."""
+        rate = _add_rates(pull, _bottom_drag(state, over_bottom, case))
+        rate = _add_rates(rate, _surface_drag(state, case, fluxes.now))
+        rising = None if clo_state.mass_flux is None else clo_state.mass_flux.momentum
+        viscosities = clo_state.eddy_viscosity, molecular.viscosity
+        return Forced((state.u, state.v)[which], sources[which], rate, *viscosities, rising)
+
+    def contents(u: CenterArray, v: CenterArray) -> list[Forced]:
+        """What the water contains, and what a velocity carries of it."""
+        given = _content_sources(_moving(entering, u, v), clo_state, case, fluxes, time)
+        if plume is not None:
+            given = {name: _sinking(given[name], getattr(plume, name)) for name in given}
+        return list(_contents(state, given, clo_state, case, molecular, time).values())
+
+    def advanced(*groups: Forced) -> tuple[Any, ...]:
+        return _solved(groups, case, dt, theta, method) if groups else ()
+
+    def driven(u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
+        gradient = case.interior.pressure_gradient
+        return (u, v) if gradient is None else gradient.correct(u, v, case.grid, time)
+
+    if in_turn:
+        ((u,),) = advanced(momentum(state, slice(0, 1)))
+        ((v,),) = advanced(momentum(_moving(state, u, state.v), slice(1, 2)))
+        u, v = driven(u, v)
+        mixed = advanced(*contents(u, v))
+    else:
+        (u, v), *mixed = advanced(momentum(state, slice(0, 2)), *contents(entering.u, entering.v))
+        u, v = driven(u, v)
+    new = held | {name: values for group in mixed for name, values in group.items()}
+    if _DOWN_GRADIENT in new:
+        new["temperature"] = _within_range(new["temperature"], new[_DOWN_GRADIENT], state.temperature)
+    return State(u, v, new["temperature"], new["salinity"], new.get("tracers", {}))
+
+
+def _moving(state: State, u: CenterArray, v: CenterArray) -> State:
+    return State(u, v, state.temperature, state.salinity, state.tracers)
+
+
+def _solved(
+    groups: tuple[Forced, ...],
+    case: Case,
+    dt: ScalarLike,
+    theta: float,
+    method: AbstractTridiagonalMethod | None,
+) -> tuple[Any, ...]:
+    """New values of groups, whose matrices are solved side by side."""
+    systems = [group.system(case, dt, theta) for group in groups]
+    return solve_tridiagonal_systems(
         tuple(system.matrix for system in systems),
         tuple(system.rhs for system in systems),
         method,
         # For the change: a constant salinity stays what it is, and float32 serves for days.
-        guess=tuple(group.quantities for group in groups.values()),
+        guess=tuple(group.quantities for group in groups),
         residual=tuple(system.residual for system in systems),
         sinking=tuple(system.sinking for system in systems),
     )
-    (u, v), *mixed = solutions
-    if case.interior.pressure_gradient is not None:
-        u, v = case.interior.pressure_gradient.correct(u, v, case.grid, time)
-    contents = held | {name: values for group in mixed for name, values in group.items()}
-    temperature, salinity = contents.pop("temperature"), contents.pop("salinity")
-    if _DOWN_GRADIENT in contents:
-        temperature = _within_range(temperature, contents.pop(_DOWN_GRADIENT), state.temperature)
-    return State(u, v, temperature, salinity, contents.get("tracers", {}))
 
 
 def _contents(
@@ -224,14 +265,14 @@ def _add_rates(first: ColumnArray | None, second: ColumnArray | None) -> ColumnA
     return first + second
 
 
-def _bottom_drag(state: State, case: Case) -> CenterArray | None:
-    """Rate at which the bottom slows the lowest cell [s-1]."""
+def _bottom_drag(state: State, flow: State, case: Case) -> CenterArray | None:
+    """Rate at which the bottom slows the lowest cell [s-1]: with the coefficient of a state, and a flow."""
     friction = case.interior.bottom_friction
     if friction is None:
         return None
     thickness = case.grid.cell_thickness
     _, _, coefficient = friction.at(state.u[0], state.v[0], thickness[0])
-    rate = coefficient * vector_norm(state.u[0], state.v[0]) / thickness[0]
+    rate = coefficient * vector_norm(flow.u[0], flow.v[0]) / thickness[0]
     return jnp.concatenate([jnp.zeros_like(state.u[:1]) + rate, jnp.zeros_like(state.u[1:])])
 
 
@@ -272,37 +313,46 @@ def _momentum_sources(
 
 
 def _content_sources(
-    state: State, clo_state: CloState, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
+    state: State, clo_state: CloState, case: Case, fluxes: Fluxes, time: ScalarLike
 ) -> dict[str, Any]:
     """Content added per cell, area and time [unit m s-1]: temperature, salinity, passive tracers."""
-    heat, salt, passive = kinematic_fluxes(state, case, fluxes)
+    heat, salt, passive = kinematic_fluxes(state, case, fluxes.now)
     carried = (None, None)
     if case.interior.buoyancy_gradient is not None:
         carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
-    thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes)
+    thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes.now)
     in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
-    of_temperature = _content_source(heat, clo_state, _add_rates(_absorbed(sunlight), in_heat), sunlight)
+    entered, entered_salt = _entered(heat, sunlight), salt
+    if fluxes.before is not None:
+        heat_before, entered_salt, _ = kinematic_fluxes(state, case, fluxes.before)
+        entered = _entered(heat_before, penetrating_sunlight(case, fluxes.before))
+    in_heat = _add_rates(_absorbed(sunlight), in_heat)
+    of_temperature = _content_source(heat, entered, clo_state, in_heat)
     upward = clo_state.nonlocal_temperature_flux()
     if upward is not None:
         downward = _add_rates(of_temperature.downward, -upward[1:-1])
         of_temperature = of_temperature._replace(downward=downward)
     return {
         "temperature": of_temperature,
-        "salinity": _content_source(salt, clo_state, in_salt),
-        "tracers": {name: _content_source(passive[name], clo_state) for name in state.tracers},
+        "salinity": _content_source(salt, entered_salt, clo_state, in_salt),
+        "tracers": {name: _content_source(passive[name], passive[name], clo_state) for name in state.tracers},
     }
+
+
+def _entered(surface_flux: Scalar, sunlight: FaceArray | None) -> InnerFaceArray | Scalar:
+    """What enters through the surface and stays above a face [unit m s-1]."""
+    return surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight[1:-1])
 
 
 def _content_source(
     surface_flux: Scalar,
+    entered: InnerFaceArray | Scalar,
     clo_state: CloState,
     volumes: CenterArray | None = None,
-    sunlight: FaceArray | None = None,
 ) -> Source:
     """Boundary flux, the non-local flux, and what is added in the volumes [unit m s-1]."""
     if clo_state.nonlocal_transport is None:
         return Source(volumes=volumes, surface=surface_flux)
-    entered = surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight[1:-1])
     return Source(volumes, surface=surface_flux, downward=entered * clo_state.nonlocal_transport[1:-1])
 
 

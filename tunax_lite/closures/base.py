@@ -61,6 +61,8 @@ class ClosureInputs(eqx.Module):
         buoyancy_frequency_squared: N² of that state [s-2].
         shear_squared: S² between the states before and after the viscous step [s-2].
         surface_friction_velocity: u* = sqrt(|stress| / density) [m s-1].
+        friction_velocity_before: that of the step before [m s-1], which sets the roughness of the sea in
+            GOTM; `None` for that of this step.
         surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
             positive stabilises.
         coriolis_parameter: f [s-1].
@@ -74,6 +76,7 @@ class ClosureInputs(eqx.Module):
         stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
         stokes_shear_squared: |dU_s/dz|² [s-2]; `None` without waves.
         stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
+        surface_stokes_drift: at the surface [m s-1]; `None` where only that of the cells is known.
         plume_energy: what the mass flux of the step did; `None` without one.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
     """
@@ -88,13 +91,21 @@ class ClosureInputs(eqx.Module):
     equation_of_state: AbstractEquationOfState
     surface_momentum_flux: tuple[Scalar, Scalar] | None = None
     radiative_buoyancy_flux: FaceArray | None = None
+    friction_velocity_before: Scalar | None = None
     bottom_friction_velocity: Scalar | None = None
     bottom_roughness_length: Scalar | None = None
     stokes_shear: InnerFaceArray | None = None
     stokes_shear_squared: InnerFaceArray | None = None
     stokes_drift: tuple[CenterArray, CenterArray] | None = None
+    surface_stokes_drift: tuple[Scalar, Scalar] | None = None
     plume_energy: PlumeEnergy | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
+
+    @property
+    def friction_velocity_of_sea(self) -> Scalar:
+        """u* that sets the roughness of the sea [m s-1]."""
+        before = self.friction_velocity_before
+        return self.surface_friction_velocity if before is None else before
 
 
 S = TypeVar("S", bound=CloState)

@@ -339,8 +339,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         thickness, friction_velocity = inputs.grid.cell_thickness, inputs.surface_friction_velocity
         roughness = self.surface_roughness_length
         if self.charnock_constant is not None:
-            charnock = charnock_length(friction_velocity, self.charnock_constant, constants.GRAVITY)
-            roughness = at_least(charnock, roughness)
+            of_sea, constant = inputs.friction_velocity_of_sea, self.charnock_constant
+            roughness = at_least(charnock_length(of_sea, constant, constants.GRAVITY), roughness)
         waves = derived.waves
         slope = derived.von_karman if waves is None else waves.length_slope
         surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, waves)

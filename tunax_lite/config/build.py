@@ -86,7 +86,9 @@ def build_model(section: ModelSection, source: Path, parameters: dict[str, float
         )
         if getattr(section, name) is not None
     }
-    return Model(closure, theta=section.theta, n_sweeps=section.n_sweeps, **given)
+    return Model(
+        closure, theta=section.theta, n_sweeps=section.n_sweeps, like_gotm=section.like_gotm, **given
+    )
 
 
 def build_grid(section: Any, depth: float) -> Grid | None:

@@ -136,6 +136,9 @@ class ModelSection(Section):
     n_sweeps: int = Field(
         default=1, ge=1, le=10, description="how often a step is taken; 2 for very long steps"
     )
+    like_gotm: bool = Field(
+        default=False, description="shear, drag and time levels as GOTM has them; true in GOTM's cases"
+    )
 
 
 NCells = Annotated[int, Field(ge=3, le=100_000, description="number of cells")]

@@ -6,7 +6,7 @@ from ..closures import AbstractClosure
 from ..io.series import Series
 from ..model import Model
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
-from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState, Teos10
+from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState, SpecificVolumeTeos10
 from .inputs import Inputs
 from .settings import Settings
 
@@ -48,7 +48,7 @@ def read_equation_of_state(settings: Settings) -> AbstractEquationOfState:
         settings.without_effect("equation_of_state.linear", reason)
         return LinearEquationOfState.from_teos10(*point, **constants)
     settings.without_effect("equation_of_state.linear", reason)
-    return Teos10(**constants)
+    return SpecificVolumeTeos10(**constants)
 
 
 def read_absorption(inputs: Inputs) -> AbstractAbsorption:
@@ -84,4 +84,5 @@ def model_of(closure: AbstractClosure, settings: Settings) -> Model:
         molecular_diffusivity=settings["physical_constants.avmolt"],
         molecular_salt_diffusivity=settings["physical_constants.avmols"],
         theta=settings["time.cnpar"],
+        like_gotm=True,
     )

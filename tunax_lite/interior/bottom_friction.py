@@ -29,12 +29,16 @@ class BottomFriction(eqx.Module):
     viscosity: Scalar = parameter(1.3e-6, unit="m2 s-1", valid_range=(1e-12, 1.0))
     additional_roughness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 10.0))
 
-    def at(self, u: Scalar, v: Scalar, thickness: ScalarLike) -> tuple[Scalar, Scalar, Scalar]:
+    def at(
+        self, u: Scalar, v: Scalar, thickness: ScalarLike, before: Scalar | None = None
+    ) -> tuple[Scalar, Scalar, Scalar]:
         """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
 
         Args:
             u, v: velocity of the lowest cell [m s-1].
             thickness: of the lowest cell [m].
+            before: friction velocity of the step before [m s-1], from which the roughness length follows as
+                in GOTM; `None` to iterate both.
 
         Raises:
             ValueError: no kappa.
@@ -53,7 +57,7 @@ class BottomFriction(eqx.Module):
             logarithm = jnp.log1p(0.5 * thickness * reciprocal(roughness_length))
             return von_karman * reciprocal(logarithm), roughness_length
 
-        ratio, roughness_length = ratio_to_speed(0.05 * speed)
-        for _ in range(_N_ITERATIONS - 1):
+        ratio, roughness_length = ratio_to_speed(0.05 * speed if before is None else before)
+        for _ in range(_N_ITERATIONS - 1 if before is None else 0):
             ratio, roughness_length = ratio_to_speed(ratio * speed)
         return ratio * speed, roughness_length, ratio * ratio

@@ -30,6 +30,11 @@ class AbstractStokesDrift(eqx.Module):
     def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
         """Mean eastward and northward drift of the cells [m s-1]."""
 
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
+        """Drift at the surface [m s-1]; `None` where only that of the cells is known."""
+        del time
+        return None
+
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if the drift is not known from `start` to `end` [s]."""
@@ -54,10 +59,14 @@ class StokesDrift(AbstractStokesDrift):
     decay_depth: Scalar = parameter(5.0, unit="m", valid_range=(1e-3, 1e4))
 
     def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
-        surface = self.series.at(time)
+        surface = self.at_surface(time)
         at_faces = self.decay_depth * jnp.exp(grid.z_face / self.decay_depth)
         profile = (at_faces[1:] - at_faces[:-1]) / grid.cell_thickness
-        return surface.u * profile, surface.v * profile
+        return surface[0] * profile, surface[1] * profile
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        now = self.series.at(time)
+        return now.u, now.v
 
     def check_covers(self, start: float, end: float) -> None:
         self.series.check_covers(start, end)
@@ -118,6 +127,10 @@ class WindSeaDrift(AbstractStokesDrift):
         integral = _drift_above(-wavenumber * grid.z_face)
         profile = _SHARE_OF_WIND * (integral[:-1] - integral[1:]) / (wavenumber * grid.cell_thickness)
         return wind.u * profile, wind.v * profile
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        wind = self.series.at(time)
+        return _SHARE_OF_WIND * wind.u, _SHARE_OF_WIND * wind.v
 
     def _wavenumber(self, speed: Scalar) -> Scalar:
         """Peak of Phillips' spectrum with the drift and the transport of the waves [m-1]."""

@@ -1,6 +1,6 @@
 """Stratification and shear on inner faces: N² = db/dz, S² = (du/dz)² + (dv/dz)², Ri = N² / S²."""
 
-from .._types import InnerFaceArray, Scalar
+from .._types import CenterArray, InnerFaceArray, Scalar
 from ..grid import Grid
 from ..numerics.limiters import at_least, reciprocal
 from ..numerics.stencils import difference, gradient, mean_of_neighbours
@@ -46,6 +46,33 @@ def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
     du, dv = difference(new.u), difference(new.v)
     half_sum = du * (du + difference(old.u)) + dv * (dv + difference(old.v))
     return 0.5 * half_sum * reciprocal(grid.center_spacing) ** 2
+
+
+def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float) -> InnerFaceArray:
+    """S² [s-2] as GOTM has it: the energy that each of two cells loses counts over its own thickness.
+
+    S² = sum over both cells of du_theta (U - U_other) / (2 dz h), with du_theta the difference between
+    the neighbours of the viscous flux, and U - U_other that between the new value of one and the old of the
+    other. Equal to `shear_squared` on a uniform grid with theta = 1; summed over a stretched column, nu S²
+    is not the loss of kinetic energy.
+
+    Args:
+        new, old: states after and before a viscous step.
+        grid: of both.
+        theta: weight of the new values in the viscous flux.
+
+    Source: Burchard (2002), Ocean Modelling 4, 271-289, as in GOTM.
+    """
+    thickness = grid.cell_thickness
+    lower, upper = reciprocal(thickness[:-1]), reciprocal(thickness[1:])
+
+    def of(new: CenterArray, old: CenterArray) -> InnerFaceArray:
+        after, before = theta * difference(new), (1.0 - theta) * difference(old)
+        new_upper, new_lower = new[1:] - old[:-1], old[1:] - new[:-1]
+        over_lower = (after * new_upper + before * new_lower) * lower
+        return over_lower + (after * new_lower + before * new_upper) * upper
+
+    return 0.5 * (of(new.u, old.u) + of(new.v, old.v)) * reciprocal(grid.center_spacing)
 
 
 def richardson_number(

@@ -86,7 +86,10 @@ class Langmuir(eqx.Module):
         drift = inputs.stokes_drift
         means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
         at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
-        at_surface = vector_norm(*(_extrapolated(u, inputs.grid) for u in drift))
+        given = inputs.surface_stokes_drift
+        if given is None:
+            given = tuple(_extrapolated(u, inputs.grid) for u in drift)
+        at_surface = vector_norm(*given)
         active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
         difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
         inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)

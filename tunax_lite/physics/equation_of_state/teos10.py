@@ -15,12 +15,12 @@ from ...numerics.limiters import reciprocal
 from .base import AbstractEquationOfState
 
 _Row = tuple[float, ...]
-_Table = tuple[tuple[_Row, ...], ...]
+Table = tuple[tuple[_Row, ...], ...]
 
-_TEMPERATURE_UNIT = 40.0
-_SALINITY_UNIT = 40.0 * 35.16504 / 35.0
+TEMPERATURE_UNIT = 40.0
+SALINITY_UNIT = 40.0 * 35.16504 / 35.0
 _SALINITY_OFFSET = 32.0
-_HEIGHT_UNIT = 1e4
+HEIGHT_UNIT = 1e4
 
 _REFERENCE_PROFILE: _Row = (
     46.494977072,
@@ -33,7 +33,7 @@ _REFERENCE_PROFILE: _Row = (
 """Coefficients of zeta, zeta², ...: the part of the density that depends on the height alone [kg m-3]."""
 
 # By power of zeta, then of tau, then of s [kg m-3].
-_COEFFICIENTS: _Table = (
+_COEFFICIENTS: Table = (
     (
         (
             801.89615746,
@@ -70,17 +70,18 @@ _COEFFICIENTS: _Table = (
 )
 
 
-def _derivative(row: _Row) -> _Row:
+def derivative(row: _Row) -> _Row:
+    """Coefficients of the derivative of a polynomial."""
     return tuple(power * coefficient for power, coefficient in enumerate(row))[1:]
 
 
-_EXPANSION: _Table = tuple(
-    tuple(tuple(-j / _TEMPERATURE_UNIT * c for c in row) for j, row in enumerate(rows))[1:]
+_EXPANSION: Table = tuple(
+    tuple(tuple(-j / TEMPERATURE_UNIT * c for c in row) for j, row in enumerate(rows))[1:]
     for rows in _COEFFICIENTS
 )
 """-drho/dT; the last power of zeta loses its constant in tau."""
-_CONTRACTION: _Table = tuple(
-    tuple(tuple(0.5 / _SALINITY_UNIT * c for c in _derivative(row)) for row in rows if len(row) > 1)
+_CONTRACTION: Table = tuple(
+    tuple(tuple(0.5 / SALINITY_UNIT * c for c in derivative(row)) for row in rows if len(row) > 1)
     for rows in _COEFFICIENTS
 )
 """drho/dS times s."""
@@ -94,13 +95,15 @@ def _horner(coefficients, x):
     return total
 
 
-def _polynomial(table: _Table, s, tau, zeta):
+def polynomial(table: Table, s, tau, zeta):
+    """Sum over powers of zeta, tau and s, in this order of the table."""
     return _horner([_horner([_horner(row, s) for row in rows], tau) for rows in table], zeta)
 
 
-def _root_of_salinity(salinity: Float[Array, "..."]) -> Float[Array, "..."]:
+def root_of_salinity(salinity: Float[Array, "..."], offset: float) -> Float[Array, "..."]:
+    """s [1]; its salinity counts from an offset [g kg-1]."""
     # Positive for all salinities that exist: no guard.
-    return jnp.sqrt((salinity + _SALINITY_OFFSET) * (1.0 / _SALINITY_UNIT))
+    return jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
 
 
 class Teos10(AbstractEquationOfState):
@@ -119,10 +122,10 @@ class Teos10(AbstractEquationOfState):
         salinity: Float[Array, "..."],
         z: Float[Array, "..."],
     ) -> Float[Array, "..."]:
-        zeta = z * (-1.0 / _HEIGHT_UNIT)
-        tau = temperature * (1.0 / _TEMPERATURE_UNIT)
+        zeta = z * (-1.0 / HEIGHT_UNIT)
+        tau = temperature * (1.0 / TEMPERATURE_UNIT)
         at_rest = zeta * _horner(_REFERENCE_PROFILE, zeta)
-        return at_rest + _polynomial(_COEFFICIENTS, _root_of_salinity(salinity), tau, zeta)
+        return at_rest + polynomial(_COEFFICIENTS, root_of_salinity(salinity, _SALINITY_OFFSET), tau, zeta)
 
     def expansion(
         self,
@@ -130,10 +133,10 @@ class Teos10(AbstractEquationOfState):
         salinity: Float[Array, "..."],
         z: Float[Array, "..."],
     ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        zeta = z * (-1.0 / _HEIGHT_UNIT)
-        tau = temperature * (1.0 / _TEMPERATURE_UNIT)
-        s = _root_of_salinity(salinity)
+        zeta = z * (-1.0 / HEIGHT_UNIT)
+        tau = temperature * (1.0 / TEMPERATURE_UNIT)
+        s = root_of_salinity(salinity, _SALINITY_OFFSET)
         relative = reciprocal(self.reference_density)
-        alpha = relative * _polynomial(_EXPANSION, s, tau, zeta)
-        beta = relative * (_polynomial(_CONTRACTION, s, tau, zeta) * reciprocal(s))
+        alpha = relative * polynomial(_EXPANSION, s, tau, zeta)
+        beta = relative * (polynomial(_CONTRACTION, s, tau, zeta) * reciprocal(s))
         return alpha, beta
