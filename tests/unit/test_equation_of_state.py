@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tunax_lite import LinearEquationOfState
-from tunax_lite.physics import SimplifiedEquationOfState, Teos10
+from tunax_lite.physics import SimplifiedEquationOfState, SpecificVolumeTeos10, Teos10
 
 LINEAR = LinearEquationOfState(thermal_expansion=1.7e-4, haline_contraction=7.6e-4)
 ALL = [LINEAR, SimplifiedEquationOfState(), Teos10()]
@@ -119,6 +119,22 @@ def test_teos10_agrees_with_the_gibbs_sea_water_library():
     haline = density * gsw.beta(salinity, temperature, -z) / eos.reference_density
     np.testing.assert_allclose(alpha, thermal, atol=5e-7)  # of some 2e-4 K-1
     np.testing.assert_allclose(beta, haline, atol=1e-7)  # of some 7.5e-4 kg g-1
+
+
+def test_the_specific_volume_is_that_of_the_gibbs_sea_water_library():
+    temperature, salinity, z = ocean(62, 500)
+    salinity[:100] *= 0.3  # brackish
+    points = arrays(temperature, salinity, z)
+    eos = SpecificVolumeTeos10()
+    alpha, beta = eos.expansion(*points)
+    np.testing.assert_allclose(eos.density(*points), gsw.rho(salinity, temperature, -z), rtol=1e-14)
+    np.testing.assert_allclose(alpha, gsw.alpha(salinity, temperature, -z), rtol=1e-12, atol=1e-17)
+    np.testing.assert_allclose(beta, gsw.beta(salinity, temperature, -z), rtol=1e-12)
+    single = eos.expansion(*(jnp.asarray(values, dtype=jnp.float32) for values in points))
+    np.testing.assert_allclose(single[1], beta, rtol=2e-5)
+    slope = jax.grad(lambda t: eos.expansion(t, *arrays(18.0, -5.0))[0])(jnp.asarray(8.0))
+    numeric = np.diff(gsw.alpha(18.0, np.array([7.99, 8.01]), 5.0))[0] / 0.02
+    np.testing.assert_allclose(slope, numeric, rtol=1e-5)
 
 
 def test_linear_is_tangent_to_teos10():

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from tests.unit.columns import random_grid
-from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    Model,
+    State,
+    SurfaceFluxes,
+    in_precision,
+    simulate,
+    stack_cases,
+)
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.interior import (
     AdvectionScheme,
@@ -461,3 +471,51 @@ def test_water_enters_a_step_at_its_freezing_point_or_above():
     # Below the bound by what one step takes.
     loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
     np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)
+
+
+def test_the_bottom_drags_v_by_the_new_u_and_gradients_are_carried_by_the_new_velocity_in_gotm():
+    """One step by hand, without any mixing, as `uequation`, `vequation` and `salinity` of GOTM 84f8d8e9."""
+    grid, dt = Grid.uniform(3.0, 3), 600.0
+    zero = jnp.zeros(3)
+    gradients = HorizontalGradient(zero, zero, zero + 1e-4, zero)
+    case = still_case(
+        grid,
+        Interior(
+            buoyancy_gradient=BuoyancyGradient(steady(gradients), False, True),
+            bottom_friction=BottomFriction(von_karman=0.4),
+        ),
+        equation_of_state=LinearEquationOfState(haline_contraction=0.0),
+    )
+    case = eqx.tree_at(lambda c: (c.initial_state.u, c.initial_state.v), case, (zero + 0.3, zero + 0.4))
+    closure = Constant(viscosity=0.0, diffusivity=0.0)
+    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0, like_gotm=True)
+    new, _ = model.step(case.initial_state, model.init(case), case, 0.0, dt)
+    _, _, coefficient = case.interior.bottom_friction.at(jnp.asarray(0.3), jnp.asarray(0.4), 1.0)
+    u = 0.3 / (1.0 + dt * float(coefficient) * 0.5)
+    v = 0.4 / (1.0 + dt * float(coefficient) * np.hypot(u, 0.4))
+    np.testing.assert_allclose(new.u, [u, 0.3, 0.3], rtol=1e-12)
+    np.testing.assert_allclose(new.v, [v, 0.4, 0.4], rtol=1e-12)
+    change = np.asarray(new.salinity - case.initial_state.salinity)
+    np.testing.assert_allclose(change, -dt * 1e-4 * np.array([u, 0.3, 0.3]), rtol=1e-9)
+
+
+def test_steps_like_gotm_have_gradients_batches_and_single_precision():
+    case = windy_case()
+    model = Model(Constant(1e-3, 1e-3), like_gotm=True)
+
+    def run(case, model=model):
+        return simulate(model, case, dt=60.0, duration=300.0, output_interval=300.0).state
+
+    def energy(factor):
+        changed = eqx.tree_at(LEAVES["slope"], case, LEAVES["slope"](case) * factor)
+        return jnp.sum(run(changed).u[-1] ** 2)
+
+    value, one = jax.jit(energy), jnp.asarray(1.0)
+    numeric = (value(one + 1e-4) - value(one - 1e-4)) / 2e-4
+    np.testing.assert_allclose(jax.grad(energy)(one), numeric, rtol=1e-6)
+    both, alone = run(stack_cases([case, case])), run(case)
+    for column in range(2):
+        np.testing.assert_allclose(both.u[..., column], alone.u, rtol=1e-11, atol=1e-13)
+    single = run(*in_precision((case, model), jnp.float32))
+    assert single.u.dtype == jnp.float32
+    np.testing.assert_allclose(single.u, alone.u, atol=1e-4)

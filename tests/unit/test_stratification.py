@@ -8,7 +8,7 @@ import pytest
 from tests.unit.columns import random_grid
 from tunax_lite import Grid, LinearEquationOfState, State
 from tunax_lite.numerics import Source, diffuse
-from tunax_lite.physics import buoyancy_frequency_squared, shear_squared
+from tunax_lite.physics import buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
 from tunax_lite.physics.stratification import richardson_number
 
 
@@ -38,6 +38,27 @@ def test_stratification_is_the_gradient_of_buoyancy():
     expected = np.diff(buoyancy) / np.diff(grid.z_center)
     # The constant part of the density costs four digits of the difference.
     np.testing.assert_allclose(buoyancy_frequency_squared(state, grid, eos), expected, rtol=1e-9, atol=1e-13)
+
+
+def test_shear_between_cells_is_that_of_one_spacing_on_a_uniform_grid():
+    rng = np.random.default_rng(33)
+    zeros = jnp.zeros(6)
+    old, new = (State(*jnp.asarray(rng.normal(size=(2, 6))), zeros, zeros) for _ in range(2))
+    uniform = Grid.uniform(12.0, 6)
+    np.testing.assert_allclose(
+        shear_squared_between_cells(new, old, uniform, 1.0), shear_squared(new, old, uniform), rtol=1e-12
+    )
+
+
+def test_shear_between_two_cells_of_different_thickness():
+    # By hand: thickness 1 and 3 m, centers 2 m apart, u from (0, 1) to (0.2, 0.8) m/s.
+    grid, zeros = Grid(np.array([-5.0, -4.0, -3.0, 0.0])), jnp.zeros(3)
+    old, new = (State(jnp.asarray(u), zeros, zeros, zeros) for u in ([0.0, 0.0, 1.0], [0.0, 0.2, 0.8]))
+    implicit = 0.5 * (0.6 * 0.8 / 2.0 / 1.0 + 0.6 * 0.8 / 2.0 / 3.0)
+    explicit = 0.5 * (1.0 * 0.8 / 2.0 / 1.0 + 1.0 * 0.8 / 2.0 / 3.0)
+    for theta, expected in ((1.0, implicit), (0.0, explicit), (0.6, 0.6 * implicit + 0.4 * explicit)):
+        found = shear_squared_between_cells(new, old, grid, theta)[1]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -251,6 +251,9 @@ class GotmCase(Section):
         description="whether practical salinity is converted with the anomaly of the place, or with the "
         "ratio of the standard ocean, as by a GOTM built without the table of anomalies",
     )
+    vertical_velocity: bool = Field(
+        default=False, description="whether `mimic_3d.w` carries the profiles; in GOTM 7 it does not"
+    )
     observations: GotmObservations | None = Field(
         default=None, description="what of its files to compare with"
     )

@@ -67,7 +67,7 @@ def read_gotm(case: GotmCase, grid: Any, step: float | None, source: Path, key: 
         replaced["time.dt"] = step
     overrides = [f"{name}={json.dumps(value)}" for name, value in replaced.items()]
     observed = None if case.observations is None else case.observations.build()
-    options = GotmOptions(salinity_anomaly=case.salinity_anomaly)
+    options = GotmOptions(salinity_anomaly=case.salinity_anomaly, vertical_velocity=case.vertical_velocity)
     made = build_gotm(load_gotm(path, overrides, f"{source}:", config=options), observed)
     if not case.ignore_unsupported or made.run is None:
         made.report.check()
@@ -88,6 +88,8 @@ def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> s
     case: dict[str, Any] = {"format": "gotm", "path": str(source.path.resolve())}
     if not source.config.salinity_anomaly:
         case["salinity_anomaly"] = False
+    if source.config.vertical_velocity:
+        case["vertical_velocity"] = True
     if settings:
         pairs = (setting.partition("=") for setting in settings)
         case["settings"] = {key: yaml.safe_load(value) for key, _, value in pairs}

@@ -47,11 +47,13 @@ class GotmOptions:
         output: where it leaves its files.
         salinity_anomaly: whether practical salinity is converted with TEOS-10's anomaly of the place; a GOTM
             that was built without the table of anomalies takes the ratio of the standard ocean.
+        vertical_velocity: whether `mimic_3d.w` carries the profiles; GOTM reads it, and switches it off.
     """
 
     precision: str = "float64"
     output: OutputOptions = OutputOptions()
     salinity_anomaly: bool = True
+    vertical_velocity: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
     with naming(loaded.path, "surface"):
         forcing = _forcing(inputs, clock, hydrography)
     with naming(loaded.path, "mimic_3d, bottom, waves"):
-        interior = read_interior(inputs, hydrography)
+        interior = read_interior(inputs, hydrography, vertical_velocity=loaded.config.vertical_velocity)
     return Case(
         grid,
         hydrography.initial_state,

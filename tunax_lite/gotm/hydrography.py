@@ -68,7 +68,9 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
         profiles = converted(inputs, values)
         for name, rate in rates.items():
             if rate is not None:
-                targets[name] = _target(name, Series(time, profiles[name]), rate)
+                # GOTM converts what it relaxes to at the end of a step, for the next one.
+                lagging = Series(np.append(time[0], time + inputs.dt), profiles[name][[0, *range(time.size)]])
+                targets[name] = _target(name, lagging, rate)
     targets |= _velocity_targets(settings, {"u": u, "v": v}, grid)
     return Hydrography(
         initial_state=state,

@@ -30,12 +30,13 @@ _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
 
 
-def read_interior(inputs: Inputs, hydrography: Hydrography) -> Interior:
+def read_interior(inputs: Inputs, hydrography: Hydrography, *, vertical_velocity: bool = False) -> Interior:
     """What acts below the surface.
 
     Args:
         inputs: of the case.
         hydrography: what the water relaxes to, and what of it is held.
+        vertical_velocity: whether that of the case carries the profiles.
 
     Raises:
         ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
@@ -45,7 +46,7 @@ def read_interior(inputs: Inputs, hydrography: Hydrography) -> Interior:
         held=hydrography.held,
         pressure_gradient=_external_pressure(inputs),
         buoyancy_gradient=_internal_pressure(inputs),
-        vertical_velocity=_vertical_velocity(inputs),
+        vertical_velocity=_vertical_velocity(inputs, vertical_velocity),
         bottom_friction=_bottom_friction(inputs),
         stokes_drift=read_stokes_drift(inputs),
         surface_elevation=_elevation(inputs),
@@ -151,8 +152,16 @@ def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | Plume | None:
     )
 
 
-def _vertical_velocity(inputs: Inputs) -> VerticalVelocity | None:
+def _vertical_velocity(inputs: Inputs, carries: bool) -> VerticalVelocity | None:
     settings = inputs.settings
+    if settings["mimic_3d.w.max.method"] != "off" and not carries:
+        settings.note(
+            "mimic_3d.w.max.method",
+            "GOTM 7 reads the velocity and switches it off, so that it carries nothing, here either; "
+            "`vertical_velocity: true` of a case in a configuration of this package switches it on",
+        )
+        settings.without_effect("mimic_3d.w", "GOTM 7 switches the vertical velocity off")
+        return None
     if settings["mimic_3d.w.max.method"] == "off":
         settings.input("mimic_3d.w.max")
         settings.without_effect("mimic_3d.w", "mimic_3d.w.max.method is off")
@@ -177,7 +186,10 @@ def _vertical_velocity(inputs: Inputs) -> VerticalVelocity | None:
 
 def _bottom_friction(inputs: Inputs) -> BottomFriction | None:
     settings = inputs.settings
-    settings.without_effect("bottom.max_it_z0b", "roughness and friction velocity are always iterated")
+    if settings["bottom.max_it_z0b"] != 1:
+        settings.note(
+            "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
+        )
     if not settings["bottom.calc_bottom_stress"]:
         settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
         return None

@@ -2,6 +2,8 @@
 
 import math
 
+import jax.numpy as jnp
+
 from ..closures import AbstractClosure
 from ..io.series import Series
 from ..model import Model
@@ -46,9 +48,24 @@ def read_equation_of_state(settings: Settings) -> AbstractEquationOfState:
     if method == "linear_teos-10":
         point = (linear("T0"), linear("S0"), linear("p0"))
         settings.without_effect("equation_of_state.linear", reason)
-        return LinearEquationOfState.from_teos10(*point, **constants)
+        return _tangent(*point, **constants)
     settings.without_effect("equation_of_state.linear", reason)
     return SpecificVolumeTeos10(**constants)
+
+
+def _tangent(
+    temperature: float, salinity: float, pressure: float, **constants: float
+) -> LinearEquationOfState:
+    """Linear with the expansion and contraction of TEOS-10 at a point, over the density there."""
+    point = jnp.asarray(temperature), jnp.asarray(salinity), jnp.asarray(-pressure)
+    expansion, contraction = SpecificVolumeTeos10().expansion(*point)
+    return LinearEquationOfState(
+        thermal_expansion=expansion,
+        haline_contraction=contraction,
+        reference_temperature=temperature,
+        reference_salinity=salinity,
+        **constants,
+    )
 
 
 def read_absorption(inputs: Inputs) -> AbstractAbsorption:
