@@ -221,6 +221,7 @@ class Model(eqx.Module):
             stokes_drift=drift,
             surface_stokes_drift=None if stokes_drift is None else stokes_drift.at_surface(time),
             tridiagonal_method=self.tridiagonal_method,
+            explicit_waves=self.like_gotm,
         )
 
     def _shear_squared(self, state: State, entering: State, grid: Grid) -> InnerFaceArray:

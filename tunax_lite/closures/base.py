@@ -79,6 +79,7 @@ class ClosureInputs(eqx.Module):
         surface_stokes_drift: at the surface [m s-1]; `None` where only that of the cells is known.
         plume_energy: what the mass flux of the step did; `None` without one.
         tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
+        explicit_waves: whether energy that waves take is taken explicitly, as in GOTM, even below zero.
     """
 
     grid: Grid
@@ -100,6 +101,7 @@ class ClosureInputs(eqx.Module):
     surface_stokes_drift: tuple[Scalar, Scalar] | None = None
     plume_energy: PlumeEnergy | None = None
     tridiagonal_method: AbstractTridiagonalMethod | None = None
+    explicit_waves: bool = eqx.field(default=False, static=True)
 
     @property
     def friction_velocity_of_sea(self) -> Scalar:

@@ -24,7 +24,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from .. import constants
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..grid import Grid
 from ..numerics.diffusion import EndValues, Flow, Source, diffuse
@@ -74,6 +73,7 @@ class Turbulence(NamedTuple):
     c_mu: InnerFaceArray
     c_mu_prime: InnerFaceArray
     c_mu_stokes: InnerFaceArray | None
+    waves_join_sink: bool
 
     def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Turbulence":
         """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
@@ -90,8 +90,8 @@ class Turbulence(NamedTuple):
         production = self.shear_production
         if self.stokes_production is not None:
             production = production + self.stokes_production
-        waves = self.stokes_production is not None
-        source, sink = split_sources(production, self.buoyancy_production, self.dissipation, waves=waves)
+        parts = production, self.buoyancy_production, self.dissipation
+        source, sink = split_sources(*parts, waves=self.waves_join_sink)
         return source, sink * self.inverse_tke
 
 
@@ -292,6 +292,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             c_mu=c_mu,
             c_mu_prime=c_mu_prime,
             c_mu_stokes=c_mu_stokes,
+            waves_join_sink=by_waves is not None and not inputs.explicit_waves,
         )
 
     def production(
@@ -339,8 +340,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         thickness, friction_velocity = inputs.grid.cell_thickness, inputs.surface_friction_velocity
         roughness = self.surface_roughness_length
         if self.charnock_constant is not None:
-            of_sea, constant = inputs.friction_velocity_of_sea, self.charnock_constant
-            roughness = at_least(charnock_length(of_sea, constant, constants.GRAVITY), roughness)
+            of_sea = inputs.friction_velocity_of_sea
+            roughness = at_least(charnock_length(of_sea, self.charnock_constant), roughness)
         waves = derived.waves
         slope = derived.von_karman if waves is None else waves.length_slope
         surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, waves)
@@ -379,7 +380,6 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
 
     def _tke_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
         """Diffusivity of k over the thickness, at the centers of inner cells [m s-1]."""
-        del derived
         return old.viscosity_at_centers * reciprocal(self.sigma_k * grid.cell_thickness[1:-1])
 
     def _limit_length(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from .. import constants
 from .._types import Scalar, ScalarLike, parameter
 
 CONDITIONS = ("flux", "value")
@@ -138,6 +139,6 @@ class Wall(NamedTuple):
         return EndCondition(flux=energy_flux * self._decayed(distance, 1.5 * self.waves.decay))
 
 
-def charnock_length(friction_velocity: Scalar, constant: Scalar, gravity: float) -> Scalar:
+def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:
     """Roughness length of the sea [m], constant u*² / g."""
-    return constant * friction_velocity**2 / gravity
+    return constant * friction_velocity**2 / constants.GRAVITY

@@ -16,7 +16,6 @@ import dataclasses
 import equinox as eqx
 import jax.numpy as jnp
 
-from ... import constants
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...grid import Grid
 from ...numerics.diffusion import EndValues, Source, diffuse
@@ -209,9 +208,7 @@ class TKE(AbstractClosure[TurbulenceState]):
             surface = at_most(of_parcel, 0.5 * inputs.grid.cell_thickness[-1])
             surface = at_least(surface, self.length_floor)
         else:
-            stirred = charnock_length(
-                inputs.surface_friction_velocity, self.charnock_constant, constants.GRAVITY
-            )
+            stirred = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
             surface = at_least(stirred, self.surface_length_floor)
         return *self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
 

@@ -47,9 +47,9 @@ def sources_of_psi(
     shear_part = c_1 * rates.shear_production
     if rates.stokes_production is not None:
         shear_part = shear_part + c_4 * rates.stokes_production
-    waves = rates.stokes_production is not None
     consumed = c_2 * rates.dissipation
-    source, sink = split_sources(shear_part, c_3 * rates.buoyancy_production, consumed, waves=waves)
+    by_buoyancy = c_3 * rates.buoyancy_production
+    source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=rates.waves_join_sink)
     psi = product_of_powers((c_mu_0, p + 3.0 * n), (rates.dissipation, -n), (rates.tke, m + 1.5 * n))
     # The sink is psi/k times this and is divided by psi: 1/k remains.
     return psi, psi * rates.inverse_tke * source, sink * rates.inverse_tke
