@@ -32,19 +32,21 @@ def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOption
     made.report.check()
     run = made.run
     assert run is not None
-    trajectory = simulate(
-        run.model,
-        run.case,
-        dt=run.dt,
-        output_interval=run.output_interval,
-        duration=run.duration_from(0.0),
-        step_starts=True,
-    )
-    acted = diagnose(trajectory, run.model.completed(run.case), list(OF_THE_STEP.values()), run.model)
     with xr.open_dataset(reference_path(name), decode_times=False) as dataset:
+        # Of some cases not every frame is stored.
+        interval = round(float(np.diff(dataset["time"].values[:2])[0]) / run.dt) * run.dt
         keys = {"u", "v", "temp", "salt", "tke", "num", "nuh", "cvmix_zsbl", *OF_THE_STEP}
         keys = keys & set(dataset.variables)
+        trajectory = simulate(
+            run.model,
+            run.case,
+            dt=run.dt,
+            output_interval=interval,
+            duration=run.duration_from(0.0),
+            step_starts=True,
+        )
         expected = {key: dataset[key].values.squeeze().astype(float)[: trajectory.n_frames] for key in keys}
+    acted = diagnose(trajectory, run.model.completed(run.case), list(OF_THE_STEP.values()), run.model)
     np.testing.assert_allclose(expected["temp"][0], trajectory.state.temperature[0], atol=1e-5)
     np.testing.assert_allclose(expected["salt"][0], trajectory.state.salinity[0], atol=1e-5)
     density = float(run.case.equation_of_state.reference_density)
@@ -70,10 +72,10 @@ IDEALISED = [
 @pytest.mark.parametrize(("folder", "name"), IDEALISED, ids=[name for _, name in IDEALISED])
 def test_idealised_cases(folder, name, reference_path):
     run, acted, expected = ran(folder, name, reference_path)
-    # The furthest is the stretched grid of the wave-breaking cases.
+    # What GOTM's constants in single precision make; S² of one spacing takes 1e-5 from wave_breaking.
     scale = np.ptp(expected["u"])
-    assert rms(run.state.u - expected["u"]) < 2e-5 * scale
-    assert rms(run.state.v - expected["v"]) < 2e-5 * scale
+    assert rms(run.state.u - expected["u"]) < 2e-6 * scale
+    assert rms(run.state.v - expected["v"]) < 2e-6 * scale
     assert rms(run.state.temperature - expected["temp"]) < 1e-7
     turbulence = run.clo_state
     for ours, key in (
@@ -82,7 +84,7 @@ def test_idealised_cases(folder, name, reference_path):
         (turbulence.eddy_diffusivity, "nuh"),
     ):
         inner = (slice(1, None), slice(1, -1))
-        assert rms(ours[inner] - expected[key][inner]) < 1e-4 * np.abs(expected[key]).max()
+        assert rms(ours[inner] - expected[key][inner]) < 5e-6 * np.abs(expected[key]).max()
     for key in {"SS", "P", "G"} & set(expected):
         inner = (slice(1, None), slice(1, -1))
         assert rms(acted[key][inner] - expected[key][inner]) <= 1e-4 * np.abs(expected[key]).max(), key
@@ -115,12 +117,13 @@ def test_estuary_with_a_moving_surface(reference_path):
     with xr.open_dataset(reference_path("estuary"), decode_times=False) as dataset:
         steps = np.round(dataset["time"].values / run.dt).astype(int)
         expected = {key: dataset[key].values.squeeze().astype(float) for key in ("u", "v", "salt", "num")}
-    assert rms(trajectory.state.u[steps] - expected["u"]) < 1e-3 * np.ptp(expected["u"])
-    assert rms(trajectory.state.v[steps] - expected["v"]) < 2e-3 * np.ptp(expected["v"])
-    assert rms(trajectory.state.salinity[steps] - expected["salt"]) < 2e-3 * np.ptp(expected["salt"])
+    # Cells of different thickness: S² of one spacing makes 20 to 50 times as much.
+    assert rms(trajectory.state.u[steps] - expected["u"]) < 5e-5 * np.ptp(expected["u"])
+    assert rms(trajectory.state.v[steps] - expected["v"]) < 1e-4 * np.ptp(expected["v"])
+    assert rms(trajectory.state.salinity[steps] - expected["salt"]) < 2e-4
     inner = (slice(None), slice(1, -1))
     viscosity = np.asarray(trajectory.clo_state.eddy_viscosity)[steps][inner] - expected["num"][inner]
-    assert rms(viscosity) < 5e-3 * expected["num"].max()
+    assert rms(viscosity) < 2e-4 * expected["num"].max()
 
 
 MEASURED = [
@@ -130,21 +133,24 @@ MEASURED = [
     ("langmuir", "langmuir_exp"),
     ("ows_papa", "ows_papa_kpp_meteo"),
     ("langmuir", "langmuir_kpp_exp"),
+    # Brackish and fresh water, whose density is not the reference density.
+    pytest.param("blacksea", "blacksea", marks=pytest.mark.study),
+    pytest.param("lago_maggiore", "lago_maggiore", marks=pytest.mark.study),
 ]
 
 
-@pytest.mark.parametrize(("folder", "name"), MEASURED, ids=[name for _, name in MEASURED])
+@pytest.mark.parametrize(("folder", "name"), MEASURED)
 def test_measured_cases(folder, name, reference_path):
     run, acted, expected = ran(folder, name, reference_path)
     # Over the water of the frame they would be off by 0.7 W m-2 and 3e-6 m2 s-2. With KPP the surface is.
     for key, limit in (("heat", 0.4 if name == "ows_papa_kpp_meteo" else 0.2), ("tx", 1e-7)):
         assert rms(acted[key][1:] - expected[key][1:]) < limit, key
-    assert rms(run.state.temperature - expected["temp"]) < 0.02
-    assert rms(run.state.temperature[:, -1] - expected["temp"][:, -1]) < 0.01
+    # Where a layer of Langmuir turbulence ends, 1e-6 K at the start make 0.9 mK in GOTM itself.
+    limit = 4e-3 if name == "langmuir_exp" else 1e-3
+    assert rms(run.state.temperature - expected["temp"]) < limit
+    assert rms(run.state.temperature[:, -1] - expected["temp"][:, -1]) < 1e-3
     # GOTM draws the first step's practical salinity to zero, which its relaxation mends within days.
-    # Steps of an hour leave the layer of KPP to differ by a cell at times, and with it the salinity.
-    limit = 2e-3 if name == "ows_papa_kpp_meteo" else 1e-3
-    assert rms(run.state.salinity[20:] - expected["salt"][20:]) < limit
+    assert rms(run.state.salinity[20:] - expected["salt"][20:]) < 1e-4
     # Frames stand as columns of a batch.
     ours, theirs = (jnp.asarray(field).T for field in (run.state.temperature, expected["temp"]))
     grid = run.grid.with_batch_rank(1)
