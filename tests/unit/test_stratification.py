@@ -43,7 +43,8 @@ def test_stratification_is_the_gradient_of_buoyancy():
 def test_shear_between_cells_is_that_of_one_spacing_on_a_uniform_grid():
     rng = np.random.default_rng(33)
     zeros = jnp.zeros(6)
-    old, new = (State(*jnp.asarray(rng.normal(size=(2, 6))), zeros, zeros) for _ in range(2))
+    normal = lambda: jnp.asarray(rng.normal(size=6))  # noqa: E731
+    old, new = (State(normal(), normal(), zeros, zeros) for _ in range(2))
     uniform = Grid.uniform(12.0, 6)
     np.testing.assert_allclose(
         shear_squared_between_cells(new, old, uniform, 1.0), shear_squared(new, old, uniform), rtol=1e-12
