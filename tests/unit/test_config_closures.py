@@ -99,8 +99,8 @@ def build(name, options, **parameters):
         ("kraus_turner", {}, KrausTurner()),
         (
             "epbl",
-            {"wind_energy": {"name": "constant", "decay": 0.0}, "exponent": 1, "n_passes": 2},
-            EPBL(wind_energy=ConstantWindEnergy(decay=0.0), exponent=1, n_passes=2),
+            {"wind_energy": {"name": "constant", "decay": 0.0}, "exponent": 1},
+            EPBL(wind_energy=ConstantWindEnergy(decay=0.0), exponent=1),
         ),
         (
             "epbl_om4",

@@ -15,6 +15,7 @@ from .convective_adjustment import ConvectiveAdjustmentState as ConvectiveAdjust
 from .energy import TurbulenceState as TurbulenceState
 from .epbl import EPBL as EPBL
 from .epbl import ConstantWindEnergy as ConstantWindEnergy
+from .epbl import EnergyVelocity as EnergyVelocity
 from .epbl import EPBLState as EPBLState
 from .epbl import OM4WindEnergy as OM4WindEnergy
 from .epbl import ReichlHallbergWindEnergy as ReichlHallbergWindEnergy

@@ -27,6 +27,7 @@ from ..closures import (
     ConstantWindEnergy,
     ConvectiveAdjustment,
     DoubleDiffusion,
+    EnergyVelocity,
     Exponents,
     GenericLengthScale,
     Harcourt,
@@ -135,6 +136,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     "shear": {"large": LargeShear, "pacanowski_philander": PacanowskiPhilanderShear},
     "double_diffusion": {"fingers_and_layers": DoubleDiffusion},
     "convection": {"adjustment": InteriorConvection},
+    "energy_velocity": {"om4": EnergyVelocity},
     "wind_energy": {
         "constant": ConstantWindEnergy,
         "om4": OM4WindEnergy,

@@ -53,7 +53,8 @@ class CATKE(AbstractClosure[CATKEState]):
         c_hi_c, c_lo_c, c_un_c, c_c_c, c_e_c: those of temperature, salinity and tracers.
         c_hi_e, c_lo_e, c_un_e, c_c_e, c_e_e: those of e.
         c_hi_d, c_lo_d, c_un_d, c_c_d, c_e_d: those of the dissipation, of which the first three divide.
-        c_s, c_b: length over the distance to the surface and to the bottom [1].
+        c_s, c_b: length over the distance to the surface and to the bottom [1]; c_b = 0.967 makes the
+            constant of von Karman 0.4 above the bottom, the 0.28 of Oceananigans makes it 0.116.
         c_sp: reduction of convective plumes by shear [1].
         c_ri_0, c_ri_delta: onset and width of the change with the Richardson number [1].
         c_w_u_star, c_w_w_delta, c_w_eps: fluxes of e through the surface and into the bottom [1].
@@ -86,7 +87,7 @@ class CATKE(AbstractClosure[CATKEState]):
     c_c_d: Scalar = parameter(3.254, valid_range=(0.0, 20.0))
     c_e_d: Scalar = parameter(0.0, valid_range=(0.0, 2.0))
     c_s: Scalar = parameter(1.131, valid_range=(0.01, 10.0))
-    c_b: Scalar = parameter(0.28, valid_range=(0.01, 10.0))
+    c_b: Scalar = parameter(0.967, valid_range=(0.01, 10.0))  # kappa (c_lo_d / c_lo_u³)^(1/4), kappa = 0.4
     c_sp: Scalar = parameter(0.505, valid_range=(0.0, 10.0))
     c_ri_0: Scalar = parameter(0.254, valid_range=(0.0, 2.0))
     c_ri_delta: Scalar = parameter(1.02, valid_range=(0.01, 5.0))

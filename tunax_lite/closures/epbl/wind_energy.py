@@ -69,7 +69,8 @@ class OM4WindEnergy(AbstractWindEnergy):
     Args:
         heating_scale: c_s [1].
         rotation_scale: c_e [1].
-        largest: m, and the largest m* of all [1].
+        largest: m [1]; 1.25 is a layer as deep as the length of Obukhov.
+        largest_heated: the largest m* [1].
         convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) where B
             destabilises [1].
 
@@ -79,6 +80,7 @@ class OM4WindEnergy(AbstractWindEnergy):
     heating_scale: Scalar = parameter(0.29, valid_range=(0.0, 10.0))
     rotation_scale: Scalar = parameter(0.152, valid_range=(0.0, 10.0))
     largest: Scalar = parameter(1.25, valid_range=(0.0, 10.0))
+    largest_heated: Scalar = parameter(10.0, valid_range=(0.0, 100.0))
     convective_reduction: Scalar = parameter(0.667, valid_range=(0.0, 1.0))
 
     def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
@@ -87,7 +89,7 @@ class OM4WindEnergy(AbstractWindEnergy):
         rotating = at_most(at_least(-self.rotation_scale * jnp.log(turning), 0.0), self.largest)
         divisor = at_least(velocity * velocity * forcing.rotation, _SMALLEST_RATIO)
         heated = self.heating_scale * safe_sqrt(at_least(flux, 0.0) * reciprocal(divisor))
-        heated = at_most(heated, self.largest)
+        heated = at_most(heated, self.largest_heated)
         efficiency = jnp.where(heated > rotating, heated, rotating)
         convection = at_least(-flux, 0.0) * depth
         wind = 2.0 * efficiency * velocity * velocity * velocity + _SMALLEST_RATIO
