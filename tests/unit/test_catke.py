@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit import catke_numpy
 from tests.unit.columns import closure_inputs, random_grid
-from tunax_lite import Grid
+from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import CATKE, CATKEState
+from tunax_lite.interior import BottomFriction, Interior
 
 N = 12
 U_STAR, COOLING = 8e-3, 6e-8
@@ -76,3 +77,28 @@ def test_quiet_water_mixes_as_its_least_energy():
 def test_substeps():
     with pytest.raises(ValueError, match="expected n_substeps of at least 1, got 0"):
         CATKE(n_substeps=0)
+
+
+@pytest.mark.parametrize(("c_b", "von_karman"), [(0.967, 0.4), (0.28, 0.116)])
+def test_law_of_the_wall_above_the_bottom(c_b, von_karman):
+    """Flow of one stress: kappa = c_b (c_lo_u³ / c_lo_d)^(1/4) (Wagner et al. 2025, eq. 35, at the bottom).
+
+    0.967 is the number of pull request 6024 of Oceananigans.jl, which found that its 0.28 has c_lo_u to the
+    power of one.
+    """
+    np.testing.assert_allclose(c_b * (0.361**3 / 1.604) ** 0.25, von_karman, rtol=2e-3)
+    grid = Grid.uniform(40.0, 40)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=1027.0 * 1e-4))
+    case = Case(
+        grid,
+        State.from_profiles(grid, temperature=10.0),
+        forcing,
+        0.0,
+        duration=4 * 86400.0,
+        interior=Interior(bottom_friction=BottomFriction()),
+    )
+    run = simulate(Model(CATKE(c_b=c_b)), case, dt=300.0, output_interval=4 * 86400.0)
+    height = np.asarray(grid.z_center) + 40.0
+    wall = (height > 2.0) & (height < 12.0)
+    slope = np.polyfit(np.log(height[wall]), np.asarray(run.state.u[-1])[wall], 1)[0]
+    np.testing.assert_allclose(1e-2 / slope, von_karman, rtol=0.06)

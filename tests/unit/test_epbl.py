@@ -333,9 +333,9 @@ def test_as_in_mom6(case):
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=0.004 * max(coefficients))
 
 
-@pytest.mark.parametrize("closure", [EPBL(), EPBL.as_in_om4()], ids=["default", "om4"])
-def test_derivative_of_the_depth(closure):
+def test_derivative_of_the_depth():
     """That of the root, against central differences, in a step of an hour with wind and cooling."""
+    closure = EPBL.as_in_om4()
     inputs, _ = stirred(3, -1e-7)
 
     @eqx.filter_jit
@@ -345,9 +345,8 @@ def test_derivative_of_the_depth(closure):
         return state.boundary_layer_depth + 100.0 * jnp.sum(state.eddy_diffusivity)
 
     wind = jnp.asarray(0.008)
-    ours = jax.jit(jax.grad(mixing))(wind)
     numerical = (mixing(wind + 1e-6) - mixing(wind - 1e-6)) / 2e-6
-    np.testing.assert_allclose(ours, numerical, rtol=0.02)
+    np.testing.assert_allclose(jax.jit(jax.grad(mixing))(wind), numerical, rtol=0.02)
 
 
 def simulated(closure, dt, n_squared, *, stress=0.0, heat_flux=0.0) -> Any:
