@@ -1,8 +1,8 @@
 """The depth of the layer that its own energy reaches: the root of what is reached less what is assumed.
 
-Every round tries several depths in one march, and goes on between the two where the sign changes, so that
-the cost is the same for all columns and steps. The derivative is that of the root, by the implicit function
-theorem: no round is differentiated.
+Every round tries several depths in one march, and goes on between the two where the sign changes; secants
+follow, until the root is exact enough to be differentiated. The cost is the same for all columns and steps.
+The derivative is that of the root, by the implicit function theorem: no round is differentiated.
 """
 
 import math
@@ -14,12 +14,13 @@ from jax import lax
 
 from ..._types import Scalar
 from ...grid import Grid
-from ...numerics.limiters import at_least, reciprocal
+from ...numerics.limiters import at_least, at_most, reciprocal
 from .march import Depths
 
 _N_TRIED = 4
 _BRACKET = 0.1
-"""Width of the last bracket, within which the root is interpolated [mean thickness of a cell]."""
+"""Width of the last bracket of the rounds [mean thickness of a cell]."""
+_N_SECANTS = 2
 _SMALLEST_DIFFERENCE = 1e-12
 
 
@@ -47,8 +48,15 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
             return bracket, bracket.inner()
 
         bracket, _ = lax.fori_loop(0, n_rounds, narrow, (bracket, tried))
-        part = bracket.above * reciprocal(at_least(bracket.above - bracket.below, _SMALLEST_DIFFERENCE))
-        return bracket.lower + part * (bracket.upper - bracket.lower)
+        last = bracket.upper, bracket.below
+        start = bracket.secant(last, (bracket.lower, bracket.above))
+
+        def approach(_, depth_and_last):
+            depth, last = depth_and_last
+            here = depth, excess(depth)
+            return bracket.secant(here, last), here
+
+        return lax.fori_loop(0, _N_SECANTS, approach, (start, last))[0]
 
     def excess(depth: Scalar) -> Scalar:
         return reached(depth[None])[0] - depth
@@ -74,6 +82,15 @@ class _Bracket(NamedTuple):
         below = jnp.min(jnp.where(depth == upper, excess, 0.0), axis=0)
         return _Bracket(lower, above, upper, below)
 
+    def secant(self, here: tuple[Scalar, Scalar], last: tuple[Scalar, Scalar]) -> Scalar:
+        """Where the line through two points (depth, excess) is zero, within the bracket."""
+        rise = here[1] - last[1]
+        level = jnp.abs(rise) < _SMALLEST_DIFFERENCE
+        change = here[1] * (here[0] - last[0]) * reciprocal(jnp.where(level, 1.0, rise))
+        depth = here[0] - jnp.where(level, 0.0, change)
+        return at_least(at_most(depth, self.upper), self.lower)
+
     def inner(self) -> Depths:
+        """Depths between the two."""
         step = (self.upper - self.lower) * (1.0 / (_N_TRIED + 1))
         return jnp.stack([self.lower + k * step for k in range(1, _N_TRIED + 1)])
