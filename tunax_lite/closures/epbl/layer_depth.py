@@ -20,7 +20,8 @@ from .march import Depths
 _N_TRIED = 4
 _BRACKET = 0.1
 """Width of the last bracket of the rounds [mean thickness of a cell]."""
-_N_SECANTS = 2
+_N_SECANTS = 6
+"""Two are enough where the excess is smooth; where the base enters another cell it has a kink."""
 _SMALLEST_DIFFERENCE = 1e-12
 
 

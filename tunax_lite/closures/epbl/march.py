@@ -112,7 +112,7 @@ def march(water: Water, energy: Energy, profile: Faces, velocity: EnergyVelocity
         needed = exchanged * lever
         taken = at_least(needed, 0.0)
         part = at_most(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 1.0)
-        # Unstable water needs no energy, but it is not reached where energy has run out above.
+        # Unstable water needs no energy, but it is reached only as far as the faces above mix.
         part = goes_on * jnp.where(needed < 0.0, 1.0, part)
         taken, released = part * taken, part * (taken - needed)
         exchanged = part * exchanged
@@ -122,7 +122,7 @@ def march(water: Water, energy: Energy, profile: Faces, velocity: EnergyVelocity
             renewed * lighter,
             renewed * higher,
             left - taken + energy.efficiency * released,
-            jnp.where(part < 1.0, 0.0, goes_on),
+            part,
             reached + part * cell,
         )
         if velocity is not None:
