@@ -66,6 +66,6 @@ def test_epbl_as_in_om4(name, dt, depth, surface, lesbrary_path):
     case, _ = read_lesbrary(lesbrary_path(name))
     case = case.on(Grid.uniform(float(case.grid.depth), 64))
     run = simulate(Model(EPBL.as_in_om4()), case, dt=dt, output_interval=6 * 3600.0)
-    layer = np.asarray(run.clo_state.boundary_layer_depth)
+    layer = np.asarray(getattr(run.clo_state, "boundary_layer_depth"))  # noqa: B009
     np.testing.assert_allclose(layer[[1, 4, 8]], depth, rtol=0.0, atol=1.0)
     np.testing.assert_allclose(run.state.temperature[8, -1], surface, rtol=0.0, atol=5e-4)
