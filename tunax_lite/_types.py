@@ -72,6 +72,12 @@ def as_float_array(value: Any) -> Any:
     return jnp.asarray(value, dtype=float) if isinstance(value, (int, float, np.ndarray)) else value
 
 
+def valid_range_of(kind: type, name: str) -> tuple[float, float]:
+    """Range of a field that a class declares with `parameter`."""
+    (found,) = (field for field in dataclasses.fields(kind) if field.name == name)
+    return found.metadata["valid_range"]
+
+
 def parameter(
     default: Any = dataclasses.MISSING,
     *,

@@ -7,6 +7,7 @@ from .case import Case
 from .io.yaml_file import ConfigError
 from .model import Model
 from .observations import Observations
+from .runtime.limits import TooLargeError, check_steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,14 @@ class Run:
         Raises:
             ConfigError: less than one output interval is left of the case.
         """
+        length = self._duration_from(begin)
+        try:
+            check_steps(length, self.dt)
+        except TooLargeError as error:
+            raise ConfigError(f"{self.source}: time.step: {error}") from None
+        return length
+
+    def _duration_from(self, begin: float) -> float:
         if self.duration is not None:
             return self.duration
         left = self.case.duration - begin

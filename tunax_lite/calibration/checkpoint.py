@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from ..io.atomic import replacing
+from ..io.errors import shortened
 from .evaluation import Problem
 from .history import History
 from .methods import MethodState
@@ -127,7 +128,7 @@ def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any],
         raise
     except Exception as error:
         raise ValueError(
-            f"{path}: expected a {kind}, got a file that cannot be read ({type(error).__name__}: {error}); "
+            f"{path}: expected a {kind}, got a file that cannot be read ({shortened(repr(error))}); "
             "remove it or choose another folder."
         ) from error
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import yaml
 
 from ..io.atomic import replacing
+from ..io.errors import names_its_file, read_text, shortened
+from ..io.yaml_file import ConfigError, parse_yaml
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
 from .remarks import remarks, remarks_in_short
@@ -116,6 +118,7 @@ def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str
     return entries
 
 
+@names_its_file("a parameter file")
 def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, float]:
     """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
@@ -130,12 +133,10 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             number.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: expected a parameter file, got none; check the path.")
     try:
-        content = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a YAML file, got: {error}") from error
+        content = parse_yaml(read_text(path, "a YAML file", "utf-8-sig"))
+    except ConfigError as error:
+        raise ValueError(f"{path}: expected a YAML file, got one in error: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
         raise ValueError(
             f"{path}: parameters: expected a mapping from parameter to value, got none; write the file "
@@ -150,8 +151,8 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             values[str(name)] = _number(path, name, value)
     if closure is not None and content.get("closure") != closure:
         raise ValueError(
-            f"{path}: closure: expected {closure}, got {content.get('closure')}; use the file with the "
-            "closure that it was calibrated for."
+            f"{path}: closure: expected {closure}, got {shortened(content.get('closure'))}; use the "
+            "file with the closure that it was calibrated for."
         )
     return values
 
@@ -164,5 +165,7 @@ def _number(path: Path, name, value) -> float:
         except ValueError:
             pass
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{path}: parameters.{name}: expected a finite number, got {value!r}.")
+        raise ValueError(
+            f"{path}: parameters.{name}: expected a finite number, got {shortened(repr(value))}."
+        )
     return float(value)

@@ -13,6 +13,7 @@ import typer
 from .. import __version__
 from ..config import ConfigError
 from ..runtime import configure, keep_whole_programs
+from ..runtime.limits import lift_limits
 from .calibrate import calibrate
 from .check import check
 from .compare import compare
@@ -73,8 +74,16 @@ def _options(
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
     ] = False,
+    no_limits: Annotated[
+        bool,
+        typer.Option(
+            "--no-limits",
+            help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
+        ),
+    ] = False,
 ) -> None:
     del version
+    lift_limits(no_limits)
     with errors_as_messages(debug=False):
         if no_cache and cache_folder is not None:
             raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")

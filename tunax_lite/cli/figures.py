@@ -6,6 +6,7 @@ import jax
 from matplotlib.figure import Figure
 
 from ..io.dataset import read_trajectory
+from ..io.errors import names_its_file
 from ..io.netcdf import read_netcdf
 from ..plotting import (
     Fit,
@@ -23,6 +24,7 @@ _FEWEST_TIMES = 3
 """Of observations that are drawn over time."""
 
 
+@names_its_file("an output file of the package")
 def file_figures(file: Path) -> dict[str, Figure]:
     """Sections and profiles of a trajectory, loss and parameters of a history, or those of a posterior."""
     dataset = read_netcdf(file)

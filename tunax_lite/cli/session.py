@@ -18,7 +18,7 @@ from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
 from ..gotm import LoadedGotm
-from ..io.errors import FileFormatError
+from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
 
 FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
@@ -60,7 +60,7 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
         message = str(error) or type(error).__name__
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
-        typer.echo(f"tunax-lite: error: {message}", err=True)
+        typer.echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
         raise typer.Exit(FAILED if code is None else code) from None
 
 

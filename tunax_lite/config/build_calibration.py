@@ -38,6 +38,7 @@ from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
+from ..runtime.limits import check_steps
 from ..validation.checks import AbstractCheck
 from .build import build_case, build_model, build_run
 from .checks import build_checks
@@ -162,6 +163,8 @@ def _targets(config: CalibrationConfig, index: int, source: Path) -> Iterator[Ta
     for grid, step in itertools.product(config.grid, config.time.step):
         case, found = build_case(section.case, grid, source, f"{key}.case", step)
         observations = _required(found, source, f"{key}.case")
+        with naming(source, "time.step"):
+            check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
         which += [f"{step:g}s"] * (len(config.time.step) > 1)
         name = case.name + (f"@{','.join(which)}" if which else "")

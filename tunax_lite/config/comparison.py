@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
+from ..runtime.limits import check_steps
 from .build import build_case
 from .cases import CaseSection
 from .closures import CLOSURES, VARIANTS, closest, closure_class, closure_with, invalid
@@ -232,6 +233,7 @@ class ComparisonSetup:
             assert observations is not None  # only idealised cases have none
             reference = Reference(case, observations)
             for step in self.config.time_steps:
+                check_steps(case.duration, step)
                 reference.n_steps(step)
         return reference
 

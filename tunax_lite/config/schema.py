@@ -6,7 +6,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS, diagnostic
-from .cases import CaseSection
+from ..runtime.limits import check_steps
+from .cases import CaseSection, IdealisedCase
 from .checks import CheckSection
 from .corrections import CorrectionsSection
 from .free_parameters import FreeParameterSection
@@ -23,6 +24,7 @@ from .sections import (
     closest,
     invalid,
 )
+from .site import SiteCase
 
 
 class RunOutputSection(Section):
@@ -85,6 +87,15 @@ class RunConfig(Section):
     evaluation: EvaluationSection = Field(
         default=EvaluationSection(), description="what `evaluate` compares with"
     )
+
+    @model_validator(mode="after")
+    def _check_length(self) -> "RunConfig":
+        if isinstance(self.case, IdealisedCase | SiteCase):
+            try:
+                check_steps(self.time.duration or self.case.duration, self.time.step)
+            except ValueError as error:
+                raise ValueError(f"time.step: {error}") from None
+        return self
 
 
 class TargetSection(Section):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from .. import constants
+from .._types import valid_range_of
 from ..physics import (
     JERLOV_WATER_TYPES,
     AbstractAbsorption,
@@ -24,9 +25,23 @@ EQUATIONS_OF_STATE: dict[str, type[AbstractEquationOfState]] = {
 }
 """Names of equations of state in configuration files."""
 
-Gravity = Annotated[float, Field(gt=0.0, le=100.0, description="acceleration of gravity [m s-2]")]
-Density = Annotated[float, Field(ge=500.0, le=2000.0, description="reference density [kg m-3]")]
-HeatCapacity = Annotated[float, Field(ge=1.0, le=1e5, description="heat capacity [J kg-1 K-1]")]
+
+def declared(kind: type, name: str) -> Any:
+    """The range that a class declares for a field, as arguments of `Field`."""
+    low, high = valid_range_of(kind, name)
+    return {"ge": low, "le": high}
+
+
+_LINEAR = LinearEquationOfState
+Gravity = Annotated[
+    float, Field(**declared(_LINEAR, "gravity"), description="acceleration of gravity [m s-2]")
+]
+Density = Annotated[
+    float, Field(**declared(_LINEAR, "reference_density"), description="reference density [kg m-3]")
+]
+HeatCapacity = Annotated[
+    float, Field(**declared(_LINEAR, "heat_capacity"), description="heat capacity [J kg-1 K-1]")
+]
 
 
 class TangentSection(Section):
@@ -39,15 +54,21 @@ class TangentSection(Section):
 
 class LinearSection(Section):
     name: Literal["linear"]
-    thermal_expansion: float = Field(default=2e-4, ge=0.0, le=1e-3, description="thermal expansion [K-1]")
+    thermal_expansion: float = Field(
+        default=2e-4, **declared(_LINEAR, "thermal_expansion"), description="thermal expansion [K-1]"
+    )
     haline_contraction: float = Field(
-        default=7.8e-4, ge=0.0, le=1e-2, description="haline contraction [kg g-1]"
+        default=7.8e-4, **declared(_LINEAR, "haline_contraction"), description="haline contraction [kg g-1]"
     )
     reference_temperature: float = Field(
-        default=20.0, ge=-5.0, le=60.0, description="temperature of the reference density [degC]"
+        default=20.0,
+        **declared(_LINEAR, "reference_temperature"),
+        description="temperature of the reference density [degC]",
     )
     reference_salinity: float = Field(
-        default=35.0, ge=0.0, le=60.0, description="salinity of the reference density [g kg-1]"
+        default=35.0,
+        **declared(_LINEAR, "reference_salinity"),
+        description="salinity of the reference density [g kg-1]",
     )
     tangent_to_teos10: TangentSection | None = Field(
         default=None, description="point of TEOS-10 that gives expansion, contraction and reference"
@@ -116,8 +137,8 @@ def equation_of_state(
     return EQUATIONS_OF_STATE[section.name](**numbers)
 
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-LightDepth = Annotated[float, Field(ge=1e-3, le=1e3)]
+Share = Annotated[float, Field(**declared(TwoBandAbsorption, "infrared_fraction"))]
+LightDepth = Annotated[float, Field(**declared(TwoBandAbsorption, "infrared_depth"))]
 BottomAbsorbs = Annotated[
     bool, Field(description="whether light that reaches the bottom heats the lowest cell, or leaves")
 ]

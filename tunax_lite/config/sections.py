@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
+from ..runtime.limits import MOST_CELLS
 from .closures import CLOSURES as CLOSURES
 from .closures import closest, closure_class, closure_with, invalid
 
@@ -141,7 +142,7 @@ class ModelSection(Section):
     )
 
 
-NCells = Annotated[int, Field(ge=3, le=100_000, description="number of cells")]
+NCells = Annotated[int, Field(ge=3, le=MOST_CELLS, description="number of cells")]
 Zoom = Annotated[float, Field(ge=0.0, le=20.0, description="refinement; 0 for none [1]")]
 
 
@@ -163,7 +164,11 @@ class NativeGrid(Section):
 
 class FacesGrid(Section):
     kind: Literal["faces"]
-    z_face: list[float] = Field(min_length=4, description="heights of the faces, from the bottom up to 0 [m]")
+    z_face: list[float] = Field(
+        min_length=4,
+        max_length=MOST_CELLS + 1,
+        description="heights of the faces, from the bottom up to 0 [m]",
+    )
 
 
 GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Field(discriminator="kind")]
@@ -182,7 +187,7 @@ class TimeSection(Section):
             ("output_interval", self.output_interval, "step", self.step),
             ("duration", self.duration, "output_interval", self.output_interval),
         ):
-            if interval is None:
+            if interval is None or interval > 1e15 * unit:  # more steps than any run may have
                 continue
             n = round(interval / unit)
             if n < 1 or not math.isclose(n * unit, interval, rel_tol=1e-9):

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 
+from ..runtime.limits import TooLargeError, check_steps
 from .output import OutputFile, diagnostics_of, read_output_files, say_intervals
 from .series import Period
 from .settings import Settings
@@ -45,6 +46,10 @@ def read_clock(settings: Settings) -> Clock:
         )
     if dt <= 0.0:
         raise settings.error("time.dt", f"expected a positive time step [s], got {dt:g}")
+    try:
+        check_steps((stop - start).total_seconds(), dt)
+    except TooLargeError as error:
+        raise settings.error("time.dt", str(error).rstrip(".")) from None
     # GOTM takes the nearest whole number of steps.
     n_steps = int((stop - start).total_seconds() / dt + 0.5)
     if n_steps < 1:

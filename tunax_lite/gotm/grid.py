@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..grid import Grid
+from ..io.errors import reading
 from ..io.yaml_file import ConfigError
 from .schema import Input
 from .settings import Settings, Source
@@ -43,6 +44,12 @@ def _thicknesses(settings: Settings, n_cells: int, total: float) -> np.ndarray:
     name = settings[path]
     if not name:
         raise settings.error(path, "expected the name of a file of layer thicknesses, got none")
+    with reading(settings.folder / name, "a file of layer thicknesses"):
+        return _read_thicknesses(settings, name, n_cells, total)
+
+
+def _read_thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
+    path = "grid.file"
     file = read_text(
         Source(path, "file", 0.0, settings.folder / name, 1, 1.0, 0.0, Input("m"), settings.where(path))
     )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from ..runtime.limits import MOST_CELLS
 from .schema import Input, Key, choice, flag, number, numbers
 
 VERSION = 7
@@ -264,7 +265,7 @@ _TREE = {
         "cnpar": number(1.0, "1", 0.0, 1.0),
     },
     "grid": {
-        "nlev": Key("integer", 100, low=3.0),
+        "nlev": Key("integer", 100, low=3.0, high=float(MOST_CELLS)),
         "method": choice(analytical=0, file_sigma=1, file_h=2),
         **numbers("1", 0.0, ddu=0.0, ddl=0.0),
         "file": Key("path", ""),

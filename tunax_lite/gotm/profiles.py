@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from ..io.errors import reading
 from ..io.series import Series
 from .plausible import check_plausible
 from .series import Period, _check_order
@@ -55,6 +56,10 @@ class ProfileReader:
             FileFormatError: with file, line, time and value: a wrong number of levels, heights that do not
                 increase, times that do not increase or do not cover the run, a gap, an impossible value.
         """
+        with reading(source.file, "profiles of GOTM"):
+            return self._read(source, whole_period)
+
+    def _read(self, source: Source, whole_period: bool) -> Series:
         if source.file not in self._files:
             self._files[source.file] = _find_profiles(read_text(source))
         found = self._files[source.file]

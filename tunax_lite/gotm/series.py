@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ..io.errors import FileFormatError
+from ..io.errors import FileFormatError, reading
 from ..io.series import Series
 from .plausible import check_plausible, without_kelvin
 from .settings import Source
@@ -78,7 +78,10 @@ class SeriesReader:
             FileFormatError: with file, line, time and value: a line that is no record, times that do not
                 increase or do not cover the run, a gap, a value that cannot be.
         """
-        kind = kind or source.path.split(".")[-1]
+        with reading(source.file, "a series of GOTM"):
+            return self._read(source, kind or source.path.split(".")[-1])
+
+    def _read(self, source: Source, kind: str) -> Series:
         file, time = self._file(source)
         part = self.period.within(time, source, file.path)
         indices = np.arange(time.size)[part]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..io.errors import FileFormatError
+from ..io.errors import FileFormatError, check_size, reading, shortened, what_is_at
 from .settings import Source
 
 TIME_WIDTH = 19
@@ -44,16 +44,19 @@ def read_text(source: Source) -> TextFile:
         FileFormatError: a file that is not text, or has no lines.
     """
     path = source.file
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "none"
+    found = what_is_at(path)
+    if found != "a file":
         raise FileNotFoundError(
-            f"{source.where}: expected the file {path}, got {what}; put it beside the configuration or "
-            "correct its name."
+            f"{source.where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
+            "configuration or correct its name."
         )
+    with reading(path, "a text file"):
+        check_size(path, "file", 8 * path.stat().st_size)
+        content = path.read_bytes()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        lines = path.read_text(encoding="latin-1").splitlines()
+        lines = content.decode("latin-1").splitlines()
     kept = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] not in "#!"]
     if not kept:
         raise FileFormatError(path, "lines", "dates with values", "none", "check the file")

@@ -16,7 +16,7 @@ import xarray as xr
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, read_time
 from .dates import start_of_case
-from .errors import FileFormatError, check_possible
+from .errors import FileFormatError, check_possible, names_its_file
 from .flags import BAD_FLAGS, GOOD_FLAGS
 from .measured import as_paths, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
@@ -53,6 +53,7 @@ class ArgoProfiles:
     n_rejected: dict[str, int]
 
 
+@names_its_file("profiles of Argo floats")
 def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> ArgoProfiles:
     """Read the primary sampling of Argo profiles.
 
@@ -98,6 +99,7 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
     )
 
 
+@names_its_file("profiles of Argo floats")
 def read_argo(
     paths,
     *,

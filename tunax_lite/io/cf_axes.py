@@ -7,6 +7,7 @@ from typing import Any
 import netCDF4
 import numpy as np
 
+from ..runtime.limits import MOST_CELLS
 from .contents import FileContents, FileVariable
 from .errors import FileFormatError, check_increasing
 from .units import QUANTITIES, conversion
@@ -203,6 +204,17 @@ def read_time(path, variable: FileVariable, given_unit: str | None) -> TimeAxis:
     values = numbers(path, variable)
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
     axis = TimeAxis(name, values if scale == 1.0 else np.round(values * scale, 3), epoch)
+    try:
+        for seconds in axis.seconds[np.isfinite(axis.seconds)][[0, -1]] if epoch and values.size else ():
+            epoch + datetime.timedelta(seconds=float(seconds))
+    except (OverflowError, IndexError):
+        raise FileFormatError(
+            path,
+            name,
+            "times between the years 1 and 9999",
+            f"{values.min():g} to {values.max():g} in {unit}",
+            "correct the unit or the times",
+        ) from None
     check_increasing(path, name, values, None if epoch is None else axis.describe)
     return axis
 
@@ -242,6 +254,8 @@ def read_vertical(
     check_increasing(path, name, z)
     if z.size < 3:
         raise FileFormatError(path, name, "at least 3 levels", f"{z.size}", "choose another file")
+    if z.size > MOST_CELLS:
+        raise FileFormatError(path, name, f"at most {MOST_CELLS} levels", f"{z.size}", "choose a part")
     if z[-1] > 0.0:
         raise FileFormatError(
             path,

@@ -24,7 +24,7 @@ from ..state import State
 from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
 from .cf_forcing import read_forcing
 from .contents import Contents, Variable, read_contents
-from .errors import FileFormatError, check_possible
+from .errors import FileFormatError, check_declared, check_possible, names_its_file
 from .mapping import STATE_VARIABLES, Mapping
 
 _STANDARD_NAMES = {
@@ -49,6 +49,7 @@ EQUATION_OF_STATE_ATTRIBUTES = (
 ABSORPTION_ATTRIBUTES = ("infrared_fraction", "infrared_depth", "visible_depth")
 
 
+@names_its_file("a CF NetCDF file")
 def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observations]:
     """Read profiles over time, the forcing and the rotation.
 
@@ -93,9 +94,11 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         forcing=read_forcing(path, dataset, mapping, start, time.epoch),
         coriolis_parameter=_coriolis_parameter(path, dataset, mapping),
         equation_of_state=LinearEquationOfState(
-            **_number_attributes(path, dataset, EQUATION_OF_STATE_ATTRIBUTES)
+            **_number_attributes(path, dataset, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES)
         ),
-        absorption=TwoBandAbsorption(**_number_attributes(path, dataset, ABSORPTION_ATTRIBUTES)),
+        absorption=TwoBandAbsorption(
+            **_number_attributes(path, dataset, TwoBandAbsorption, ABSORPTION_ATTRIBUTES)
+        ),
         duration=_duration(path, time, start, mapping),
         name=name,
         start_time=_start_time(dataset, time, start),
@@ -106,11 +109,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),
         z=jnp.asarray(vertical.z, dtype=float),
         profiles={v: jnp.asarray(values[first:], dtype=float) for v, values in profiles.items()},
-        uncertainty={
-            variable: jnp.asarray(float(dataset[file_name].attrs["uncertainty"]), dtype=float)
-            for variable, file_name in names.items()
-            if "uncertainty" in dataset[file_name].attrs
-        },
+        uncertainty=_uncertainties(path, dataset, names),
         name=name,
         source=_source(dataset),
     )
@@ -300,19 +299,38 @@ def _initial_state(
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 
 
-def _number_attributes(path: Path, dataset: Contents, names) -> dict[str, Any]:
+def _number(path: Path, key: str, value: Any) -> float:
+    """An attribute that is one finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, complex) or np.iscomplexobj(value) or not np.isfinite(number):
+        raise FileFormatError(path, f"attribute {key}", "a number", f"'{value}'", "repair it")
+    return number
+
+
+def _number_attributes(path: Path, dataset: Contents, kind: type, names) -> dict[str, Any]:
+    """Those of the attributes that are there, within the ranges that a class declares."""
     values = {}
     for name in names:
         if name in dataset.attrs:
-            try:
-                values[name] = float(dataset.attrs[name])
-            except (TypeError, ValueError):
-                values[name] = np.nan
-            if not np.isfinite(values[name]):
-                raise FileFormatError(
-                    path, f"attribute {name}", "a number", f"'{dataset.attrs[name]}'", "repair it"
-                )
+            values[name] = _number(path, name, dataset.attrs[name])
+            check_declared(path, f"attribute {name}", kind, name, values[name])
     return values
+
+
+def _uncertainties(path: Path, dataset: Contents, names: dict[str, str]) -> dict[str, Any]:
+    found = {}
+    for variable, name in names.items():
+        if "uncertainty" in dataset[name].attrs:
+            value = _number(path, f"{name}.uncertainty", dataset[name].attrs["uncertainty"])
+            if value <= 0.0:
+                raise FileFormatError(
+                    path, f"attribute {name}.uncertainty", "a positive number", f"{value:g}", "repair it"
+                )
+            found[variable] = jnp.asarray(value, dtype=float)
+    return found
 
 
 def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> float:
@@ -320,8 +338,8 @@ def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> floa
         return float(mapping.coriolis_parameter)
     if mapping.latitude is not None:
         return float(coriolis_parameter(mapping.latitude))
-    stated = _number_attributes(path, dataset, ("coriolis_parameter",))
-    if "coriolis_parameter" in stated:
+    stated = _number_attributes(path, dataset, Case, ("coriolis_parameter",))
+    if stated:
         return stated["coriolis_parameter"]
     latitude = _degrees(path, dataset, "latitude")
     if not -90.0 <= latitude <= 90.0:
@@ -337,7 +355,7 @@ def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> floa
 
 def _degrees(path: Path, dataset: Contents, name: str) -> float:
     """Latitude or longitude of the file, a variable of one value or an attribute; NaN without one."""
-    degrees = _number_attributes(path, dataset, (name,)).get(name, math.nan)
+    degrees = _number(path, name, dataset.attrs[name]) if name in dataset.attrs else math.nan
     for alias in (name, name[:3], name.upper()):
         if alias in dataset.variables and dataset[alias].size == 1:
             degrees = float(dataset[alias].values.reshape(()))

@@ -1,5 +1,6 @@
 """The variables of a NetCDF file as plain arrays, where xarray would take longer to import than to read."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -7,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import netCDF4
 import numpy as np
 
-from .errors import FileFormatError, existing_file
+from .errors import check_size, existing_file, names_its_file
 from .netcdf import check_complete
 
 
@@ -94,6 +95,7 @@ class Contents:
         return self.variables[name]
 
 
+@names_its_file("a NetCDF file")
 def read_contents(path) -> Contents:
     """Read a NetCDF file into memory, fill values as NaN, times as plain numbers.
 
@@ -103,15 +105,24 @@ def read_contents(path) -> Contents:
     """
     path = existing_file(path)
     check_complete(path)
-    try:
-        with netCDF4.Dataset(path) as file:
-            file.set_always_mask(False)
-            variables = {name: _read(variable) for name, variable in file.variables.items()}
-            return Contents(variables, {name: file.getncattr(name) for name in file.ncattrs()})
-    except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
-        raise FileFormatError(
-            path, "file", "a NetCDF file", f"'{error}'", "it is damaged or of another format"
-        ) from error
+    with netCDF4.Dataset(path) as file:
+        file.set_always_mask(False)
+        _check_sizes(path, file)
+        variables = {name: _read(variable) for name, variable in file.variables.items()}
+        return Contents(variables, {name: file.getncattr(name) for name in file.ncattrs()})
+
+
+def _check_sizes(path, file: netCDF4.Dataset) -> None:
+    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
+    total = 0
+    for name, variable in file.variables.items():
+        item = np.dtype(variable.dtype).itemsize
+        blocks = variable.chunking()
+        block = math.prod(blocks) * item if isinstance(blocks, list) else 0
+        n_bytes = math.prod(variable.shape) * item
+        check_size(path, name, max(n_bytes, block))
+        total += n_bytes
+    check_size(path, "file", total)
 
 
 def _read(variable: netCDF4.Variable) -> Variable:

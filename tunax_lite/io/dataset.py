@@ -27,7 +27,7 @@ from ..state import State
 from ..trajectory import Means, Trajectory
 from .atomic import replacing
 from .batch import batch_dims, with_batch
-from .errors import FileFormatError
+from .errors import FileFormatError, names_its_file
 from .netcdf import read_netcdf
 from .provenance import Provenance
 
@@ -311,12 +311,14 @@ def _find_state_class(path, name: str) -> type[closures.CloState]:
     return found[name]
 
 
+@names_its_file("the file of a run")
 def count_frames(path) -> int:
     """Number of frames in a file of `write_trajectory`."""
     with xr.open_dataset(path, engine="netcdf4", decode_times=False) as dataset:
         return dataset.sizes["time"]
 
 
+@names_its_file("the file of a run")
 def read_trajectory(
     path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
 ) -> Trajectory:

@@ -25,7 +25,7 @@ from ..air_sea import (
 )
 from ..time_series import TimeSeries
 from .era5_point import Series, read_point
-from .errors import FileFormatError
+from .errors import FileFormatError, names_its_file
 from .measured import as_paths
 
 _HOUR = 3600.0
@@ -93,6 +93,7 @@ _RADIATION = {
 _OPTIONAL = ("cloud_cover", "precipitation")
 
 
+@names_its_file("a file of ERA5")
 def read_era5(
     paths,
     *,

@@ -1,9 +1,43 @@
-"""The error of every reader, and the checks that all readers share."""
+"""The errors of every reader, the boundary around all of them, and the checks that they share."""
 
-from collections.abc import Callable
+import contextlib
+import functools
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+
+from .._types import valid_range_of
+from ..runtime.limits import TooLargeError, check_memory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_LONGEST_PART = 400
+"""Characters of a path, of what was expected and of what was got."""
+
+
+def shortened(value: Any, longest: int = _LONGEST_PART) -> str:
+    """A text of one line, its middle left out where it is long, what cannot be printed as escapes."""
+    text = str(value)
+    if len(text) > longest:
+        half = longest // 2 - 10
+        text = f"{text[:half]} ... {text[-half:]}"
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= longest else f"{text[: longest - 4]} ..."
+
+
+def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1900) -> str:
+    """A message that a terminal shows as a whole; its first lines, where there are more."""
+    lines = [shortened(line, 1000) for line in message.splitlines() or [""]]
+    kept: list[str] = []
+    for line in lines:
+        if kept and (len(kept) >= most_lines - 1 or sum(map(len, kept)) + len(line) > most_characters):
+            kept.append(f"... and {len(lines) - len(kept)} more lines.")
+            break
+        kept.append(line)
+    return "\n".join(kept)
 
 
 class FileFormatError(ValueError):
@@ -17,7 +51,69 @@ class FileFormatError(ValueError):
     """
 
     def __init__(self, path, key: str, expected: str, got: str, advice: str):
-        super().__init__(f"{path}: {key}: expected {expected}, got {got}; {advice}.")
+        parts = (shortened(part) for part in (path, key, expected, got))
+        super().__init__("{}: {}: expected {}, got {}; {}.".format(*parts, advice))
+
+
+class ConfigError(ValueError):
+    """What is wrong with a configuration: file, key path, expected, got, what to do."""
+
+
+@contextlib.contextmanager
+def reading(path, kind: str) -> Iterator[None]:
+    """Whatever goes wrong while a file is read becomes an error that names it.
+
+    Libraries answer damaged files with errors of all kinds, of which no list is complete.
+
+    Args:
+        path: the file, or several.
+        kind: what it should be, such as "a NetCDF file".
+
+    Raises:
+        FileFormatError: instead of any error of a library.
+        FileNotFoundError, ConfigError, ValueError: those of the package, as they are.
+    """
+    try:
+        yield
+    except (FileFormatError, ConfigError, FileNotFoundError):
+        raise
+    except Exception as error:
+        name = ", ".join(map(str, path)) if isinstance(path, (list, tuple)) else str(path)
+        text = str(error)
+        if isinstance(error, ValueError) and "expected" in text and "got" in text:
+            raise  # of the package, about an argument: the caller knows its name
+        advice = "it is damaged or of another format"
+        if isinstance(error, OSError) and error.strerror:
+            text = error.strerror
+        elif isinstance(error, MemoryError):
+            text, advice = "more than the memory holds", "it is damaged, or needs a larger machine"
+        elif not isinstance(error, (OSError, ValueError)):
+            text = f"{type(error).__name__}: {text}"
+        raise FileFormatError(name, "file", kind, f"'{text}'", advice) from error
+
+
+def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Put `reading` around a reader, whose first argument is the file, or several."""
+
+    def around(read: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(read)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            with reading(args[0] if args else next(iter(kwargs.values())), kind):
+                return read(*args, **kwargs)
+
+        return guarded
+
+    return around
+
+
+def check_size(path, key: str, n_bytes: int | float) -> None:
+    """Raise `FileFormatError` before an array is allocated that the memory cannot hold."""
+    try:
+        check_memory(n_bytes, "")
+    except TooLargeError as error:
+        raise FileFormatError(
+            path, key, "values that fit into the memory", str(error), "choose a part of it, or it is damaged"
+        ) from None
 
 
 # Beyond these values a number is in another unit or a fill value, not sea water or air.
@@ -63,18 +159,48 @@ _SUSPECTS = {
 }
 
 
+def what_is_at(path: Path) -> str:
+    """What is found at a path: "a file", or what is there instead."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return f"a link to {path.readlink()}, which is not there" if path.is_symlink() else "none"
+    except (OSError, ValueError) as error:
+        return (error.strerror or "none").lower() if isinstance(error, OSError) else "a name that cannot be"
+    if stat.S_ISREG(mode):
+        return "a file"
+    others = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return others.get(stat.S_IFMT(mode), "a device")
+
+
 def existing_file(path) -> Path:
     """The path, if there is a file to read.
 
     Raises:
-        FileNotFoundError: no such file, or a folder.
+        FileNotFoundError: no such file, or something else: a folder, a pipe, a link to nothing.
     """
     path = Path(path)
-    if path.is_dir():
-        raise FileNotFoundError(f"{path}: expected a file, got a folder; name a file in it.")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: expected an existing file, got none; check the path.")
+    found = what_is_at(path)
+    if found == "a folder":
+        raise FileNotFoundError(f"{shortened(path)}: expected a file, got a folder; name a file in it.")
+    if found != "a file":
+        raise FileNotFoundError(
+            f"{shortened(path)}: expected an existing file, got {shortened(found)}; check the path."
+        )
     return path
+
+
+def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
+    """Text of a file that is no larger than the memory.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a file that is no text, or larger.
+    """
+    path = existing_file(path)
+    with reading(path, kind):
+        check_size(path, "file", 8 * path.stat().st_size)  # of what is made of it
+        return path.read_text(encoding=encoding)
 
 
 def check_increasing(
@@ -96,6 +222,15 @@ def check_increasing(
             "values that increase",
             got if describe is None else f"{describe(at + 1)} after {describe(at)}",
             "sort the records and remove duplicates",
+        )
+
+
+def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
+    """Raise `FileFormatError` for a number out of the range that a class declares for the field `name`."""
+    low, high = valid_range_of(kind, name)
+    if not low <= value <= high:
+        raise FileFormatError(
+            path, key, f"a number from {low:g} to {high:g}", f"{value:g}", "check its unit, or correct it"
         )
 
 

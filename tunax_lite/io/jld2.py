@@ -1,11 +1,12 @@
 """Access to JLD2 files (HDF5 written by Julia) with errors that name file and key."""
 
+import math
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from .errors import FileFormatError
+from .errors import FileFormatError, check_size
 
 
 class Jld2File:
@@ -62,7 +63,8 @@ class Jld2File:
     def text(self, key: str) -> str | None:
         """A string, if the key has one."""
         dataset = self._file.get(key)
-        value = dataset[()] if isinstance(dataset, h5py.Dataset) else None
+        is_one = isinstance(dataset, h5py.Dataset) and dataset.size == 1
+        value = dataset[()] if is_one else None
         return value.decode(errors="replace") if isinstance(value, bytes) else None
 
     def array(self, key: str) -> np.ndarray | None:
@@ -75,17 +77,26 @@ class Jld2File:
         if not isinstance(dataset, h5py.Dataset):
             return None
         try:
+            self._check_size(key, dataset)
             value = dataset[()]
             if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
                 # A wrapped Julia array refers to its parent; a range is stored as its rule instead.
                 parent = value["parent"]
                 referred = self._file[parent] if isinstance(parent, h5py.Reference) else None
+                if isinstance(referred, h5py.Dataset):
+                    self._check_size(key, referred)
                 value = referred[()] if isinstance(referred, h5py.Dataset) else None
             return None if value is None else np.asarray(value, dtype=float).ravel()
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except FileFormatError:
+            raise
+        except Exception as error:
             raise self.error(
                 key, "an array of numbers", f"'{error}'", "the file is damaged or incomplete"
             ) from error
+
+    def _check_size(self, key: str, dataset: h5py.Dataset) -> None:
+        block = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+        check_size(self.path, key, max(dataset.nbytes, block))
 
     def iterations(self, key: str) -> list[str]:
         """Names of the members of a group that are iterations, in the order of their numbers.

@@ -25,10 +25,11 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.equation_of_state import LinearEquationOfState
 from ..state import State
-from .errors import FileFormatError, check_increasing, check_possible
+from .errors import FileFormatError, check_increasing, check_possible, names_its_file
 from .netcdf import read_netcdf
 
 
+@names_its_file("the file of Legay et al.")
 def read_legay(
     path,
     *,

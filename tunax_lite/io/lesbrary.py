@@ -21,8 +21,16 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
+from ..runtime.limits import MOST_CELLS
 from ..state import State
-from .errors import FileFormatError, check_increasing, check_possible, existing_file
+from .errors import (
+    FileFormatError,
+    check_declared,
+    check_increasing,
+    check_possible,
+    existing_file,
+    names_its_file,
+)
 from .jld2 import Jld2File
 
 # For files with a buoyancy tracer, where the temperature is only another name of it.
@@ -54,6 +62,7 @@ _CORIOLIS_KEYS = ("parameters/coriolis_parameter", "coriolis/f")
 _FACE_KEYS = ("grid/zᵃᵃᶠ", "grid/z/cᵃᵃᶠ")
 
 
+@names_its_file("a JLD2 file")
 def read_lesbrary(path) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation.
 
@@ -102,7 +111,7 @@ def _read(file: Jld2File) -> tuple[Case, Observations]:
             grid, salinity=_SALINITY if salinity is None else salinity, **initial
         ),
         forcing=ConstantForcing(fluxes),
-        coriolis_parameter=file.required(*_CORIOLIS_KEYS),
+        coriolis_parameter=_read_rotation(file),
         equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
         absorption=absorption,
         duration=float(time[-1]),
@@ -140,6 +149,8 @@ def _read_grid(file: Jld2File) -> Grid:
     n_cells = int(file.required("grid/Nz"))
     if n_cells < 3:
         raise file.error("grid/Nz", "at least 3 cells", f"{n_cells}", "choose another file")
+    if n_cells > MOST_CELLS:
+        raise file.error("grid/Nz", f"at most {MOST_CELLS} cells", f"{n_cells}", "choose another file")
     for key in _FACE_KEYS:
         faces = file.array(key)
         if faces is not None:
@@ -221,7 +232,17 @@ def _read_expansion(file: Jld2File) -> tuple[float, float]:
     for alternatives, value in zip(keys, (expansion, gravity), strict=True):
         if value <= 0.0:
             raise file.error(alternatives[0], "a positive number", f"{value:g}", "repair the file")
+    for (key, *_), name, value in zip(
+        keys, ("thermal_expansion", "gravity"), (expansion, gravity), strict=True
+    ):
+        check_declared(file.path, key, LinearEquationOfState, name, value)
     return expansion, gravity
+
+
+def _read_rotation(file: Jld2File) -> float:
+    value = file.required(*_CORIOLIS_KEYS)
+    check_declared(file.path, _CORIOLIS_KEYS[0], Case, "coriolis_parameter", value)
+    return value
 
 
 def _read_temperature(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import FileFormatError, existing_file
+from .errors import FileFormatError, check_size, existing_file, names_its_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,6 +86,7 @@ def check_complete(path: Path) -> None:
         )
 
 
+@names_its_file("a NetCDF file")
 def read_netcdf(
     path,
     *,
@@ -111,19 +112,22 @@ def read_netcdf(
 
     path = existing_file(path)
     check_complete(path)
-    try:
-        with xr.open_dataset(
-            path,
-            engine="netcdf4",
-            decode_times=False,
-            mask_and_scale=mask,
-            concat_characters=join_characters,
-        ) as dataset:
-            kept = dataset.isel(time=slice(None, None, every)) if every > 1 else dataset
-            return (kept if part is None else part(kept)).load()
-    except FileFormatError:
-        raise
-    except (OSError, RuntimeError, ValueError, UnicodeDecodeError) as error:
-        raise FileFormatError(
-            path, "file", "a NetCDF file", f"'{error}'", "it is damaged or of another format"
-        ) from error
+    with xr.open_dataset(
+        path,
+        engine="netcdf4",
+        decode_times=False,
+        mask_and_scale=mask,
+        concat_characters=join_characters,
+    ) as dataset:
+        kept = dataset.isel(time=slice(None, None, every)) if every > 1 else dataset
+        wanted = kept if part is None else part(kept)
+        _check_sizes(path, wanted)
+        return wanted.load()
+
+
+def _check_sizes(path: Path, dataset: "xr.Dataset") -> None:
+    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
+    for name, variable in dataset.variables.items():
+        block = math.prod(variable.encoding.get("chunksizes") or ()) * variable.dtype.itemsize
+        check_size(path, str(name), max(variable.nbytes, block))
+    check_size(path, "file", dataset.nbytes)

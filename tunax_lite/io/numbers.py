@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..observables import is_number, variable_of
-from .errors import FileFormatError
+from .errors import FileFormatError, reading
 from .flags import GOOD_FLAGS
 from .measured import has_flag
 from .series import Series
@@ -56,10 +56,21 @@ def read_numbers(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."
         )
+    with reading(path, "a table"):
+        return _read(path, variable, _QUANTITIES[known.unit], start_time, unit, flags, good_flags)
+
+
+def _read(
+    path,
+    variable: str,
+    quantity: str,
+    start_time: str | None,
+    unit: str | None,
+    flags: str | None,
+    good_flags: Sequence[int],
+) -> tuple[Series, int]:
     table = read_table(path)
-    series = read_series(
-        path, table, variable, _QUANTITIES[known.unit], start_time=start_time, unit=unit, missing=True
-    )
+    series = read_series(path, table, variable, quantity, start_time=start_time, unit=unit, missing=True)
     good = np.ones(series.values.shape, dtype=bool)
     if flags is not None:
         if flags not in table.variables or table[flags].shape != series.values.shape:

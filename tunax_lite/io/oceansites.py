@@ -14,7 +14,7 @@ import xarray as xr
 
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, find_axis, is_vertical, read_time
-from .errors import FileFormatError, check_increasing, check_possible
+from .errors import FileFormatError, check_increasing, check_possible, names_its_file
 from .flags import BAD_FLAGS, GOOD_FLAGS
 from .measured import as_paths, check_gaps, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
@@ -51,6 +51,7 @@ class _Record:
     position: tuple[float, float] | None
 
 
+@names_its_file("a file of a mooring")
 def read_oceansites(
     paths,
     *,

@@ -16,7 +16,7 @@ from pathlib import Path
 import pooch
 import yaml
 
-from .errors import FileFormatError
+from .errors import FileFormatError, shortened, what_is_at
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
 REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
@@ -84,18 +84,23 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     """
     if _NAME.match(str(name_or_path)):
         return _resolve_name(str(name_or_path))
-    path = Path(name_or_path).expanduser()
+    path = Path(name_or_path)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # no such user: the name stays as it is
+        pass
     starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
-        if candidate.is_file():
+        if what_is_at(candidate) == "a file":
             return candidate
-    places = " or ".join(str(candidate.absolute()) for candidate in candidates)
+    there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]
+    places = " or ".join(f"{at}{'' if what == 'none' else f' ({shortened(what)})'}" for at, what in there)
     if starts:
         given = os.environ.get(variable)
         places += f", nor below ${variable} ({given or 'not set'})"
     raise FileNotFoundError(
-        f"{name_or_path}: expected a file, got none at {places}; give a path, or a name such as "
+        f"{shortened(name_or_path)}: expected a file, got none at {places}; give a path, or a name such as "
         "lesbrary:two_day_suite/8m/strong_wind."
     )
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from .dataset import read_trajectory
-from .errors import FileFormatError
+from .errors import ConfigError, FileFormatError, names_its_file
 from .netcdf import read_netcdf
+from .yaml_file import parse_yaml
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
 _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
@@ -31,6 +31,7 @@ class StoredRun:
     dt: float
 
 
+@names_its_file("the result of a run")
 def read_stored_run(path: str | Path) -> StoredRun:
     """Read a result of this package, or one of GOTM on a grid that does not move.
 
@@ -80,6 +81,6 @@ def read_stored_run(path: str | Path) -> StoredRun:
 def _time_step(text: str) -> float:
     """Of a configuration of GOTM."""
     try:
-        return float(yaml.safe_load(text)["time"]["dt"])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return float(parse_yaml(str(text))["time"]["dt"])
+    except (ConfigError, KeyError, TypeError, ValueError):
         return float("nan")

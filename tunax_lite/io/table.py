@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .cf_axes import TimeAxis, converted, find_axis, read_time
-from .errors import FileFormatError, check_possible, existing_file
+from .errors import FileFormatError, check_possible, existing_file, names_its_file, read_text
 from .measured import check_gaps, since_start, without_fill
 from .netcdf import read_netcdf
 from .series import Series
@@ -21,6 +21,7 @@ _Rows = list[tuple[int, list[str]]]
 _MISSING = ("", "nan", "na", "null", "none")
 
 
+@names_its_file("a table")
 def read_table(path) -> xr.Dataset:
     """The columns of a CSV file, or the variables of a NetCDF file, with their units as attributes.
 
@@ -35,6 +36,7 @@ def read_table(path) -> xr.Dataset:
     return _read_csv(path) if path.suffix.lower() in _CSV_ENDINGS else read_netcdf(path)
 
 
+@names_its_file("a table")
 def read_series(
     path,
     dataset: xr.Dataset,
@@ -120,12 +122,7 @@ def _seconds(path, axis: TimeAxis, start_time: str | None) -> np.ndarray:
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Lines that are no comments, with their number."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(
-            path, "file", "text in UTF-8", f"{error.reason}", "save it again as CSV"
-        ) from error
+    text = read_text(path, "text in UTF-8", "utf-8-sig")
     lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
     delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
     for number, line in lines:

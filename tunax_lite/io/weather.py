@@ -11,7 +11,7 @@ import xarray as xr
 from ..air_sea import Weather
 from ..air_sea.humidity import HumidityMeasure
 from ..time_series import TimeSeries
-from .errors import FileFormatError, check_possible
+from .errors import FileFormatError, check_possible, names_its_file
 from .measured import as_paths
 from .series import Series, on_common_times
 from .table import read_series, read_table
@@ -62,6 +62,7 @@ _NEEDED = ("wind_u", "wind_v", "air_temperature", "humidity", "air_pressure")
 _OPTIONAL = ("cloud_cover", "precipitation")
 
 
+@names_its_file("a table of the weather")
 def read_weather(
     paths,
     *,

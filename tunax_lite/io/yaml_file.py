@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from .errors import FileFormatError
+from .errors import ConfigError as ConfigError
+from .errors import FileFormatError, read_text, shortened, what_is_at
 
-
-class ConfigError(ValueError):
-    """What is wrong with a configuration: file, key path, expected, got, what to do."""
+_MOST_VALUES = 1_000_000
+_MOST_BYTES = 16 * 2**20
+_DEEPEST = 100
+"""Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
 
 
 @contextlib.contextmanager
@@ -26,7 +28,7 @@ def naming(source: Path, key: str) -> Iterator[None]:
         yield
     except (ConfigError, FileFormatError):
         raise
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         raise ConfigError(f"{source}: {key}: {error}") from error
 
 
@@ -91,25 +93,71 @@ def _to_python(loader: _Loader, node: yaml.Node, path: tuple[str, ...], origins:
     return mapping
 
 
+def _count(node: yaml.Node, known: dict[int, int], above: tuple[int, ...] = ()) -> int:
+    """Number of values that a node stands for, what aliases repeat counted every time."""
+    if id(node) in known:
+        return known[id(node)]
+    where = f"line {node.start_mark.line + 1}"
+    if id(node) in above:
+        raise ConfigError(f"{where}: expected values, got an alias of what it is part of; write it out.")
+    if len(above) >= _DEEPEST:
+        raise ConfigError(f"{where}: expected at most {_DEEPEST} levels of keys, got more; correct the file.")
+    below = (*above, id(node))
+    if isinstance(node, yaml.MappingNode):
+        known[id(node)] = 1 + sum(_count(value, known, below) for _, value in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        known[id(node)] = 1 + sum(_count(value, known, below) for value in node.value)
+    else:
+        known[id(node)] = 1
+    return known[id(node)]
+
+
 def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
     origins: dict[tuple[str, ...], str] = {}
     loader = None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
+        n_values = 0 if node is None else _count(node, {})
+        if n_values > _MOST_VALUES:
+            raise ConfigError(
+                f"expected at most {_MOST_VALUES} values, got {n_values:.3g}, which aliases repeat; write "
+                "them out."
+            )
         return (None if node is None else _to_python(loader, node, (), origins)), origins
+    except ConfigError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ConfigError(
-            f"{where}expected YAML, got {error.problem or error.context}; correct the syntax there "
-            "or in the line before."
+            f"{where}expected YAML, got {shortened(error.problem or error.context)}; correct the syntax "
+            "there or in the line before."
         ) from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"expected YAML text, got {error}; save the file as UTF-8 text.") from error
+        raise ConfigError(
+            f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"expected at most {_DEEPEST} levels of keys, got many more; correct the file."
+        ) from error
+    except Exception as error:  # PyYAML passes on what its constructors raise
+        raise ConfigError(
+            f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
+        ) from error
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def parse_yaml(text: str) -> Any:
+    """Plain values of a YAML text.
+
+    Raises:
+        ConfigError: text that is not YAML, has a key twice, or stands for more than a million values.
+    """
+    return _parse(text)[0]
 
 
 def read_document(path: Path) -> Document:
@@ -118,22 +166,28 @@ def read_document(path: Path) -> Document:
     Raises:
         ConfigError: a file that is missing, not text, not YAML, empty, or that has a key twice.
     """
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "nothing"
+    found, name = what_is_at(path), shortened(path)
+    if found != "a file":
+        what = f"{'nothing' if found == 'none' else shortened(found)} there"
         raise ConfigError(
-            f"{path}: expected a YAML file, got {what} there; check the path (relative to {Path.cwd()})."
+            f"{name}: expected a YAML file, got {what}; check the path (relative to {shortened(Path.cwd())})."
         )
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: expected a readable YAML text file, got {error}.") from error
+        if path.stat().st_size > _MOST_BYTES:
+            raise ConfigError(
+                f"{name}: expected a YAML file of at most {_MOST_BYTES} bytes, got {path.stat().st_size}; "
+                "name another file."
+            )
+        text = read_text(path, "a readable YAML text file", "utf-8-sig")
+    except (OSError, FileFormatError) as error:
+        raise ConfigError(str(error)) from error
     try:
         data, origins = _parse(text)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{name}: {error}") from error
     if not isinstance(data, dict):
         got = "an empty file" if data is None else f"a {type(data).__name__}"
-        raise ConfigError(f"{path}: expected keys and values at the top level, got {got}.")
+        raise ConfigError(f"{name}: expected keys and values at the top level, got {got}.")
     return Document(data, origins, str(path))
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from ..config import closure_of
 from ..io.atomic import replacing
+from ..io.errors import reading
+from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
 from .descriptions import Description, describe_corrections, describe_parameters
@@ -31,7 +32,8 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
     Raises:
         OSError: a path that cannot be written.
     """
-    text = render(run)
+    with reading(run.path, "the results of a calibration"):
+        text = render(run)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
@@ -92,7 +94,7 @@ def _descriptions(run: RunFolder) -> dict[str, Description]:
     """Of the closure that the configuration names; none where it cannot be made any more."""
     of_cases = describe_corrections(path for path in run.parameters["parameters"] if path.startswith("case"))
     try:
-        return of_cases | describe_parameters(closure_of(yaml.safe_load(run.config)))
+        return of_cases | describe_parameters(closure_of(parse_yaml(run.config)))
     except Exception:  # a closure of the user's own may be anywhere, or gone
         return of_cases
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-import yaml
 
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
+from ..io.errors import FileFormatError, names_its_file, read_text
 from ..io.netcdf import read_netcdf
+from ..io.yaml_file import ConfigError, parse_yaml
 from ..validation import CHECKS_NAME, CROSS_VALIDATION_NAME, CheckRow, CrossValidationRow, read_table
 from ..validation.tables import RowT
 
@@ -66,6 +67,7 @@ class RunFolder:
         return json.loads(self.provenance.get("tunax_lite_data") or "{}")
 
 
+@names_its_file("the folder of a calibration")
 def read_run_folder(folder: str | Path) -> RunFolder:
     """Read the folder of a calibration.
 
@@ -83,9 +85,9 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             "with --resume."
         )
     try:
-        parameters = yaml.safe_load(paths[0].read_text())
+        parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
         complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
+    except (ConfigError, FileFormatError, TypeError, KeyError):
         complete = False
     if not complete:
         raise ValueError(

@@ -42,6 +42,15 @@ def free_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
     return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
 
 
+def free_on_host(*, root: Path = _ROOT) -> int:
+    """Bytes that this process may still take on the host, whatever its devices.
+
+    Raises:
+        RuntimeError: a system that does not say.
+    """
+    return _free_on_host(root)
+
+
 def used_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
     """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..io.atomic import replacing
+from ..io.errors import names_its_file, read_text
 from .checks import CheckRow
 from .cross_validation import CrossValidationRow
 
@@ -33,6 +34,7 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
+@names_its_file("a table")
 def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     """Read what `write_table` wrote.
 
@@ -41,8 +43,7 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
         ValueError: another table.
     """
     names = [field.name for field in dataclasses.fields(kind)]
-    with open(path, newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
     try:
         return tuple(kind(**{name: _value(kind, name, line[name]) for name in names}) for line in lines)
     except (KeyError, TypeError, ValueError):

@@ -16,7 +16,7 @@ from ..._types import Scalar, parameter
 class AbstractEquationOfState(eqx.Module):
     """Density of sea water and its derivatives, and the constants that go with them."""
 
-    gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(0.0, 100.0))
+    gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
     reference_density: Scalar = parameter(
         constants.REFERENCE_DENSITY, unit="kg m-3", valid_range=(500.0, 2000.0)
     )

@@ -17,8 +17,8 @@ class LinearEquationOfState(AbstractEquationOfState):
 
     thermal_expansion: Scalar = parameter(2e-4, unit="K-1", valid_range=(0.0, 1e-3))
     haline_contraction: Scalar = parameter(7.8e-4, unit="kg g-1", valid_range=(0.0, 1e-2))
-    reference_temperature: Scalar = parameter(20.0, unit="degC")
-    reference_salinity: Scalar = parameter(35.0, unit="g kg-1")
+    reference_temperature: Scalar = parameter(20.0, unit="degC", valid_range=(-5.0, 60.0))
+    reference_salinity: Scalar = parameter(35.0, unit="g kg-1", valid_range=(0.0, 60.0))
 
     @classmethod
     def from_teos10(
