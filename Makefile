@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test lint types unit docs verify bench clean
+.PHONY: run test lint types unit docs verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -31,6 +31,9 @@ docs: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+hostile: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.hostile --number 500 --seed 1
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[peers]'

@@ -7,7 +7,10 @@ from .case import Case
 from .io.yaml_file import ConfigError
 from .model import Model
 from .observations import Observations
-from .runtime.limits import TooLargeError, check_steps
+from .runtime.limits import TooLargeError, check_disk, check_steps
+
+_VARIABLES = 4
+"""Of the state: temperature, salinity and velocity; a file has more."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +53,14 @@ class Run:
         except TooLargeError as error:
             raise ConfigError(f"{self.source}: time.step: {error}") from None
         return length
+
+    def check_output(self, duration: float, folder: Path) -> None:
+        """Raise `ConfigError` where the frames of a run, its state alone, are more than the disk can hold."""
+        n_bytes = 8.0 * _VARIABLES * self.case.grid.n_cells * duration / self.output_interval
+        try:
+            check_disk(folder, n_bytes, "the frames of the run")
+        except TooLargeError as error:
+            raise ConfigError(f"{self.source}: time.output_interval: {error}") from None
 
     def _duration_from(self, begin: float) -> float:
         if self.duration is not None:

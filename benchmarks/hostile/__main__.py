@@ -2,42 +2,22 @@
 
 import argparse
 import importlib.util
-import itertools
-import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from . import configs, faults, files
 from .attack import Attack
+from .catalogue import attacks_of
 from .material import write_material
-from .workers import run_attacks
+from .workers import MATERIAL, run_attacks
 
-_SHARES = ((files.damaged, 0.35), (files.changed, 0.3), (configs.values, 0.25), (configs.settings, 0.1))
-"""What has no end fills the campaign up to its number."""
-_ONCE = (files.crafted, configs.texts, configs.endless, faults.file_systems)
 _BESIDE = ("benchmarks.interruptions", "benchmarks.extreme_columns")
 """Campaigns of their own: signals at every moment, and columns beyond what water does."""
-
-
-def attacks_of(number: int, seed: int, *, processes: bool = True) -> list[Attack]:
-    """At least so many attacks: those that there is a list of, and random ones beside."""
-    chance = random.Random(seed)
-    sources = [*_ONCE, faults.processes] if processes else list(_ONCE)
-    found = [attack for source in sources for attack in source(chance)]
-    left = max(0, number - len(found))
-    for source, share in _SHARES:
-        found += itertools.islice(source(chance), round(share * left) + 1)
-    return found
-
-
-def sample_of(number: int, seed: int) -> list[Attack]:
-    """So many attacks that run in the process, of all kinds."""
-    return random.Random(seed).sample(attacks_of(4 * number, seed, processes=False), number)
 
 
 def main() -> int:
@@ -49,12 +29,14 @@ def main() -> int:
     parser.add_argument("--inside", action="store_true", help="without what needs processes of its own")
     parser.add_argument("--alone", action="store_true", help="without the campaigns beside this one")
     given = parser.parse_args()
-    found = attacks_of(given.number, given.seed, processes=not given.inside)
-    found = [attack for attack in found if given.only in f"{attack.kind}: {attack.name}"]
+    recipe = (given.number, given.seed, not given.inside)
+    attacks = attacks_of(*recipe)
+    chosen = [n for n, one in enumerate(attacks) if given.only in f"{one.kind}: {one.name}"]
+    found = [attacks[number] for number in chosen]
     clock = time.perf_counter()
     scratch = Path(tempfile.mkdtemp(prefix="hostile_"))
     try:
-        failures = _run(found, given.seed, scratch, given.workers)
+        failures = _run(found, run_attacks(recipe, chosen, scratch, given.workers), scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     _print_table(found, failures, time.perf_counter() - clock)
@@ -62,11 +44,11 @@ def main() -> int:
     return 1 if failures or beside else 0
 
 
-def _run(found: list[Attack], seed: int, scratch: Path, n_workers: int) -> list[Attack]:
-    print(f"{len(found)} attacks, seed {seed}", flush=True)
-    material = write_material(scratch / "material")
+def _run(found: list[Attack], outcomes: Iterator[tuple[Attack, list[str]]], scratch: Path) -> list[Attack]:
+    print(f"{len(found)} attacks", flush=True)
+    write_material(scratch / MATERIAL)
     failures = []
-    for number, (attack, wrong) in enumerate(run_attacks(found, seed, material, scratch, n_workers), 1):
+    for number, (attack, wrong) in enumerate(outcomes, 1):
         if wrong:
             failures.append(attack)
             said = "\n    ".join(line for part in wrong for line in part.splitlines())

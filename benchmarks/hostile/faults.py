@@ -17,7 +17,7 @@ def _instead(make: Callable[[Path], None]) -> Prepare:
     """Something else where a file should be."""
 
     def prepare(folder: Path, chance: random.Random) -> Try:
-        name = chance.choice(_READ)
+        name = chance.choice([name for name in _READ if (folder / name).is_file()])
         (folder / name).unlink()
         make(folder / name)
         return reading(name, folder, chance, must_fail=True, seconds=30.0)
@@ -29,7 +29,8 @@ def _socket(path: Path) -> None:
     at = Path.cwd()
     os.chdir(path.parent)  # names of sockets are short
     try:
-        socket.socket(socket.AF_UNIX).bind(path.name)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
     finally:
         os.chdir(at)
 
@@ -62,7 +63,8 @@ def _output(make: Callable[[Path], str], *, must_fail: bool = True) -> Prepare:
             ["evaluate", "profiles.yaml", "--output", f"{name}.csv"],
             ["report", "fit", "--output", f"{name}.html"],
         ]
-        return Try(chance.choice(commands), must_fail=must_fail)
+        there = [each for each in commands if (folder / each[1]).exists()]
+        return Try(chance.choice(there), must_fail=must_fail)
 
     return prepare
 

@@ -354,7 +354,7 @@ CRAFTED |= {
         "expansion of air": _replace("parameters/thermal_expansion_coefficient", data=0.5),
         "Kelvin": _replace("timeseries/T/0", data=np.full(8, 290.0)),
         "times that are the same": _replace("timeseries/t/3", data=0.0),
-        "times of 1e300 s": _replace("timeseries/t/4", data=1e300),
+        "times that are not finite": _replace("timeseries/t/4", data=np.inf),
         "a group for a profile": _link("timeseries/T/0", h5py.SoftLink("/grid")),
     }.items()
 }

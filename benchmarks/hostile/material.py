@@ -23,6 +23,7 @@ RUN = {
     "model": {"closure": {"name": "constant"}},
     "time": {"step": 600.0, "output_interval": 1200.0},
     "output": {"figures": False},
+    "evaluation": {"start": 600.0, "variables": ["temperature"]},
 }
 
 
@@ -47,6 +48,7 @@ COMPARISON = {
     "n_cells": [N_CELLS],
     "time_steps": [600.0],
     "n_timings": 0,
+    "start": 600.0,
     "figures": {"n_cells": N_CELLS, "time_step": 600.0},
 }
 STATION = RUN | {

@@ -14,13 +14,19 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from .attack import Attack, Try
+from .catalogue import attacks_of
 from .judge import Outcome, contents, judge
 from .material import COMMAND
+
+MATERIAL = "material"
+"""Folder of the valid files in that of the campaign."""
+Recipe = tuple[int, int, bool]
+"""Arguments of `attacks_of`: attacks are functions, which do not travel to other processes."""
 
 
 class _Late(BaseException):
@@ -122,7 +128,8 @@ def _outside(attempt: Try, folder: Path) -> list[Outcome]:
     return outcomes
 
 
-def _work(pipe: Connection, attacks: list[Attack], seed: int, material: Path, scratch: Path) -> None:
+def _work(pipe: Connection, recipe: Recipe, scratch: Path) -> None:
+    attacks = attacks_of(*recipe)
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(scratch / "cache"))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -131,23 +138,24 @@ def _work(pipe: Connection, attacks: list[Attack], seed: int, material: Path, sc
         if number is None:
             return
         try:
-            wrong = run_attack(attacks[number], seed, material, scratch / f"{number:05d}")
+            wrong = run_attack(attacks[number], recipe[1], scratch / MATERIAL, scratch / f"{number:05d}")
         except Exception:
             wrong = ["the campaign itself failed", traceback.format_exc()[-1500:]]
         pipe.send(wrong)
 
 
 def run_attacks(
-    attacks: list[Attack], seed: int, material: Path, scratch: Path, n_workers: int
+    recipe: Recipe, chosen: list[int], scratch: Path, n_workers: int
 ) -> Iterator[tuple[Attack, list[str]]]:
     """All attacks with what is wrong, as they end; a worker that dies or hangs is replaced."""
+    attacks = attacks_of(*recipe)
     context = multiprocessing.get_context("spawn")
-    waiting: Iterable[int] = iter(range(len(attacks)))
+    waiting: Iterator[int] = iter(chosen)
     busy: dict[Connection, tuple] = {}
 
     def start() -> tuple:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, attacks, seed, material, scratch), daemon=True)
+        process = context.Process(target=_work, args=(theirs, recipe, scratch), daemon=True)
         process.start()
         theirs.close()
         return ours, process

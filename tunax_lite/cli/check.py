@@ -87,6 +87,7 @@ def _describe_run(run: Run) -> None:
     _describe_case(run.case, run.observations)
     _describe_model(run.model)
     duration = run.duration_from(0.0)
+    run.check_output(duration, Path.cwd())
     run.case.forcing.check_covers(0.0, duration)
     run.case.interior.check_covers(0.0, duration)
     typer.echo(

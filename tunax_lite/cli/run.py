@@ -127,6 +127,7 @@ def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> No
 def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) -> None:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
+    setup.check_output(duration, path.absolute().parent)
     typer.echo(
         f"{setup.case.name}: {setup.case.grid.n_cells} cells over {float(setup.case.grid.depth):g} m, "
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import stat
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -74,7 +75,10 @@ def reading(path, kind: str) -> Iterator[None]:
         FileNotFoundError, ConfigError, ValueError: those of the package, as they are.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            # What libraries warn of in a damaged file is NaN or out of range, and refused for that.
+            warnings.simplefilter("ignore")
+            yield
     except (FileFormatError, ConfigError, FileNotFoundError):
         raise
     except Exception as error:

@@ -86,7 +86,13 @@ class Jld2File:
                 if isinstance(referred, h5py.Dataset):
                     self._check_size(key, referred)
                 value = referred[()] if isinstance(referred, h5py.Dataset) else None
-            return None if value is None else np.asarray(value, dtype=float).ravel()
+            if value is None:
+                return None
+            if np.asarray(value).dtype.kind not in "fiub":
+                raise self.error(
+                    key, "an array of numbers", f"type {np.asarray(value).dtype}", "choose another file"
+                )
+            return np.asarray(value, dtype=float).ravel()
         except FileFormatError:
             raise
         except Exception as error:

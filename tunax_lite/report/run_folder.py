@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
-from ..io.errors import FileFormatError, names_its_file, read_text
+from ..io.errors import FileFormatError, names_its_file, read_text, what_is_at
 from ..io.netcdf import read_netcdf
 from ..io.yaml_file import ConfigError, parse_yaml
 from ..validation import CHECKS_NAME, CROSS_VALIDATION_NAME, CheckRow, CrossValidationRow, read_table
@@ -111,12 +111,12 @@ def read_run_folder(folder: str | Path) -> RunFolder:
         {name: path for name, path in drawn.items() if path.is_file()},
         _rows(folder / CROSS_VALIDATION_NAME, CrossValidationRow),
         _rows(folder / CHECKS_NAME, CheckRow),
-        _read_posterior(path) if path.is_file() else None,
+        _read_posterior(path) if what_is_at(path) != "none" else None,
     )
 
 
 def _rows(path: Path, kind: type[RowT]) -> tuple[RowT, ...]:
-    return read_table(path, kind) if path.is_file() else ()
+    return read_table(path, kind) if what_is_at(path) != "none" else ()
 
 
 def _read_posterior(path: Path) -> xr.Dataset:
