@@ -1,5 +1,6 @@
 """The prognostic variables of the column."""
 
+import re
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
@@ -8,6 +9,9 @@ import jax.numpy as jnp
 
 from ._types import CenterArray, ScalarLike, array_field, batch_shape_of
 from .grid import Grid
+from .variables import GRID_NAMES, VARIABLES
+
+_NAME = re.compile(r"\w[^\s/\x00-\x1f\x7f]{0,99}")
 
 Profile = CenterArray | ScalarLike | Callable[[CenterArray], CenterArray]
 """Initial values: an array on the centers, one number, or a function of the height [m]."""
@@ -21,6 +25,9 @@ class State(eqx.Module):
         temperature: [degC].
         salinity: [g kg-1].
         tracers: any number of passive tracers by name, each in its own unit.
+
+    Raises:
+        ValueError: a tracer whose name cannot be that of a variable in a file, or is that of another one.
     """
 
     u: CenterArray = array_field(1)
@@ -28,6 +35,19 @@ class State(eqx.Module):
     temperature: CenterArray = array_field(1)
     salinity: CenterArray = array_field(1)
     tracers: dict[str, CenterArray] = array_field(1, default_factory=dict)
+
+    def __check_init__(self):
+        for name in self.tracers:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise ValueError(
+                    "State: expected names of tracers of at most 100 characters, without blanks and slashes, "
+                    f"got {str(name)[:100]!r}; rename it."
+                )
+            if name in VARIABLES or name in GRID_NAMES:
+                raise ValueError(
+                    f"State: expected a tracer of another name than the variables of the model, got "
+                    f"'{name}'; rename it."
+                )
 
     @classmethod
     def from_profiles(

@@ -202,3 +202,6 @@ _TABLE = (
 
 VARIABLES: dict[str, Variable] = {variable.name: variable for variable in _TABLE}
 """The table by name."""
+
+GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face", "time_bounds")
+"""Of files: axes, and what belongs to them."""

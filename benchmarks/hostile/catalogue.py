@@ -3,12 +3,18 @@
 import itertools
 import random
 
-from . import configs, faults, files
+from . import configs, faults, files, options, tables
 from .attack import Attack
 
-_SHARES = ((files.damaged, 0.35), (files.changed, 0.3), (configs.values, 0.25), (configs.settings, 0.1))
+_SHARES = (
+    (files.damaged, 0.3),
+    (files.changed, 0.3),
+    (configs.values, 0.25),
+    (configs.settings, 0.1),
+    (options.given, 0.05),
+)
 """What has no end fills the campaign up to its number."""
-_ONCE = (files.crafted, configs.texts, configs.endless, faults.file_systems)
+_ONCE = (files.crafted, tables.crafted, options.names, configs.texts, configs.endless, faults.file_systems)
 
 
 def attacks_of(number: int, seed: int, processes: bool = True) -> list[Attack]:

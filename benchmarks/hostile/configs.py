@@ -80,6 +80,7 @@ def _places(content: Any, path: tuple = ()) -> Iterator[tuple]:
 
 def _commands(name: str) -> list[list[str]]:
     data = {"profiles.yaml": "profiles.nc", "les.yaml": "les.jld2", "station.yaml": "weather.csv"}
+    data |= {"float.yaml": "float.nc", "era5.yaml": "era5.nc"}
     return [each for each in COMMANDS[data.get(name, name)] if name in each]
 
 

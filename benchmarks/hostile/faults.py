@@ -173,8 +173,6 @@ LIMITS: dict[str, Prepare] = {
     "30 open files": _limited(_RUN, RLIMIT_NOFILE=30),
     "12 open files": _limited(_RUN, RLIMIT_NOFILE=12),
     "2 GB of memory": _limited(_RUN, RLIMIT_AS=2 * 10**9),
-    "600 MB of memory": _limited(_RUN, RLIMIT_AS=6 * 10**8),
-    "a second of time": _limited(_RUN, RLIMIT_CPU=1),
     "no core file": _limited(_RUN, RLIMIT_CORE=0),
 }
 

@@ -23,6 +23,8 @@ COMMANDS: dict[str, list[list[str]]] = {
     "profiles3.nc": [["check", "profiles3.yaml"], ["run", "profiles3.yaml", *OUT]],
     "les.jld2": [["check", "les.yaml"], ["run", "les.yaml", *OUT]],
     "mooring.nc": [["check", "station.yaml"], ["run", "station.yaml", *OUT]],
+    "float.nc": [["check", "float.yaml"], ["run", "float.yaml", *OUT]],
+    "era5.nc": [["check", "era5.yaml"], ["run", "era5.yaml", *OUT]],
     "weather.csv": [["check", "station.yaml"], ["run", "station.yaml", *OUT]],
     "momentum.dat": [["check", "gotm.yaml"], ["run", "gotm.yaml", *OUT]],
     "tprof.dat": [["check", "gotm.yaml"], ["run", "gotm.yaml", *OUT]],
@@ -56,11 +58,10 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 
 def reading(name: str, folder: Path, chance: random.Random, **options: Any) -> Try:
-    """A command that reads a file; a message has to name that file."""
+    """A command that reads a file; a message has to name that file, or the configuration with its key."""
     command = chance.choice([each for each in COMMANDS[name] if (folder / name).parent.is_dir()])
-    named = (name, Path(name).name, Path(name).parent.name or name)
+    named = (name, Path(name).name, Path(name).parent.name or name, *command[1:2])
     products = ("out.nc", "out", "out.html", *(("fit",) if "--resume" in command else ()))
-    # A command may go on over what does not hold any more, such as the case of a configuration.
     return Try(list(command), tuple(dict.fromkeys(named)), products=products, **options)
 
 
@@ -203,7 +204,16 @@ CHANGES = {
     "another name": _name,
     "another name of a dimension": _dimension,
 }
-NETCDF = ("profiles.nc", "profiles3.nc", "mooring.nc", "result.nc", "fit/history.nc", "fit/posterior.nc")
+NETCDF = (
+    "profiles.nc",
+    "profiles3.nc",
+    "mooring.nc",
+    "float.nc",
+    "era5.nc",
+    "result.nc",
+    "fit/history.nc",
+    "fit/posterior.nc",
+)
 
 
 def changed(chance: random.Random) -> Iterator[Attack]:
@@ -214,11 +224,14 @@ def changed(chance: random.Random) -> Iterator[Attack]:
         name, change = chance.choice(NETCDF), chance.choice(list(CHANGES))
 
         def prepare(folder: Path, chance: random.Random, name=name, change=change) -> Try:
-            with netCDF4.Dataset(folder / name, "a") as file:
-                try:
+            valid = (folder / name).read_bytes()
+            try:
+                with netCDF4.Dataset(folder / name, "a") as file:
                     CHANGES[change](file, chance)
-                except (AttributeError, RuntimeError, TypeError, ValueError, OverflowError):
-                    _value(file, chance)  # the format itself refuses the other
+            except (AttributeError, RuntimeError, TypeError, ValueError, OverflowError):
+                (folder / name).write_bytes(valid)  # the format itself refuses that
+                with netCDF4.Dataset(folder / name, "a") as file:
+                    _value(file, chance)
             return reading(name, folder, chance)
 
         yield Attack("NetCDF", f"{name}: {change} {number}", prepare)

@@ -63,6 +63,8 @@ STATION = RUN | {
         "weather": {"format": "table", "paths": "weather.csv"},
     },
 }
+_ERA5 = {"format": "era5", "paths": "era5.nc"}
+_FLOAT = {"format": "argo", "paths": "float.nc"}
 GOTM = {
     "version": 7,
     "location": {"latitude": 45.0, "longitude": -30.0, "depth": 16.0},
@@ -83,6 +85,8 @@ CONFIGS = {
     "calibration.yaml": CALIBRATION,
     "comparison.yaml": COMPARISON,
     "station.yaml": STATION,
+    "float.yaml": STATION | {"case": STATION["case"] | {"observations": _FLOAT}},
+    "era5.yaml": STATION | {"case": STATION["case"] | {"weather": _ERA5}},
     "gotm.yaml": GOTM,
 }
 """Configurations by the name of their file."""
@@ -161,6 +165,57 @@ def _mooring(path: Path) -> None:
             file.createVariable(name, "i1", ("TIME", "DEPTH"))[...] = np.ones(shape, "i1")
 
 
+def _float(path: Path) -> None:
+    """Two profiles of an Argo float."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("N_PROF", 2)
+        file.createDimension("N_LEVELS", 4)
+
+        def add(name: str, kind: str, dims: tuple[str, ...], values: object, unit: str = "") -> None:
+            variable = file.createVariable(name, kind, dims, fill_value=b" " if kind == "S1" else 99999.0)
+            variable.units = unit
+            variable[...] = values
+
+        add("JULD", "f8", ("N_PROF",), [23799.9, 23800.02], "days since 1950-01-01 00:00:00 UTC")
+        add("LONGITUDE", "f8", ("N_PROF",), -9.0)
+        add("LATITUDE", "f8", ("N_PROF",), 48.0)
+        for name in ("JULD_QC", "POSITION_QC"):
+            add(name, "S1", ("N_PROF",), np.array([b"1", b"1"]))
+        add("DATA_MODE", "S1", ("N_PROF",), np.array([b"R", b"R"]))
+        measured = (("PRES", [1.0, 5.0, 10.0, 16.0], "decibar"), ("TEMP", 12.0, "degree_Celsius"))
+        for key, values, unit in (*measured, ("PSAL", 35.0, "psu")):
+            add(key, "f4", ("N_PROF", "N_LEVELS"), np.broadcast_to(values, (2, 4)), unit)
+            add(f"{key}_QC", "S1", ("N_PROF", "N_LEVELS"), np.full((2, 4), b"1"))
+
+
+def _reanalysis(path: Path) -> None:
+    """The weather of ERA5 at four points."""
+    parameters = {
+        "u10": ("m s**-1", 8.0),
+        "v10": ("m s**-1", 1.0),
+        "t2m": ("K", 283.0),
+        "d2m": ("K", 281.0),
+        "sp": ("Pa", 101300.0),
+        "ssrd": ("J m**-2", 0.0),
+        "strd": ("J m**-2", 1.1e6),
+    }
+    axes = {
+        "valid_time": (np.arange(5) * 3600 + 1425168000 - 3600, "seconds since 1970-01-01"),
+        "latitude": (np.array([48.25, 47.75]), "degrees_north"),
+        "longitude": (np.array([-9.25, -8.75]), "degrees_east"),
+    }
+    with netCDF4.Dataset(path, "w") as file:
+        for name, (values, unit) in axes.items():
+            file.createDimension(name, values.size)
+            variable = file.createVariable(name, values.dtype, (name,))
+            variable.units = unit
+            variable[...] = values
+        for name, (unit, value) in parameters.items():
+            variable = file.createVariable(name, "f8", tuple(axes))
+            variable.units = unit
+            variable[...] = value
+
+
 def _tables(folder: Path) -> None:
     names = "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],specific_humidity [1],"
     lines = [names + "air_pressure [Pa],shortwave [W m-2],longwave [W m-2]"]
@@ -192,6 +247,8 @@ def write_material(folder: Path, *, results: bool = True) -> Path:
     _profiles(folder / "profiles3.nc", "NETCDF3_CLASSIC")
     _simulation(folder / "les.jld2")
     _mooring(folder / "mooring.nc")
+    _float(folder / "float.nc")
+    _reanalysis(folder / "era5.nc")
     _tables(folder)
     values = {"viscosity": 1e-3, "diffusivity": {"value": 1e-4, "unit": "m2 s-1"}}
     write_yaml(folder / "parameters.yaml", {"closure": "Constant", "parameters": values})

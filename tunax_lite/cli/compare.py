@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ..comparison import Compared, Row, Summary, compare_closures, summaries, write_markdown, write_rows
 from ..config import ComparisonSetup, load_comparison
+from ..io.atomic import file_name
 from . import options
 from .session import errors_as_messages, report_written
 
@@ -113,13 +114,13 @@ def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Pat
     figures["cost"] = plot_cost([row for row in compared.rows if is_chosen(row)])
     written = [table]
     for name, figure in figures.items():
-        written.append(folder / f"{name}.png")
+        written.append(folder / f"{file_name(name)}.png")
         save_figure(figure, written[-1])
     parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
     for part in parts:
         _print(part)
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    links = {name.replace("_", " "): f"{name}.png" for name in figures}
+    links = {name.replace("_", " "): f"{file_name(name)}.png" for name in figures}
     written.append(folder / "comparison.md")
     write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command)
     return written

@@ -10,6 +10,7 @@ import typer
 
 from .. import io
 from ..config import ConfigError, Run
+from ..io.errors import check_possible
 from ..trajectory import Restart
 from . import options
 from .session import errors_as_messages, precision, provenance, report_written
@@ -84,6 +85,8 @@ def _key_of(variables: str | None, loaded: RunSource) -> str:
 def _restart(path: Path, frame: int, setup: Run) -> Restart:
     """The frame of an earlier run, checked to be of the same grid and model."""
     trajectory = io.read_trajectory(path)
+    for name in ("temperature", "salinity", "u", "v"):
+        check_possible(path, name, name, np.asarray(getattr(trajectory.state, name)))
     before, now = np.asarray(trajectory.grid.z_face), np.asarray(setup.case.grid.z_face)
     if before.shape != now.shape or not np.allclose(before, now, rtol=0.0, atol=1e-6):
         raise ConfigError(

@@ -88,7 +88,8 @@ def initial_state(
         measured: values on the cells, by name, of what the section leaves out.
 
     Raises:
-        ValueError: N² for the temperature of water that does not expand.
+        ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
+            water can be.
     """
     given: dict[str, Any] = {
         name: (lambda z, values=measured[name]: jnp.asarray(values) + 0.0 * z)
@@ -110,17 +111,30 @@ def initial_state(
             )
         given["temperature"] = values_of(temperature, slope / float(water.gravity * expansion))
     tracers = {name: values_of(profile) for name, profile in case.tracers.items()}
-    return State.from_profiles(grid, tracers=tracers, **given)
+    state = State.from_profiles(grid, tracers=tracers, **given)
+    for name, lowest, highest, unit in _RANGES:
+        values = np.asarray(getattr(state, name))
+        for value in (values.min(), values.max()):
+            if not lowest <= value <= highest:
+                raise ValueError(
+                    f"{name}: expected values from {lowest:g} to {highest:g} [{unit}] in the whole column, "
+                    f"got {value:g}; check the gradient."
+                )
+    return state
+
+
+_RANGES = (
+    ("temperature", -5.0, 60.0, "degC"),
+    ("salinity", 0.0, 60.0, "g kg-1"),
+    ("u", -20.0, 20.0, "m s-1"),
+    ("v", -20.0, 20.0, "m s-1"),
+)
+"""Of initial profiles; beyond, a number is in another unit."""
 
 
 def check_initial(case: Any) -> None:
     """Refuse initial profiles in another unit, and N² for what is not temperature."""
-    for name, lowest, highest, unit in (
-        ("temperature", -5.0, 60.0, "degC"),
-        ("salinity", 0.0, 60.0, "g kg-1"),
-        ("u", -20.0, 20.0, "m s-1"),
-        ("v", -20.0, 20.0, "m s-1"),
-    ):
+    for name, lowest, highest, unit in _RANGES:
         profile = getattr(case, name)
         values = [] if profile is None else [profile.surface, *(profile.values or [])]
         for value in values:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,3 +38,8 @@ def replacing(path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def file_name(text: str) -> str:
+    """A text as part of the name of a file: short, and without what means something to a file system."""
+    return re.sub(r"[^\w.,@+ -]", "_", text)[:100].strip()

@@ -25,6 +25,7 @@ from ..grid import Grid
 from ..observables import variable_of
 from ..state import State
 from ..trajectory import Means, Trajectory
+from ..variables import GRID_NAMES as grid_names
 from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file
@@ -38,8 +39,6 @@ SELECTED = "selected_variables"
 """Attribute of a file that holds these alone, from which no trajectory can be read."""
 
 _STATE_NAMES = ("temperature", "salinity", "u", "v")
-grid_names = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face", "time_bounds")
-"""What says when and where the values of a file are."""
 
 
 def attributes_of(name: str) -> dict[str, str]:
