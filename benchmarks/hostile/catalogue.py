@@ -9,7 +9,8 @@ from .attack import Attack
 _SHARES = (
     (files.damaged, 0.3),
     (files.changed, 0.3),
-    (configs.values, 0.25),
+    (configs.values, 0.2),
+    (configs.results, 0.05),
     (configs.settings, 0.1),
     (options.given, 0.05),
 )

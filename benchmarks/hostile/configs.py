@@ -1,6 +1,7 @@
 """Configurations that are absurd: no YAML, wrong types, values without bounds, runs without end."""
 
 import copy
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,6 +122,39 @@ def values(chance: random.Random) -> Iterator[Attack]:
         yield Attack(
             "configuration", f"{name}: {'.'.join(map(str, place))} = {value!r:.30} {number}", prepare
         )
+
+
+def results(chance: random.Random) -> Iterator[Attack]:
+    """One entry of a file that a calibration wrote with another value, without end."""
+    number = 0
+    while True:
+        number += 1
+        value = chance.choice(VALUES)
+
+        def prepare(folder: Path, chance: random.Random, value=value) -> Try:
+            if chance.random() < 0.2:
+                return _header(folder, chance, value)
+            path = folder / "fit" / "parameters.yaml"
+            content = yaml.safe_load(path.read_text())
+            *above, last = chance.choice(list(_places(content)))
+            container = content
+            for key in above:
+                container = container[key]
+            container[last] = value
+            write_yaml(path, content)
+            return reading("fit/parameters.yaml", folder, chance)
+
+        yield Attack("result", f"{value!r:.30} {number}", prepare)
+
+
+def _header(folder: Path, chance: random.Random, value: Any) -> Try:
+    """A checkpoint whose first line says something else."""
+    path = folder / "fit" / "checkpoint.eqx"
+    line, _, rest = path.read_bytes().partition(b"\n")
+    header = json.loads(line)
+    header[chance.choice(list(header))] = value
+    path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    return reading("fit/checkpoint.eqx", folder, chance)
 
 
 def settings(chance: random.Random) -> Iterator[Attack]:

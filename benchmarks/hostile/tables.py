@@ -76,7 +76,7 @@ PROFILES: dict[str, Change] = {
 }
 _OF_FILE = {"weather.csv": WEATHER, "momentum.dat": MOMENTUM, "tprof.dat": PROFILES}
 # What is no more than an unusual way to write the same.
-_HARMLESS = {"carriage returns alone", "line separators", "the last second", "the year 0"}
+_HARMLESS = {"carriage returns alone", "line separators", "the last second", "the year 0", "1e4 columns"}
 
 
 def crafted(chance: random.Random) -> Iterator[Attack]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from ..io.atomic import replacing
-from ..io.errors import names_its_file, read_text, shortened
+from ..io.errors import decimal, names_its_file, read_text, shortened
 from ..io.yaml_file import ConfigError, parse_yaml
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
@@ -161,7 +161,7 @@ def _number(path: Path, name, value) -> float:
     # YAML 1.1 reads 1e-6 as text.
     if isinstance(value, str):
         try:
-            value = float(value)
+            value = decimal(value)
         except ValueError:
             pass
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

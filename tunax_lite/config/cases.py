@@ -9,7 +9,7 @@ from ..io.mapping import Mapping
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial
 from .sea_water import AbsorptionSection, EquationOfStateSection, JerlovSection, LinearSection
-from .sections import Section, flatten, invalid
+from .sections import Section, closest, flatten, invalid
 from .site import SiteCase
 
 DataPath = Annotated[
@@ -121,6 +121,13 @@ class IdealisedCase(Section):
     def _check_combination(self) -> "IdealisedCase":
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
+        for name in self.forcing.tracer_fluxes:
+            if name not in self.tracers:
+                raise invalid(
+                    "fluxes of tracers of the case",
+                    f"`{name}`",
+                    closest(name, list(self.tracers) or ["none"]),
+                )
         check_initial(self)
         return self
 

@@ -91,6 +91,11 @@ class ProfileReader:
             found.file, indices, (0, source.column), skip=0, names=f"height and {source.path} of a level"
         )
         z = table[:, 0]
+        unknown = np.flatnonzero(~np.isfinite(z))
+        if unknown.size:
+            raise found.file.error(
+                int(indices[unknown[0]]), "a finite height [m]", f"{z[unknown[0]]:g}", "correct the line"
+            )
         stuck = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0))
         if stuck.size:
             at = int(stuck[0])

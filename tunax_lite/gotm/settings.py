@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
 from .keys import FREE_SECTIONS, INPUTS, KEYS, VERSION
 from .schema import Input, Key
@@ -290,6 +291,6 @@ def _number(key: Key, given: Any) -> float | int:
 def _from_fortran(text: str) -> Any:
     """A number with an exponent `d`; the text itself if it is none."""
     try:
-        return float(text.lower().replace("d", "e"))
+        return decimal(text.lower().replace("d", "e"))
     except ValueError:
         return text

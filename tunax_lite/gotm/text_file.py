@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..io.errors import FileFormatError, check_size, reading, shortened, what_is_at
+from ..io.errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
 from .settings import Source
 
 TIME_WIDTH = 19
@@ -142,7 +142,7 @@ def _read_slowly(
             )
         for place, column in enumerate(columns):
             try:
-                values[row, place] = float(words[column].lower().replace("d", "e"))
+                values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
                 raise file.error(
                     int(indices[row]),

@@ -207,6 +207,17 @@ def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
         return path.read_text(encoding=encoding)
 
 
+def decimal(text: str) -> float:
+    """A number as files have it: Python would also take `1_0`, and digits of other scripts.
+
+    Raises:
+        ValueError: something else.
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"expected a number, got {shortened(repr(text))}.")
+    return float(text)
+
+
 def check_increasing(
     path, key: str, values: np.ndarray, describe: Callable[[int], str] | None = None
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .cf_axes import TimeAxis, converted, find_axis, read_time
-from .errors import FileFormatError, check_possible, existing_file, names_its_file, read_text
+from .errors import FileFormatError, check_possible, decimal, existing_file, names_its_file, read_text
 from .measured import check_gaps, since_start, without_fill
 from .netcdf import read_netcdf
 from .series import Series
@@ -201,7 +201,7 @@ def _numbers(path: Path, name: str, rows: _Rows, at: int) -> np.ndarray:
         if text.lower() in _MISSING:
             continue
         try:
-            values[i] = float(text)
+            values[i] = decimal(text)
         except ValueError:
             raise FileFormatError(
                 path, f"line {number}: {name}", "a number", f"'{text}'", "correct it, or leave it empty"
