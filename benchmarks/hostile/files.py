@@ -197,10 +197,8 @@ def _name(file: netCDF4.Dataset, chance: random.Random) -> None:
 
 def _dimension(file: netCDF4.Dataset, chance: random.Random) -> None:
     free = [name for name in file.dimensions if name not in file.variables]
-    file.renameDimension(
-        chance.choice(free or list(file.dimensions) * (file.data_model != "NETCDF4")),
-        chance.choice(("x", "time2", "n" * 200)),
-    )
+    known = free if file.data_model == "NETCDF4" else list(file.dimensions)
+    file.renameDimension(chance.choice(known), chance.choice(("x", "time2", "n" * 200)))
 
 
 CHANGES = {

@@ -93,7 +93,7 @@ def _of_files(attempt: Try, outcome: Outcome, folder: Path, before: dict[str, st
     for name in new:
         if name.endswith(".nc") and outcome.code == 0 and after[name] not in ("folder", "special"):
             wrong += _of_result(folder / name)
-    if outcome.code != 0 and "out.nc" in new:
+    if outcome.code != 0 and "out.nc" in new and attempt.also is None:
         wrong.append("a result of a command that failed")
     return wrong
 

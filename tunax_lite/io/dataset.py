@@ -346,7 +346,17 @@ def read_trajectory(
     if cls is None:
         cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))
 
-    def values(name: str):
+    def values(name: str, *dims: str, kind: str = "f"):
+        if name in dataset.variables:
+            found = dataset[name]
+            if found.dims[: len(dims)] != dims or found.dtype.kind != kind:
+                raise FileFormatError(
+                    path,
+                    name,
+                    f"{'whole numbers' if kind == 'i' else 'numbers'} along {', '.join(dims) or 'any axis'}",
+                    f"type {found.dtype} along {', '.join(map(str, found.dims)) or 'none'}",
+                    "the file was changed or is damaged",
+                )
         if name not in dataset.variables:
             raise FileFormatError(
                 path,
@@ -366,17 +376,19 @@ def read_trajectory(
                 inner_class = _find_state_class(path, str(dataset.attrs[inner]))
                 fields[field.name] = closure_state(inner_class, inner)
             elif field.name in dataset.variables or not has_default:
-                fields[field.name] = values(field.name)
+                fields[field.name] = values(field.name, "time")
         # Frame by frame: shapes are those of a closure state without the axis of time.
         return jax.vmap(lambda frame: cls(**frame))(fields)
 
-    tracers = {name: values(name) for name in str(dataset.attrs.get("tracers", "")).split()}
-    state = State(**{name: values(name) for name in _STATE_NAMES}, tracers=tracers)
+    tracers = {
+        name: values(name, "time", "z_center") for name in str(dataset.attrs.get("tracers", "")).split()
+    }
+    state = State(**{name: values(name, "time", "z_center") for name in _STATE_NAMES}, tracers=tracers)
     try:
         trajectory = Trajectory(
             _read_grid(dataset, values),
-            values("time"),
-            values("step"),
+            values("time", "time"),
+            values("step", "time", kind="i"),
             state,
             closure_state(cls, "closure_state"),
         )
