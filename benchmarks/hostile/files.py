@@ -234,9 +234,8 @@ def changed(chance: random.Random) -> Iterator[Attack]:
                 with netCDF4.Dataset(folder / name, "a") as file:
                     CHANGES[change](file, chance)
             except (AttributeError, RuntimeError, TypeError, ValueError, OverflowError, IndexError):
-                (folder / name).write_bytes(valid)  # the format itself refuses that
-                with netCDF4.Dataset(folder / name, "a") as file:
-                    _value(file, chance)
+                # The format itself refuses that.
+                (folder / name).write_bytes(_flip(bytearray(valid), chance))
             return reading(name, folder, chance)
 
         yield Attack("NetCDF", f"{name}: {change} {number}", prepare)
