@@ -15,10 +15,13 @@ from benchmarks.hostile.files import COMMANDS
 from benchmarks.hostile.judge import Outcome, contents, judge
 from benchmarks.hostile.workers import run_attack
 from tunax_lite.cli import app
+from tunax_lite.grid import Grid
 from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary
+from tunax_lite.io.atomic import file_name
 from tunax_lite.io.errors import reading, shortened, within_a_screen
 from tunax_lite.io.yaml_file import ConfigError, parse_yaml
 from tunax_lite.runtime.limits import TooLargeError, check_memory, check_steps, lift_limits
+from tunax_lite.state import State
 
 
 @pytest.fixture(scope="module")
@@ -223,3 +226,48 @@ def test_complex_numbers_are_no_temperature(folder):
         file["timeseries/T/0"] = np.ones(8, complex)
     with pytest.raises(FileFormatError, match="expected an array of numbers, got type complex128"):
         read_lesbrary(folder / "les.jld2")
+
+
+@pytest.mark.parametrize("name", ["temperature", "z_center", "a b", "a/b", "", "a" * 300])
+def test_tracers_have_names_that_files_can_have(name):
+    grid = Grid.uniform(10.0, 4)
+    with pytest.raises(ValueError, match="State: expected .*name"):
+        State.from_profiles(grid, temperature=20.0, tracers={name: 1.0})
+    assert State.from_profiles(grid, temperature=20.0, tracers={"θ_2": 1.0}).tracers
+
+
+def test_names_of_cases_do_not_leave_the_folder():
+    assert file_name("profiles_../../x") == "profiles_.._.._x"
+    assert file_name("/a\nb") == "_a_b" and len(file_name("x" * 1000)) == 100
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661", "0x10", "one"])
+def test_numbers_of_text_files_are_decimal(folder, text):
+    table = (folder / "weather.csv").read_text()
+    (folder / "weather.csv").write_text(table.replace(",8.0,", f",{text},", 1))
+    assert (
+        "weather.csv: line 2: wind_u [m s-1]" in (said := refused("check", "station.yaml"))
+        or "wind_u" in said
+    )
+
+
+def test_a_trajectory_with_exchanged_variables_is_refused(folder):
+    assert CliRunner().invoke(app, ["run", "run.yaml", "--output", "result.nc"]).exit_code == 0
+    restart = ["run", "run.yaml", "--output", "out.nc", "--restart", "result.nc", "--frame", "1"]
+    with netCDF4.Dataset("result.nc", "a") as file:
+        file["salinity"][...], file["v"][...] = 0.0, 35.0
+    assert "result.nc: v: expected v between -20 and 20, got 35" in refused(*restart)
+    with netCDF4.Dataset("result.nc", "a") as file:
+        file.renameVariable("step", "other")
+        file.renameVariable("salinity", "step")
+    assert "result.nc: " in refused(*restart)
+
+
+def test_profiles_stay_within_what_water_can_be_all_the_way_down(folder):
+    said = refused("check", "run.yaml", "--set", "case.temperature.gradient=10")
+    assert "temperature: expected values from -5 to 60 [degC] in the whole column, got -130" in said
+
+
+def test_a_flux_of_a_tracer_that_is_not_there(folder):
+    said = refused("check", "run.yaml", "--set", "case.forcing.tracer_fluxes={dye: 1.0}")
+    assert "expected fluxes of tracers of the case, got `dye`" in said
