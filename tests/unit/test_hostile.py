@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from benchmarks.hostile import material
 from benchmarks.hostile.attack import Try
 from benchmarks.hostile.catalogue import attacks_of, sample_of
-from benchmarks.hostile.files import COMMANDS
 from benchmarks.hostile.judge import Outcome, contents, judge
 from benchmarks.hostile.workers import run_attack
 from tunax_lite.cli import app
@@ -47,8 +46,8 @@ def refused(*arguments: str) -> str:
 
 def test_a_sample_of_the_campaign(files, tmp_path):
     needed = ("result.nc", "fit")
-    chosen = [one for one in sample_of(36, seed=7) if not one.name.startswith(needed)]
-    assert len(chosen) > 25
+    chosen = [one for one in sample_of(30, seed=7) if not one.name.startswith(needed)]
+    assert len(chosen) > 20
     failed = {}
     for number, attack in enumerate(chosen):
         wrong = run_attack(attack, 7, files, tmp_path / f"{number}")
@@ -57,9 +56,9 @@ def test_a_sample_of_the_campaign(files, tmp_path):
     assert not failed
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) & set(material.CONFIGS)))
+@pytest.mark.parametrize("name", sorted(set(material.CONFIGS) - {"comparison.yaml"}))
 def test_what_the_attacks_damage_is_valid_before(folder, name):
-    arguments = next(each for each in COMMANDS[name] if each[0] in ("check", "compare"))
+    arguments = ["check", name]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output + result.stderr
 
@@ -245,10 +244,7 @@ def test_names_of_cases_do_not_leave_the_folder():
 def test_numbers_of_text_files_are_decimal(folder, text):
     table = (folder / "weather.csv").read_text()
     (folder / "weather.csv").write_text(table.replace(",8.0,", f",{text},", 1))
-    assert (
-        "weather.csv: line 2: wind_u [m s-1]" in (said := refused("check", "station.yaml"))
-        or "wind_u" in said
-    )
+    assert "weather.csv: line 2: wind_u: expected a number, got" in refused("check", "station.yaml")
 
 
 def test_a_trajectory_with_exchanged_variables_is_refused(folder):
