@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import h5py
 import netCDF4
@@ -96,7 +97,7 @@ def write_yaml(path: Path, content: object) -> None:
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
-def _profiles(path: Path, format_: str) -> None:
+def _profiles(path: Path, format_: Literal["NETCDF4", "NETCDF3_CLASSIC"]) -> None:
     """Profiles and fluxes as CF NetCDF."""
     with netCDF4.Dataset(path, "w", format=format_) as file:
         file.latitude, file.gravity, file.reference_density = 45.0, 9.81, 1025.0
@@ -171,7 +172,7 @@ def _float(path: Path) -> None:
         file.createDimension("N_PROF", 2)
         file.createDimension("N_LEVELS", 4)
 
-        def add(name: str, kind: str, dims: tuple[str, ...], values: object, unit: str = "") -> None:
+        def add(name: str, kind: str, dims: tuple[str, ...], values: Any, unit: str = "") -> None:
             variable = file.createVariable(name, kind, dims, fill_value=b" " if kind == "S1" else 99999.0)
             variable.units = unit
             variable[...] = values

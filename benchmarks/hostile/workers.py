@@ -123,8 +123,8 @@ def _outside(attempt: Try, folder: Path) -> list[Outcome]:
         except subprocess.TimeoutExpired:
             process.kill()
             said, code = process.communicate(), None
-        texts = [part.decode(errors="replace") for part in said]
-        outcomes.append(Outcome(code, *texts, time.perf_counter() - clock))
+        stdout, stderr = (part.decode(errors="replace") for part in said)
+        outcomes.append(Outcome(code, stdout, stderr, time.perf_counter() - clock))
     return outcomes
 
 

@@ -254,6 +254,9 @@ def test_a_trajectory_with_exchanged_variables_is_refused(folder):
         file["salinity"][...], file["v"][...] = 0.0, 35.0
     assert "result.nc: v: expected v between -20 and 20, got 35" in refused(*restart)
     with netCDF4.Dataset("result.nc", "a") as file:
+        file["v"][...], file["salinity"][...] = np.nan, 35.0
+    assert "result.nc: v: expected finite values in frame 1" in refused(*restart)
+    with netCDF4.Dataset("result.nc", "a") as file:
         file.renameVariable("step", "other")
         file.renameVariable("salinity", "step")
     assert "result.nc: " in refused(*restart)

@@ -10,7 +10,7 @@ import typer
 
 from .. import io
 from ..config import ConfigError, Run
-from ..io.errors import check_possible
+from ..io.errors import FileFormatError, check_possible
 from ..trajectory import Restart
 from . import options
 from .session import errors_as_messages, precision, provenance, report_written
@@ -98,6 +98,12 @@ def _restart(path: Path, frame: int, setup: Run) -> Restart:
         start = trajectory.restart(frame)
     except ValueError as error:
         raise ConfigError(f"--restart {path}: {error}") from error
+    for place, leaf in jax.tree_util.tree_leaves_with_path((start.state, start.clo_state)):
+        if not np.isfinite(np.asarray(leaf)).all():
+            name = jax.tree_util.keystr(place[1:]).lstrip(".")
+            raise FileFormatError(
+                path, name, f"finite values in frame {frame}", "others", "choose another frame"
+            )
     _check_goes_on(start, float(trajectory.time[frame]), path, setup)
     return start
 

@@ -205,9 +205,11 @@ def read_time(path, variable: FileVariable, given_unit: str | None) -> TimeAxis:
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
     axis = TimeAxis(name, values if scale == 1.0 else np.round(values * scale, 3), epoch)
     try:
-        for seconds in axis.seconds[np.isfinite(axis.seconds)][[0, -1]] if epoch and values.size else ():
-            epoch + datetime.timedelta(seconds=float(seconds))
-    except (OverflowError, IndexError):
+        if epoch is not None:
+            known = axis.seconds[np.isfinite(axis.seconds)]
+            for seconds in (known.min(initial=0.0), known.max(initial=0.0)):
+                _ = epoch + datetime.timedelta(seconds=float(seconds))
+    except OverflowError:
         raise FileFormatError(
             path,
             name,

@@ -63,8 +63,7 @@ class Jld2File:
     def text(self, key: str) -> str | None:
         """A string, if the key has one."""
         dataset = self._file.get(key)
-        is_one = isinstance(dataset, h5py.Dataset) and dataset.size == 1
-        value = dataset[()] if is_one else None
+        value = dataset[()] if isinstance(dataset, h5py.Dataset) and dataset.size == 1 else None
         return value.decode(errors="replace") if isinstance(value, bytes) else None
 
     def array(self, key: str) -> np.ndarray | None:
