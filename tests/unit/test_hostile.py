@@ -270,3 +270,11 @@ def test_profiles_stay_within_what_water_can_be_all_the_way_down(folder):
 def test_a_flux_of_a_tracer_that_is_not_there(folder):
     said = refused("check", "run.yaml", "--set", "case.forcing.tracer_fluxes={dye: 1.0}")
     assert "expected fluxes of tracers of the case, got `dye`" in said
+
+
+def test_parameters_out_of_range_name_their_file(folder):
+    material.write_yaml(
+        folder / "parameters.yaml", {"closure": "Constant", "parameters": {"viscosity": 1e19}}
+    )
+    said = refused("run", "run.yaml", "--output", "out.nc", "--parameters", "parameters.yaml")
+    assert "parameters.yaml: parameters: viscosity: expected a value between 0 and 1000, got 1e+19" in said

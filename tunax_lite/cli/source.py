@@ -10,7 +10,7 @@ from ..calibration import read_parameters, with_case_parameters, with_parameters
 from ..calibration.parameters import paths_of_other_cases
 from ..config import ConfigError, Loaded, Run, RunConfig, build_run, load_run
 from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
-from ..io.yaml_file import read_document
+from ..io.yaml_file import naming, read_document
 
 RunSource = Loaded[RunConfig] | LoadedGotm
 
@@ -66,9 +66,10 @@ def _with_parameters(run: Run, path: Path) -> Run:
     closure = run.model.closure
     try:
         values = read_parameters(path, type(closure).__name__)
-        closure, case = with_parameters(closure, values), with_case_parameters(run.case, values)
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
+    with naming(path, "parameters"):
+        closure, case = with_parameters(closure, values), with_case_parameters(run.case, values)
     if others := paths_of_other_cases(values, run.case.name):
         typer.echo(f"note: {path}: {len(others)} numbers of other cases are left out")
     return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
