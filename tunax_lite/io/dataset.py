@@ -29,7 +29,7 @@ from ..variables import GRID_NAMES as grid_names
 from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file
-from .netcdf import read_netcdf
+from .netcdf import check_variable, read_netcdf
 from .provenance import Provenance
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
@@ -347,24 +347,7 @@ def read_trajectory(
         cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))
 
     def values(name: str, *dims: str, kind: str = "f"):
-        if name in dataset.variables:
-            found = dataset[name]
-            if found.dims[: len(dims)] != dims or found.dtype.kind != kind:
-                raise FileFormatError(
-                    path,
-                    name,
-                    f"{'whole numbers' if kind == 'i' else 'numbers'} along {', '.join(dims) or 'any axis'}",
-                    f"type {found.dtype} along {', '.join(map(str, found.dims)) or 'none'}",
-                    "the file was changed or is damaged",
-                )
-        if name not in dataset.variables:
-            raise FileFormatError(
-                path,
-                name,
-                "a variable of a trajectory",
-                f"only {', '.join(map(str, dataset.variables))}",
-                "only files of write_trajectory can be read back",
-            )
+        check_variable(path, dataset, name, dims, kind)
         return jnp.asarray(dataset[name].values)
 
     def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:

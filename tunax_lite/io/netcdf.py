@@ -131,3 +131,24 @@ def _check_sizes(path: Path, dataset: "xr.Dataset") -> None:
         block = math.prod(variable.encoding.get("chunksizes") or ()) * variable.dtype.itemsize
         check_size(path, str(name), max(variable.nbytes, block))
     check_size(path, "file", dataset.nbytes)
+
+
+def check_variable(path, dataset: "xr.Dataset", name: str, dims: tuple[str, ...], kind: str) -> None:
+    """Raise `FileFormatError` unless a trajectory has a variable of a kind of numbers along these axes."""
+    if name not in dataset.variables:
+        raise FileFormatError(
+            path,
+            name,
+            "a variable of a trajectory",
+            f"only {', '.join(map(str, dataset.variables))}",
+            "only files of write_trajectory can be read back",
+        )
+    found = dataset[name]
+    if found.dims[: len(dims)] != dims or found.dtype.kind != kind:
+        raise FileFormatError(
+            path,
+            name,
+            f"{'whole numbers' if kind == 'i' else 'numbers'} along {', '.join(dims) or 'any axis'}",
+            f"type {found.dtype} along {', '.join(map(str, found.dims)) or 'none'}",
+            "the file was changed or is damaged",
+        )
