@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import typer
 
+from .. import interrupts
 from .._types import iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
@@ -21,7 +22,7 @@ from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError
 from ..io.provenance import Provenance
 
-FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
+FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (ConfigError, BAD_INPUT),
@@ -44,15 +45,18 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
 
     Args:
         debug: show the traceback too.
-        when_interrupted: what the user can do after Ctrl-C.
+        when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
+        says
+            it better later.
     """
+    before = interrupts.advise(when_interrupted)
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        typer.echo(f"\ntunax-lite: interrupted. {when_interrupted}".rstrip(), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        typer.echo(f"\ntunax-lite: {interrupts.message()}", err=True)
+        raise typer.Exit(interrupts.exit_code()) from None
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -62,6 +66,8 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         typer.echo(f"tunax-lite: error: {message}", err=True)
         raise typer.Exit(FAILED if code is None else code) from None
+    finally:
+        interrupts.advise(before)
 
 
 def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm):

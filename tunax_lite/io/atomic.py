@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..interrupts import deferred
+
 
 @contextlib.contextmanager
 def replacing(path) -> Iterator[Path]:
@@ -32,8 +34,9 @@ def replacing(path) -> Iterator[Path]:
             "choose another output path."
         )
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with deferred(temporary):
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
