@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 import jax
+import jax.monitoring
 import numpy as np
 import pytest
 import xarray as xr
@@ -170,6 +171,22 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
     ):
         xr.testing.assert_equal(one, other)
     assert {found.name for found in tmp_path.iterdir()} == {"out.nc", "whole.nc", "so_far.nc"}
+
+
+def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
+    compiled = []
+
+    def note(event, seconds, fun_name=None, **_):
+        if event.endswith("backend_compile_duration"):
+            compiled.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        to_file(tmp_path / "out.nc", case_of(heat=-123.0))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert compiled.count("jit(_simulate)") == 1
 
 
 def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):

@@ -132,8 +132,8 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
         (folder / name).unlink(missing_ok=True)  # of fewer iterations
     write_results(result, folder, origin_of(loaded, result.case_names, result.closure))
     return (
-        f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; go on with "
-        "--resume."
+        f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
+        "go on with --resume."
     )
 
 

@@ -27,14 +27,14 @@ from ..case import Case
 from ..diagnostics import diagnose
 from ..model import Model
 from ..runtime import free_memory
-from ..simulation import batched_case, count_steps, first_non_finite, simulate, start_of
+from ..simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
 from ..trajectory import Restart, Trajectory
 from .atomic import replacing
 from .dataset import count_frames, read_trajectory, to_dataset, write_dataset
 from .provenance import Provenance
 
-_WORK_OF_A_PIECE = 10_000_000
-"""Cells times steps: about two seconds of one column, less of many side by side."""
+_WORK_OF_A_PIECE = 4_000_000
+"""Cells times steps: about a second of one column, less of many side by side."""
 _LONGEST_UNWRITTEN = 60.0
 """Seconds of computing that a killed run may lose."""
 _COPIES = 3
@@ -114,7 +114,11 @@ def run_to_file(
     try:
         while done < n_frames:
             frames, again = _next_piece(done, n_frames, sizes.piece, 0 if last is None else last.n_frames)
-            last = compute(frames, start if last is None else last.restart(-1 - again))
+            if last is not None:
+                start = last.restart(-1 - again)
+            elif start is None and frames < n_frames:
+                start = restart_of(model, case)
+            last = compute(frames, start)
             found = to_dataset(
                 last, diagnostics=diagnose(last, model.completed(case), diagnostics), **written
             )
@@ -156,8 +160,8 @@ def _sizes(
         if _COPIES * size > free:
             raise MemoryError(
                 f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
-                f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or levels, "
-                "or raise the limit (ulimit -v, that of the job or container)."
+                f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
+                "levels, or raise the limit (ulimit -v, that of the job or container)."
             )
         memory_budget = min(memory_budget, free // _COPIES)
     part = max(1, min(n_frames, memory_budget // size))
@@ -261,13 +265,8 @@ class _Parts:
         pieces, self._pieces = self._pieces, []
         if len(pieces) == 1:
             return pieces[0]
-        same: dict = {
-            "coords": "minimal",
-            "compat": "override",
-            "join": "override",
-            "combine_attrs": "override",
-        }
-        return xr.concat(pieces, "time", data_vars="minimal", **same)
+        same: dict = dict.fromkeys(("compat", "join", "combine_attrs"), "override")
+        return xr.concat(pieces, "time", data_vars="minimal", coords="minimal", **same)
 
 
 def join_parts(parts: Sequence[Path], path: Path) -> None:
