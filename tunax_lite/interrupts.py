@@ -56,7 +56,10 @@ def install() -> None:
         return
     heard, written = os.pipe()
     os.set_blocking(written, False)
-    threading.Thread(target=_listen, args=(heard,), name="signals", daemon=True).start()
+    try:
+        threading.Thread(target=_listen, args=(heard,), name="signals", daemon=True).start()
+    except RuntimeError:  # no thread can be started: there is nothing to protect
+        return
     signal.set_wakeup_fd(written, warn_on_full_buffer=False)
     for name in _NAMES:
         number = getattr(signal, name)

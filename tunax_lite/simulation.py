@@ -84,7 +84,7 @@ def _compiled_start(model: Model, case: Case) -> Restart:
 
 
 def restart_of(model: Model, case: Case) -> Restart:
-    """The start of a case as `simulate` takes it: a run that is cut in pieces then needs one program for all."""
+    """The start of a case as `simulate` takes it: a run in pieces then needs one program for all."""
     model, case = without_weak_types((model, case), precision_of(model=model, case=case))
     return _compiled_start(model, case.unlabelled())
 

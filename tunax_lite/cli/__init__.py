@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
     interrupts.install()  # before what takes long to import
+    from .limits import check_limits
+
+    check_limits()
     from .commands import start
 
     start()
