@@ -43,20 +43,22 @@ class _Clock:
 
 
 @contextlib.contextmanager
-def share_of(what: str) -> Iterator[ShareReport]:
+def share_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ShareReport]:
     """Something to call with the share that is done.
 
     Args:
         what: is done, in a word or two.
+        first: what is done before the first share is.
+        n_lines: at most so many where there is no terminal.
     """
     clock = _Clock()
     if not sys.stdout.isatty():
-        typer.echo(f"{what}: {_FIRST} ...")
+        typer.echo(f"{what}: {first} ...")
         said = [0.0]
 
         def line(share: float, where: str) -> None:
             times = clock.times(share)
-            if share >= said[0] + 1.0 / _N_LINES and share < 1.0:
+            if share >= min(1.0, said[0] + 0.99 / n_lines):
                 said[0] = share
                 typer.echo(f"{share:.0%}: {where}, {times}")
 
@@ -72,7 +74,7 @@ def share_of(what: str) -> Iterator[ShareReport]:
         TextColumn("{task.fields[times]}"),
     )
     with Progress(*columns) as progress:
-        task = progress.add_task(f"{what}: {_FIRST}", total=1.0, times="")
+        task = progress.add_task(f"{what}: {first}", total=1.0, times="")
 
         def bar(share: float, where: str) -> None:
             progress.update(
