@@ -152,7 +152,7 @@ def _sizes(
     Raises:
         MemoryError: not even one frame fits what is free.
     """
-    # A function of its own: JAX keeps what it found out of one for as long as it lives.
+    # A function of its own each time: JAX keeps what it found out of one for as long as it lives.
     shapes = start if start is not None else jax.eval_shape(lambda *of: _start_of_batch(*of), model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     with contextlib.suppress(RuntimeError):  # a system that does not say what is free
