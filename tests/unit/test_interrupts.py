@@ -77,16 +77,16 @@ assert "jax" not in sys.modules
 class Process:
     """A program that has said that it is ready."""
 
-    def __init__(self, folder: Path, program: str, *arguments: str, ready: str = "ready", **options):
+    def __init__(self, folder: Path, program: str, *arguments: str):
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         command = [sys.executable, "-c", program, *arguments]
-        self.process = subprocess.Popen(command, cwd=folder, env=environment, **pipes, **options)
+        self.process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
         assert self.process.stdout is not None
         self.said = ""
         for line in self.process.stdout:
             self.said += line
-            if ready in line:
+            if "ready" in line:
                 break
 
     def end(self, *signals: signal.Signals) -> tuple[int, str]:
@@ -155,8 +155,8 @@ with interrupts.deferred(Path("half")):
 
 @posix
 def test_a_signal_that_the_parent_ignores_stays_ignored(tmp_path):
-    ignore = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}  # as nohup does
-    process = Process(tmp_path, PROGRAM + "say(); time.sleep(0.6); print('done')", **ignore)
+    ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as `nohup` leaves it
+    process = Process(tmp_path, ignore + PROGRAM + "say(); time.sleep(0.6); print('done')")
     assert process.end(signal.SIGHUP) == (0, "")
     assert process.said.endswith("done\n")
 

@@ -59,7 +59,7 @@ def small_disk(tmp_path):
     if mounted.returncode:
         pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
     yield tmp_path
-    subprocess.run(["umount", str(tmp_path)], check=True)
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 
 
 def test_a_full_disk_is_named_with_the_file(small_disk):
@@ -127,7 +127,7 @@ def test_free_memory_is_no_more_than_ulimit_v_leaves():
 
 def start(prelude: str) -> subprocess.CompletedProcess:
     """The command line in a process that was limited before."""
-    program = f"import os, resource\nimport tunax_lite.cli.limits\nfrom tunax_lite.cli import main\n{prelude}\nmain()"
+    program = f"import os, resource\nimport tunax_lite.cli.limits\n{prelude}\ntunax_lite.cli.main()"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", program, "--version"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60.0)
