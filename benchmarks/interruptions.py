@@ -24,9 +24,9 @@ import numpy as np
 import xarray as xr
 import yaml
 
-_COMMAND = (sys.executable, "-c", "from tunax_lite.cli import main; main()")
+_COMMAND = (sys.executable, "-X", "faulthandler", "-c", "from tunax_lite.cli import main; main()")
 _ENDS_IN_A_ROW = 5
-_LONGEST = 300.0  # s, of a process; one that takes longer hangs
+_LONGEST = 900.0  # s, of a process; one that takes longer hangs
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 CALIBRATION = """
@@ -135,9 +135,10 @@ def end_after(
         try:
             process.wait(_LONGEST if number is not None else 0.0)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.send_signal(signal.SIGABRT)  # the fault handler says where every thread is
             process.wait()
-            raise TimeoutError(f"hangs after {number}") from None
+            said.seek(0)
+            raise TimeoutError(f"hangs after {number}\n{said.read()}") from None
         said.seek(0)
         return process.returncode, said.read()
 

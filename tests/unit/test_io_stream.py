@@ -177,9 +177,9 @@ def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
     compiled = []
 
-    def note(event, seconds, fun_name=None, **_):
+    def note(event: str, duration_secs: float, **described: str | int) -> None:
         if event.endswith("backend_compile_duration"):
-            compiled.append(fun_name)
+            compiled.append(described["fun_name"])
 
     jax.monitoring.register_event_duration_secs_listener(note)
     try:
