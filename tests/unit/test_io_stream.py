@@ -153,7 +153,7 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
         programs[progress.trajectory.n_frames] += 1
         raise KeyboardInterrupt
 
-    diagnostics = {"diagnostics": ["heat_content"], "means": True}
+    diagnostics: dict[str, Any] = {"diagnostics": ["heat_content", "shear_production"], "means": True}
     for parts in range(1, 5):
         with pytest.raises(KeyboardInterrupt):
             to_file(path, case_of(), report=interrupt, **diagnostics)

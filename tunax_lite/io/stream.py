@@ -24,7 +24,7 @@ import numpy as np
 import xarray as xr
 
 from ..case import Case
-from ..diagnostics import diagnose
+from ..diagnostics import OF_THE_STEP, diagnose
 from ..model import Model
 from ..runtime import free_memory
 from ..simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
@@ -85,7 +85,9 @@ def run_to_file(
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames = count_steps(duration, output_interval, "duration", "output_interval")
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
-    sizes = _sizes(model, case, start, n_frames, steps_per_frame, memory_budget // (2 if means else 1))
+    step_starts = bool(OF_THE_STEP.intersection(diagnostics))
+    budget = memory_budget // (1 + means + step_starts)
+    sizes = _sizes(model, case, start, n_frames, steps_per_frame, budget)
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
     parts = _Parts(path, _identity(case, provenance, settings))
     written = {"provenance": provenance, "start_time": start_time}
@@ -99,6 +101,7 @@ def run_to_file(
             output_interval=output_interval,
             start=restart,
             means=means,
+            step_starts=step_starts,
         )
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
@@ -120,7 +123,7 @@ def run_to_file(
                 start = restart_of(model, case)
             last = compute(frames, start)
             found = to_dataset(
-                last, diagnostics=diagnose(last, model.completed(case), diagnostics), **written
+                last, diagnostics=diagnose(last, model.completed(case), diagnostics, model), **written
             )
             # The first frame of a piece is the last of the one before.
             parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
