@@ -30,7 +30,7 @@ from ..runtime import free_memory
 from ..simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
 from ..trajectory import Restart, Trajectory
 from .atomic import replacing
-from .dataset import count_frames, read_trajectory, to_dataset, write_dataset
+from .dataset import count_frames, read_trajectory, with_batch, with_numbers, write_dataset
 from .provenance import Provenance
 
 _WORK_OF_A_PIECE = 4_000_000
@@ -90,7 +90,6 @@ def run_to_file(
     sizes = _sizes(model, case, start, n_frames, steps_per_frame, budget)
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
     parts = _Parts(path, _identity(case, provenance, settings))
-    written = {"provenance": provenance, "start_time": start_time}
 
     def compute(frames: int, restart: Restart | None) -> Trajectory:
         trajectory = simulate(
@@ -122,9 +121,9 @@ def run_to_file(
             elif start is None and frames < n_frames:
                 start = restart_of(model, case)
             last = compute(frames, start)
-            found = to_dataset(
-                last, diagnostics=diagnose(last, model.completed(case), diagnostics, model), **written
-            )
+            further = diagnose(last, model.completed(case), diagnostics, model)
+            found = with_numbers(last, further, provenance, start_time or case.start_time)
+            found = with_batch(found, last.state.u.shape[2:], (), case, model.closure, {})
             # The first frame of a piece is the last of the one before.
             parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
             done += frames - again
