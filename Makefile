@@ -13,6 +13,9 @@ run: $(VENV)/.installed
 	  --parameters results/synthetic_calibration/parameters.yaml --output results/synthetic_calibrated.nc
 	$(BIN)/tunax-lite evaluate configs/runs/synthetic.yaml --parameters results/synthetic_calibration/parameters.yaml
 	$(BIN)/tunax-lite plot results/synthetic_calibrated.nc
+	@echo
+	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
+	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"
 
 test: lint types unit docs
 

@@ -2,53 +2,128 @@
 
 The names here build and run a model; `tunax_lite.io` reads and writes files, `tunax_lite.calibration`
 fits parameters to observations, `tunax_lite.plotting` draws.
+
+Names and modules are imported when they are first used: the command line has to hear of signals before JAX,
+which takes a second to import, is there.
 """
 
-from importlib.metadata import version as _version
+TYPE_CHECKING = False  # what type checkers take as true; the module `typing` takes milliseconds
 
-from ._types import CenterArray as CenterArray
-from ._types import FaceArray as FaceArray
-from ._types import InnerFaceArray as InnerFaceArray
-from ._types import Scalar as Scalar
-from ._types import ScalarLike as ScalarLike
-from ._types import iterate_parameters as iterate_parameters
-from ._types import parameter as parameter
-from .case import Case as Case
-from .case import stack_cases as stack_cases
-from .checkpointing import Auto as Auto
-from .checkpointing import SaveEverything as SaveEverything
-from .checkpointing import SavePairs as SavePairs
-from .checkpointing import SaveSegments as SaveSegments
-from .checkpointing import SaveSteps as SaveSteps
-from .closures import Constant as Constant
-from .closures import ConvectiveAdjustment as ConvectiveAdjustment
-from .closures import GenericLengthScale as GenericLengthScale
-from .closures import KEpsilon as KEpsilon
-from .closures import KEpsilonTheta as KEpsilonTheta
-from .closures import KOmega as KOmega
-from .closures import MellorYamada as MellorYamada
-from .closures import OneEquation as OneEquation
-from .closures import PacanowskiPhilander as PacanowskiPhilander
-from .closures import SecondMomentClosure as SecondMomentClosure
-from .forcing import ConstantForcing as ConstantForcing
-from .forcing import SurfaceFluxes as SurfaceFluxes
-from .forcing import TimeSeriesForcing as TimeSeriesForcing
-from .grid import Grid as Grid
-from .model import Model as Model
-from .observations import Observations as Observations
-from .physics import LinearEquationOfState as LinearEquationOfState
-from .physics import TwoBandAbsorption as TwoBandAbsorption
-from .physics import coriolis_parameter as coriolis_parameter
-from .physics import mixed_layer_depth as mixed_layer_depth
-from .planning import choose_checkpointing as choose_checkpointing
-from .planning import estimate_memory as estimate_memory
-from .precision import in_precision as in_precision
-from .runtime import configure as configure
-from .sensitivity import jacobian as jacobian
-from .simulation import first_non_finite as first_non_finite
-from .simulation import simulate as simulate
-from .state import State as State
-from .trajectory import Restart as Restart
-from .trajectory import Trajectory as Trajectory
+if TYPE_CHECKING:
+    from ._types import CenterArray as CenterArray
+    from ._types import FaceArray as FaceArray
+    from ._types import InnerFaceArray as InnerFaceArray
+    from ._types import Scalar as Scalar
+    from ._types import ScalarLike as ScalarLike
+    from ._types import iterate_parameters as iterate_parameters
+    from ._types import parameter as parameter
+    from .case import Case as Case
+    from .case import stack_cases as stack_cases
+    from .checkpointing import Auto as Auto
+    from .checkpointing import SaveEverything as SaveEverything
+    from .checkpointing import SavePairs as SavePairs
+    from .checkpointing import SaveSegments as SaveSegments
+    from .checkpointing import SaveSteps as SaveSteps
+    from .closures import Constant as Constant
+    from .closures import ConvectiveAdjustment as ConvectiveAdjustment
+    from .closures import GenericLengthScale as GenericLengthScale
+    from .closures import KEpsilon as KEpsilon
+    from .closures import KEpsilonTheta as KEpsilonTheta
+    from .closures import KOmega as KOmega
+    from .closures import MellorYamada as MellorYamada
+    from .closures import OneEquation as OneEquation
+    from .closures import PacanowskiPhilander as PacanowskiPhilander
+    from .closures import SecondMomentClosure as SecondMomentClosure
+    from .forcing import ConstantForcing as ConstantForcing
+    from .forcing import SurfaceFluxes as SurfaceFluxes
+    from .forcing import TimeSeriesForcing as TimeSeriesForcing
+    from .grid import Grid as Grid
+    from .model import Model as Model
+    from .observations import Observations as Observations
+    from .physics import LinearEquationOfState as LinearEquationOfState
+    from .physics import TwoBandAbsorption as TwoBandAbsorption
+    from .physics import coriolis_parameter as coriolis_parameter
+    from .physics import mixed_layer_depth as mixed_layer_depth
+    from .planning import choose_checkpointing as choose_checkpointing
+    from .planning import estimate_memory as estimate_memory
+    from .precision import in_precision as in_precision
+    from .runtime import configure as configure
+    from .sensitivity import jacobian as jacobian
+    from .simulation import first_non_finite as first_non_finite
+    from .simulation import simulate as simulate
+    from .state import State as State
+    from .trajectory import Restart as Restart
+    from .trajectory import Trajectory as Trajectory
 
-__version__ = _version("tunax_lite")
+    __version__: str
+
+_MODULES = {
+    "CenterArray": "_types",
+    "FaceArray": "_types",
+    "InnerFaceArray": "_types",
+    "Scalar": "_types",
+    "ScalarLike": "_types",
+    "iterate_parameters": "_types",
+    "parameter": "_types",
+    "Case": "case",
+    "stack_cases": "case",
+    "Auto": "checkpointing",
+    "SaveEverything": "checkpointing",
+    "SavePairs": "checkpointing",
+    "SaveSegments": "checkpointing",
+    "SaveSteps": "checkpointing",
+    "Constant": "closures",
+    "ConvectiveAdjustment": "closures",
+    "GenericLengthScale": "closures",
+    "KEpsilon": "closures",
+    "KEpsilonTheta": "closures",
+    "KOmega": "closures",
+    "MellorYamada": "closures",
+    "OneEquation": "closures",
+    "PacanowskiPhilander": "closures",
+    "SecondMomentClosure": "closures",
+    "ConstantForcing": "forcing",
+    "SurfaceFluxes": "forcing",
+    "TimeSeriesForcing": "forcing",
+    "Grid": "grid",
+    "Model": "model",
+    "Observations": "observations",
+    "LinearEquationOfState": "physics",
+    "TwoBandAbsorption": "physics",
+    "coriolis_parameter": "physics",
+    "mixed_layer_depth": "physics",
+    "choose_checkpointing": "planning",
+    "estimate_memory": "planning",
+    "in_precision": "precision",
+    "configure": "runtime",
+    "jacobian": "sensitivity",
+    "first_non_finite": "simulation",
+    "simulate": "simulation",
+    "State": "state",
+    "Restart": "trajectory",
+    "Trajectory": "trajectory",
+}
+
+
+def __getattr__(name: str):
+    import importlib
+
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value = version("tunax_lite")
+    elif name in _MODULES:
+        value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+    else:
+        try:
+            return importlib.import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # found by Python itself from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, "__version__"})

@@ -78,6 +78,17 @@ def start_of(model: Model, case: Case) -> Restart:
     return Restart(case.start_state, model.init(case), jnp.zeros((), jnp.int32))
 
 
+@eqx.filter_jit
+def _compiled_start(model: Model, case: Case) -> Restart:
+    return start_of(model, batched_case(model, case))
+
+
+def restart_of(model: Model, case: Case) -> Restart:
+    """The start of a case as `simulate` takes it: a run in pieces then needs one program for all."""
+    model, case = without_weak_types((model, case), precision_of(model=model, case=case))
+    return _compiled_start(model, case.unlabelled())
+
+
 def run_frames(
     model: Model,
     case: Case,

@@ -1,9 +1,11 @@
 """Runs that are written while they go on."""
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 import jax
+import jax.monitoring
 import numpy as np
 import pytest
 import xarray as xr
@@ -20,6 +22,7 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
+from tunax_lite.io import stream
 
 GRID = Grid.uniform(40.0, 10)
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
@@ -102,10 +105,10 @@ def test_an_interrupted_run_goes_on_after_its_last_part(tmp_path):
     with pytest.raises(Stopped):
         to_file(path, case_of(), memory_budget=SMALL, report=stop)
     assert not path.exists() and (tmp_path / "out.nc.parts").is_dir()
-    first = computed[0]
     again = []
     to_file(path, case_of(), memory_budget=SMALL, report=lambda progress: again.append(progress.time))
-    assert again[0] == computed[1] > first
+    # What was computed when it stopped is kept, whether it filled a part or not.
+    assert computed == [12000.0, 24000.0] and again == [36000.0]
     assert_equal(
         io.read_trajectory(path), simulate(Model(KEpsilon()), case_of(), dt=60.0, output_interval=1200.0)
     )
@@ -136,3 +139,58 @@ def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
     parts = sorted((tmp_path / "out.nc.parts").glob("*.nc"))
     assert parts and not path.exists()
     assert np.all(np.isfinite(io.read_trajectory(parts[-1]).state.temperature))
+
+
+def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        stream, "_WORK_OF_A_PIECE", 200 * 8
+    )  # four pieces of 8 frames for 30: the last overlaps
+    path, whole = tmp_path / "out.nc", tmp_path / "whole.nc"
+    ends, programs = [], Counter()
+
+    def interrupt(progress):
+        ends.append(progress.time)
+        programs[progress.trajectory.n_frames] += 1
+        raise KeyboardInterrupt
+
+    diagnostics: dict[str, Any] = {"diagnostics": ["heat_content", "shear_production"], "means": True}
+    for parts in range(1, 5):
+        with pytest.raises(KeyboardInterrupt):
+            to_file(path, case_of(), report=interrupt, **diagnostics)
+        assert not path.exists() and len(stream.parts_of(path)) == parts
+        stream.join_parts(stream.parts_of(path), tmp_path / "so_far.nc")
+        assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
+    assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
+    assert programs == {9: 4}  # none of its own for the last
+    to_file(path, case_of(), **diagnostics)
+    monkeypatch.undo()
+    to_file(whole, case_of(), **diagnostics)
+    with (
+        xr.open_dataset(path, decode_times=False) as one,
+        xr.open_dataset(whole, decode_times=False) as other,
+    ):
+        xr.testing.assert_equal(one, other)
+    assert {found.name for found in tmp_path.iterdir()} == {"out.nc", "whole.nc", "so_far.nc"}
+
+
+def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
+    compiled = []
+
+    def note(event: str, duration_secs: float, **described: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(described["fun_name"])
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        to_file(tmp_path / "out.nc", case_of(heat=-123.0))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert compiled.count("jit(_simulate)") == 1
+
+
+def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "free_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match="ulimit -v"):
+        to_file(tmp_path / "out.nc", case_of())
+    assert not list(tmp_path.iterdir())

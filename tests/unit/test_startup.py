@@ -79,7 +79,7 @@ def test_the_second_start_of_a_calibration_neither_traces_nor_compiles_its_progr
     assert loss_again == loss
 
 
-@pytest.mark.parametrize("module", ["tunax_lite.cli", "tunax_lite.calibration", "tunax_lite.io"])
+@pytest.mark.parametrize("module", ["tunax_lite.cli.commands", "tunax_lite.calibration", "tunax_lite.io"])
 def test_libraries_for_files_and_figures_are_imported_when_they_are_needed(module):
     listed = run_python("-c", f"import sys, {module}; print(*sys.modules)").split()
     assert module in listed

@@ -1,98 +1,31 @@
 """The command line: parse, call, report.
 
 Exit codes: 0 done; 1 the computation failed, for example a value that is not finite; 2 usage,
-configuration or parameters that cannot be used; 3 a data file that is missing or cannot be used;
-130 interrupted.
+configuration or parameters that cannot be used; 3 a data file that is missing or cannot be used; 129, 130
+and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
-from pathlib import Path
-from typing import Annotated
+from .. import interrupts
 
-import typer
-
-from .. import __version__
-from ..config import ConfigError
-from ..runtime import configure, keep_whole_programs
-from ..runtime.limits import lift_limits
-from .calibrate import calibrate
-from .check import check
-from .compare import compare
-from .cross_validate import cross_validation
-from .doctor import doctor
-from .evaluate import evaluate
-from .plot import plot
-from .posterior import posterior
-from .report import report
-from .run import run
-from .session import errors_as_messages
-
-app = typer.Typer(
-    name="tunax-lite",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="A differentiable one-dimensional model of the ocean water column.",
-    epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
-    "3 bad or missing data file, 130 interrupted.",
-)
-for _command in (run, calibrate, posterior, report, evaluate, compare, plot, check, doctor):
-    app.command()(_command)
-app.command("cross-validate")(cross_validation)
-
-
-def _print_version(wanted: bool) -> bool:
-    if wanted:
-        typer.echo(f"tunax_lite {__version__}")
-        raise typer.Exit
-    return wanted
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
-    ] = False,
-    cache_folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache-folder",
-            metavar="DIR",
-            help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
-        ),
-    ] = None,
-    cache_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--cache-seconds",
-            metavar="S",
-            min=0.0,
-            help="Do not keep programs that compile in less; by default "
-            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.5.",
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
-    ] = False,
-    no_limits: Annotated[
-        bool,
-        typer.Option(
-            "--no-limits",
-            help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
-        ),
-    ] = False,
-) -> None:
-    del version
-    lift_limits(no_limits)
-    with errors_as_messages(debug=False):
-        if no_cache and cache_folder is not None:
-            raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
-        folder = None if no_cache else "auto" if cache_folder is None else cache_folder
-        # The precision is that of the configuration; `session.precision` sets it.
-        configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
+TYPE_CHECKING = False  # as in the package
+if TYPE_CHECKING:
+    from .commands import app as app
 
 
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
-    keep_whole_programs()
-    app()
+    interrupts.install()  # before what takes long to import
+    from .limits import check_limits
+
+    check_limits()
+    from .commands import start
+
+    start()
+
+
+def __getattr__(name: str):
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .commands import app
+
+    return app

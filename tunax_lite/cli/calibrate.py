@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import equinox as eqx
 import typer
@@ -17,6 +17,8 @@ from ..calibration import (
     write_results,
 )
 from ..calibration import calibrate as run_calibration
+from ..calibration.calibrate import Iteration
+from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.parameters import units_in_short
 from ..config import (
     Calibration,
@@ -26,6 +28,7 @@ from ..config import (
     build_calibration,
     load_calibration,
 )
+from ..interrupts import Interrupted, advise, ordered_end
 from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate
@@ -65,7 +68,11 @@ def calibrate(
         folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
         with precision(loaded):
             setup = build_calibration(loaded)
-            result = _calibrate(setup, folder, resume, overwrite)
+            try:
+                result = _calibrate(setup, folder, resume, overwrite)
+            except Interrupted:
+                advise(_write_so_far(setup, loaded, folder))
+                raise
             written = write(result, setup, loaded, folder)
             _summarise(result)
             written += checked(setup.checks, setup.model.closure, result, folder)
@@ -81,25 +88,53 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
     n_free = len(setup.resolved.paths)
     typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
-        with progress_of(setup.n_iterations) as report:
-            return run_calibration(
-                setup.model,
-                setup.free_parameters,
-                setup.targets,
-                setup.method,
+        with progress_of(setup.n_iterations) as show, ordered_end("this iteration") as safe_point:
+
+            def report(iteration: Iteration) -> None:
+                show(iteration)
+                safe_point()
+
+            return _iterate(
+                setup,
                 setup.n_iterations,
-                folder=folder,
+                folder,
                 resume=resume,
                 overwrite=overwrite,
-                score=setup.score,
-                prior_weight=setup.prior_weight,
-                n_threads=setup.n_threads,
-                max_non_finite=setup.max_non_finite,
                 report=report,
                 announce=typer.echo,
             )
     except ValueError as error:
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
+
+
+def _iterate(setup: Calibration, n_iterations: int, folder: Path, **options: Any) -> CalibrationResult:
+    return run_calibration(
+        setup.model,
+        setup.free_parameters,
+        setup.targets,
+        setup.method,
+        n_iterations,
+        folder=folder,
+        score=setup.score,
+        prior_weight=setup.prior_weight,
+        n_threads=setup.n_threads,
+        max_non_finite=setup.max_non_finite,
+        **options,
+    )
+
+
+def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
+    """Parameters and history of a calibration that was interrupted; returns how to go on."""
+    result = _iterate(setup, 1, folder, resume=True)  # one is done, so that nothing is computed
+    done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
+    result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
+    for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
+        (folder / name).unlink(missing_ok=True)  # of fewer iterations
+    write_results(result, folder, origin_of(loaded, result.case_names, result.closure))
+    return (
+        f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
+        "go on with --resume."
+    )
 
 
 def write(

@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from ..comparison import Compared, Row, Summary, compare_closures, summaries, wr
 from ..config import ComparisonSetup, load_comparison
 from ..io.atomic import file_name
 from . import options
+from .progress import ShareReport, share_of
 from .session import errors_as_messages, report_written
 
 _WIDTH_OF_FILES = 160
@@ -57,46 +59,38 @@ def _compare(setup: ComparisonSetup, closures: list[str], cases: list[str]) -> C
     candidates, references = setup.candidates(closures), setup.references(cases)
     n_rows = len(candidates) * len(references) * len(config.n_cells) * len(config.time_steps)
     typer.echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
-    progress = _Progress(n_rows, len(references) * len(config.time_steps))
-    compared = compare_closures(
-        candidates,
-        references,
-        n_cells=config.n_cells,
-        time_steps=config.time_steps,
-        start=config.start,
-        temperature_difference=config.temperature_difference,
-        shown=(config.figures.n_cells, config.figures.time_step),
-        n_timings=config.n_timings,
-        with_persistence=config.persistence,
-        stored=setup.stored(references),
-        report=progress.add,
-    )
-    typer.echo(f"computed in {progress.seconds:.0f} s, compilation included")
+    clock = time.perf_counter()
+    with share_of("comparison", n_lines=n_rows) as show:
+        compared = compare_closures(
+            candidates,
+            references,
+            n_cells=config.n_cells,
+            time_steps=config.time_steps,
+            start=config.start,
+            temperature_difference=config.temperature_difference,
+            shown=(config.figures.n_cells, config.figures.time_step),
+            n_timings=config.n_timings,
+            with_persistence=config.persistence,
+            stored=setup.stored(references),
+            report=_progress(n_rows, len(references) * len(config.time_steps), show),
+        )
+    typer.echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
     return compared
 
 
-class _Progress:
-    """A line for each closure and resolution."""
+def _progress(n_rows: int, n_together: int, show: ShareReport) -> Callable[[Row], None]:
+    """Show how each closure did at each resolution."""
+    rows: list[Row] = []
 
-    def __init__(self, n_rows: int, n_together: int):
-        self._n_rows, self._n_together, self._rows = n_rows, n_together, list[Row]()
-        self._clock = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._clock
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-        if len(self._rows) % self._n_together:
+    def add(row: Row) -> None:
+        rows.append(row)
+        if len(rows) % n_together:
             return
-        together = self._rows[-self._n_together :]
-        failed = sum(not one.finite for one in together)
-        state = "all finite" if not failed else f"{failed} of {len(together)} not finite"
-        typer.echo(
-            f"{len(self._rows):4d}/{self._n_rows}  {self.seconds:5.0f} s  {row.closure}, "
-            f"{row.n_cells} cells: {state}"
-        )
+        failed = sum(not one.finite for one in rows[-n_together:])
+        state = "all finite" if not failed else f"{failed} of {n_together} not finite"
+        show(len(rows) / n_rows, f"{row.closure}, {row.n_cells} cells: {state}")
+
+    return add
 
 
 def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """`tunax-lite cross-validate`: what a calibration is worth on cases that it has not seen."""
 
 import contextlib
+import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -72,11 +73,13 @@ def cross_validation(
 def _cross_validate(
     setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str]
 ) -> CrossValidation:
+    n_begun, n_all = itertools.count(1), 1 + len(setup.targets)
     with contextlib.ExitStack() as stack:
 
         def begin(left_out: str | None):
             stack.close()  # the table of the calibration before
-            typer.echo("all cases" if left_out is None else f"without {left_out}")
+            without = "all cases" if left_out is None else f"without {left_out}"
+            typer.echo(f"calibration {next(n_begun)} of {n_all}: {without}; compiling ...")
             return stack.enter_context(progress_of(setup.n_iterations))
 
         try:

@@ -1,5 +1,7 @@
 """Which figures belong to an output file or a run."""
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -8,6 +10,7 @@ from matplotlib.figure import Figure
 from ..io.dataset import read_trajectory
 from ..io.errors import names_its_file
 from ..io.netcdf import read_netcdf
+from ..io.stream import join_parts
 from ..plotting import (
     Fit,
     history_figures,
@@ -59,3 +62,11 @@ def fit_figures(fit: Fit) -> dict[str, Figure]:
         if "temperature" in observations.profiles or observations.series:
             figures["series"] = plot_series(fit)
     return figures
+
+
+def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:
+    """Those of a run that was interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        together = Path(folder) / "run.nc"
+        join_parts(parts, together)
+        return file_figures(together)

@@ -20,15 +20,22 @@ def plot(
     ] = None,
     debug: options.Debug = False,
 ) -> None:
-    """Draw the figures of an output file: sections and profiles, or loss and parameters."""
-    # What takes long to import, where it is needed.
-    from ..plotting import save_figure
-    from .figures import file_figures
+    """Draw the figures of an output file: sections and profiles, or loss and parameters.
 
+    Of a run that was interrupted, FILE.nc is the name of its output, and the figures show what there is.
+    """
     with errors_as_messages(debug):
+        # What takes long to import, where it is needed.
+        from ..io.stream import parts_folder, parts_of
+        from ..plotting import save_figure
+        from .figures import figures_of_parts, file_figures
+
         folder = file.parent if output is None else output
+        parts = [] if file.exists() else parts_of(file)
+        if parts:
+            typer.echo(f"note: {file} is not there yet: these are the parts of it in {parts_folder(file)}")
         written = []
-        for name, figure in file_figures(file).items():
+        for name, figure in (figures_of_parts(parts) if parts else file_figures(file)).items():
             written.append(folder / f"{file.stem}_{name}.png")
             save_figure(figure, written[-1])
         report_written(written)

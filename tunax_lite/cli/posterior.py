@@ -1,7 +1,7 @@
 """`tunax-lite posterior`: what the observations say about the parameters."""
 
 import enum
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +25,7 @@ from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_
 from ..model import Model
 from . import options
 from .calibrate import last_time_of
+from .progress import ShareReport, share_of
 from .session import errors_as_messages, origin_of, parameters_for, precision, report_written
 
 _MOST_FRAMES = 24
@@ -99,42 +100,43 @@ def _infer(
     section = loaded.config.posterior
     method, free = section.build(), setup.resolved
     names = ", ".join(target.case.name for target in setup.targets)
-    typer.echo(f"posterior of {len(free.paths)} parameters on {names}; compiling ...")
+    typer.echo(f"posterior of {len(free.paths)} parameters on {names}")
     try:
-        return infer(
-            setup.model,
-            free,
-            setup.targets,
-            method,
-            likelihood=section.likelihood(),
-            start=None if values is None else start_from(free, values),
-            n_iterations=section.n_iterations,
-            folder=folder,
-            resume=resume,
-            overwrite=overwrite,
-            n_threads=setup.n_threads,
-            report=_progress(method) if isinstance(method, NUTS) else None,
-            announce=typer.echo,
-        )
+        with share_of("posterior", "compiling, then the best fit") as show:
+            return infer(
+                setup.model,
+                free,
+                setup.targets,
+                method,
+                likelihood=section.likelihood(),
+                start=None if values is None else start_from(free, values),
+                n_iterations=section.n_iterations,
+                folder=folder,
+                resume=resume,
+                overwrite=overwrite,
+                n_threads=setup.n_threads,
+                report=_progress(method, show) if isinstance(method, NUTS) else None,
+                announce=typer.echo,
+            )
     except (ValueError, ImportError) as error:
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
 
 
-def _progress(method: NUTS) -> ChainReport:
-    """A line now and then: where the chains are, and how it goes."""
-    clock = time.perf_counter()
-    total = method.n_warmup + method.n_draws
-    every = max(1, total // 10)
+def _progress(method: NUTS, show: ShareReport) -> ChainReport:
+    """How far all chains are together, and how it goes."""
+    total = method.n_chains * (method.n_warmup + method.n_draws)
+    reached = dict[int, int]()
     counts = {"gradients": 0, "divergent": 0}
+    lock = threading.Lock()  # chains report from their threads
 
     def report(chain: int, number: int, draw) -> None:
-        counts["gradients"] += int(draw.n_steps)
-        counts["divergent"] += int(draw.is_divergent)
-        if number % every == 0 or number == total:
-            typer.echo(
-                f"chain {chain + 1}: draw {number}/{total}  {time.perf_counter() - clock:.0f} s  all chains: "
-                f"{counts['gradients']} gradients, {counts['divergent']} divergent"
-            )
+        with lock:
+            reached[chain] = number
+            counts["gradients"] += int(draw.n_steps)
+            counts["divergent"] += int(draw.is_divergent)
+            done = sum(reached.values())
+            numbers = f"{counts['gradients']} gradients, {counts['divergent']} divergent"
+            show(done / total, f"draw {done} of {total}, {numbers}")
 
     return report
 

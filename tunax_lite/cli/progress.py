@@ -1,9 +1,10 @@
-"""The progress of a calibration on the terminal: a live table, or plain lines where there is no terminal."""
+"""Progress on the terminal: a bar or a live table with the time left, or plain lines where there is no
+terminal."""
 
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,72 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _N_LINES = 40  # about as many lines as one reads
+_FIRST = "compiling, then computing"
+
+ShareReport = Callable[[float, str], None]
+"""Called with the share that is done, and where that is in a few words."""
+
+
+class _Clock:
+    """Seconds since the start, and until the end as the work since its first report predicts it.
+
+    What came before the first report is compilation, at least in part, and nothing to go by.
+    """
+
+    def __init__(self) -> None:
+        self._start, self._first = time.perf_counter(), (0.0, 0.0)
+
+    def times(self, share: float) -> str:
+        now = time.perf_counter()
+        before, then = self._first
+        if not then:
+            self._first = share, now
+        if not then or not before < share < 1.0:
+            return f"{now - self._start:.0f} s"
+        left = (now - then) * (1.0 - share) / (share - before)
+        return f"{now - self._start:.0f} s, about {left:.0f} s left"
+
+
+@contextlib.contextmanager
+def share_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ShareReport]:
+    """Something to call with the share that is done.
+
+    Args:
+        what: is done, in a word or two.
+        first: what is done before the first share is.
+        n_lines: at most so many where there is no terminal.
+    """
+    clock = _Clock()
+    if not sys.stdout.isatty():
+        typer.echo(f"{what}: {first} ...")
+        said = [0.0]
+
+        def line(share: float, where: str) -> None:
+            times = clock.times(share)
+            if share >= min(1.0, said[0] + 0.99 / n_lines):
+                said[0] = share
+                typer.echo(f"{share:.0%}: {where}, {times}")
+
+        yield line
+        return
+    # Takes long to import.
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[times]}"),
+    )
+    with Progress(*columns) as progress:
+        task = progress.add_task(f"{what}: {first}", total=1.0, times="")
+
+        def bar(share: float, where: str) -> None:
+            progress.update(
+                task, completed=share, description=f"{what}: {where}", times=clock.times(share), refresh=True
+            )
+
+        yield bar
 
 
 @contextlib.contextmanager
@@ -63,15 +130,16 @@ def _table(scores: dict[str, float], values: dict[str, str], start: dict[str, st
 
 
 def _lines(n_iterations: int) -> Report:
-    every, clock = max(1, n_iterations // _N_LINES), time.perf_counter()
+    every, clock = max(1, n_iterations // _N_LINES), _Clock()
 
     def report(iteration: Iteration) -> None:
         done = iteration.number + 1
+        times = clock.times(done / n_iterations)
         if iteration.number % every and done < n_iterations:
             return
         numbers = "  ".join(f"{path}={value}" for path, value in in_short(iteration.values, 4).items())
         typer.echo(
-            f"iteration {done}/{n_iterations}  {time.perf_counter() - clock:.0f} s  "
+            f"iteration {done}/{n_iterations}  {times}  "
             f"loss {iteration.loss:.5g}  best {iteration.best_loss:.5g}  {numbers}"
         )
 

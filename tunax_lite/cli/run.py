@@ -10,9 +10,11 @@ import typer
 
 from .. import io
 from ..config import ConfigError, Run
+from ..interrupts import advise, ordered_end
 from ..io.errors import FileFormatError, check_possible
 from ..trajectory import Restart
 from . import options
+from .progress import share_of
 from .session import errors_as_messages, precision, provenance, report_written
 from .source import RunSource, build_source, load_source
 from .variables import select
@@ -58,7 +60,7 @@ def run(
 
     CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
     """
-    with errors_as_messages(debug):
+    with errors_as_messages(debug, "Nothing was written."):
         loaded = load_source(config, settings or [])
         if output is not None and output.suffix != ".nc":
             raise ConfigError(
@@ -143,27 +145,36 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) 
         f"{loaded.config.precision}"
     )
     clock = time.perf_counter()
+    # Takes long to import.
+    from ..io.stream import parts_folder, parts_of
 
-    def report(progress: io.Progress) -> None:
-        share = (progress.time - begin) / (progress.end - begin)
-        if share < 1.0:
-            typer.echo(f"{share:.0%}: day {progress.time / 86400.0:.1f}, {time.perf_counter() - clock:.1f} s")
-
+    kept = f"What was computed is in {parts_folder(path)}: the same command goes on after it, "
+    kept += f"tunax-lite plot {path} draws it."
+    if parts_of(path):
+        advise(kept)
     try:
-        io.run_to_file(
-            setup.model,
-            setup.case,
-            path,
-            dt=setup.dt,
-            duration=duration,
-            output_interval=setup.output_interval,
-            start=start,
-            diagnostics=tuple(dict.fromkeys((*setup.diagnostics, *loaded.config.output.diagnostics))),
-            means=setup.means or loaded.config.output.means,
-            provenance=provenance(loaded, setup.case.name, setup.model.closure),
-            start_time=setup.case.start_time,
-            report=report,
-        )
+        with share_of("run") as show, ordered_end("what is computed now") as safe_point:
+
+            def report(progress: io.Progress) -> None:
+                show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
+                advise(kept)
+                safe_point()
+
+            io.run_to_file(
+                setup.model,
+                setup.case,
+                path,
+                dt=setup.dt,
+                duration=duration,
+                output_interval=setup.output_interval,
+                start=start,
+                diagnostics=tuple(dict.fromkeys((*setup.diagnostics, *loaded.config.output.diagnostics))),
+                means=setup.means or loaded.config.output.means,
+                provenance=provenance(loaded, setup.case.name, setup.model.closure),
+                start_time=setup.case.start_time,
+                report=report,
+            )
+            advise(f"{path} is complete.")
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import shlex
 import sys
@@ -13,6 +14,7 @@ import jax
 import numpy as np
 import typer
 
+from .. import interrupts
 from .._types import iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
@@ -21,7 +23,7 @@ from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
 
-FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
+FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (ConfigError, BAD_INPUT),
@@ -44,24 +46,53 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
 
     Args:
         debug: show the traceback too.
-        when_interrupted: what the user can do after Ctrl-C.
+        when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
+        says
+            it better later.
     """
+    before = interrupts.advise(when_interrupted)
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        typer.echo(f"\ntunax-lite: interrupted. {when_interrupted}".rstrip(), err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        typer.echo(f"\ntunax-lite: {interrupts.message()}", err=True)
+        raise typer.Exit(interrupts.exit_code()) from None
     except Exception as error:
         if debug:
             traceback.print_exc()
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
-        message = str(error) or type(error).__name__
+        message = _in_words(error)
+        if _is_lack_of_memory(error):
+            code = FAILED
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         typer.echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
         raise typer.Exit(FAILED if code is None else code) from None
+    finally:
+        interrupts.advise(before)
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """However a library says it: XLA where it computes, the system where it loads a library."""
+    said = str(error)
+    return (
+        isinstance(error, MemoryError)
+        or "RESOURCE_EXHAUSTED" in said
+        or (isinstance(error, ImportError) and ("failed to map" in said or "cannot allocate" in said))
+    )
+
+
+def _in_words(error: Exception) -> str:
+    said = str(error) or type(error).__name__
+    if _is_lack_of_memory(error) and "expected" not in said:
+        return (
+            f"expected more memory than is free or allowed to this process, got: {said.splitlines()[0]}; "
+            "take fewer columns, levels or frames, or raise the limit (ulimit -v, that of the job)."
+        )
+    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC):
+        return f"standard output: expected to write what is done, got: {error.strerror}."
+    return said
 
 
 def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm):

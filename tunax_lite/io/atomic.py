@@ -7,6 +7,9 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..interrupts import deferred
+from .full_disk import with_reason
+
 
 @contextlib.contextmanager
 def replacing(path) -> Iterator[Path]:
@@ -15,7 +18,7 @@ def replacing(path) -> Iterator[Path]:
     Missing folders are created. After any failure nothing is left, and an older file stays as it was.
 
     Raises:
-        OSError: a folder that cannot be created or written to, with its name and what to do.
+        OSError: a folder that cannot be created or written to, or no room, with the name and what to do.
     """
     path = Path(path)
     try:
@@ -33,11 +36,17 @@ def replacing(path) -> Iterator[Path]:
             "choose another output path."
         )
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with deferred(temporary):
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        except Exception as error:
+            reason = with_reason(error, path, temporary)
+            if reason is error:
+                raise
+            raise reason from error
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def file_name(text: str) -> str:

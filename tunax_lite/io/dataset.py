@@ -152,14 +152,14 @@ def to_dataset(
             else than arrays.
     """
     start_time = start_time or (None if case is None else case.start_time)
-    dataset = _with_numbers(trajectory, diagnostics, provenance, start_time)
+    dataset = with_numbers(trajectory, diagnostics, provenance, start_time)
     dataset = with_batch(dataset, np.shape(trajectory.state.u)[2:], dims, case, closure, coordinates or {})
     if start_time is None:
         return dataset
     return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
 
 
-def _with_numbers(
+def with_numbers(
     trajectory: Trajectory,
     diagnostics: Mapping[str, Any] | None,
     provenance: Provenance | None,
@@ -287,7 +287,7 @@ def write_trajectory(
 ) -> None:
     """Write a trajectory to NetCDF; see `to_dataset` and `write_dataset`."""
     start_time = start_time or (None if case is None else case.start_time)
-    dataset = _with_numbers(trajectory, diagnostics, provenance, start_time)
+    dataset = with_numbers(trajectory, diagnostics, provenance, start_time)
     shape = np.shape(trajectory.state.u)[2:]
     write_dataset(with_batch(dataset, shape, dims, case, closure, coordinates or {}), path)
 

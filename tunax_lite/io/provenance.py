@@ -1,12 +1,8 @@
 """What an output file says about its origin."""
 
-import dataclasses
-import importlib.metadata
 from dataclasses import dataclass
 
-
-def _installed_version() -> str:
-    return importlib.metadata.version("tunax_lite")
+from .. import __version__
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,7 @@ class Provenance:
         command: the command line.
     """
 
-    version: str = dataclasses.field(default_factory=_installed_version)
+    version: str = __version__
     config: str = ""
     case: str = ""
     parameters: str = ""

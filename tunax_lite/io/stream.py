@@ -1,29 +1,44 @@
 """Runs that are written while they go on, so that memory stays flat and an interrupted run resumes.
 
-A run longer than what fits a memory budget is computed in parts. Each part is a complete file in the folder
-`OUT.nc.parts` beside the output; at the end they become `OUT.nc` and the folder goes. A run that was
-interrupted, by whatever, goes on after its last part and gives the same numbers as if it never was.
+A run is computed in pieces of about a second, so that it can say how far it is. What was computed is written
+as a part, a complete file in the folder `OUT.nc.parts` beside the output, when it fills a memory budget,
+when a minute has passed, and when the run is interrupted; at the end the parts become `OUT.nc` and the
+folder goes. A run that was interrupted, by whatever, goes on after its last part and gives the same numbers
+as if it never was.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import netCDF4
 import numpy as np
+import xarray as xr
 
 from ..case import Case
 from ..diagnostics import OF_THE_STEP, diagnose
 from ..model import Model
-from ..simulation import batched_case, count_steps, first_non_finite, simulate, start_of
+from ..runtime import free_memory
+from ..simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
 from ..trajectory import Restart, Trajectory
 from .atomic import replacing
-from .dataset import read_trajectory, write_trajectory
+from .dataset import count_frames, read_trajectory, with_batch, with_numbers, write_dataset
 from .provenance import Provenance
+
+_WORK_OF_A_PIECE = 4_000_000
+"""Cells times steps: about a second of one column, less of many side by side."""
+_LONGEST_UNWRITTEN = 60.0
+"""Seconds of computing that a killed run may lose."""
+_COPIES = 3
+"""Of the frames of a piece: as computed, with the start in front, as written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,19 +75,23 @@ def run_to_file(
         means: whether means between frames are written too.
         provenance, start_time: as for `to_dataset`.
         memory_budget: bytes of frames that are held at once.
-        report: called after each part.
+        report: called after each piece; what it raises ends the run, which keeps what it has.
 
     Raises:
         FloatingPointError: a value that is not finite; the parts before it stay.
+        MemoryError: a frame that does not fit what is free.
         ValueError: as `simulate`, or parts of another run beside the output.
     """
     path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
     n_frames = count_steps(duration, output_interval, "duration", "output_interval")
+    steps_per_frame = count_steps(output_interval, dt, "output_interval")
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
-    chunk = _frames_per_part(model, case, start, n_frames, memory_budget // (1 + means + step_starts))
-    writing = {"provenance": provenance, "start_time": start_time}
+    budget = memory_budget // (1 + means + step_starts)
+    sizes = _sizes(model, case, start, n_frames, steps_per_frame, budget)
+    settings = dt, duration, output_interval, begin, tuple(diagnostics), means
+    parts = _Parts(path, _identity(case, provenance, settings))
 
-    def compute(from_frame: int, restart: Restart | None, frames: int) -> Trajectory:
+    def compute(frames: int, restart: Restart | None) -> Trajectory:
         trajectory = simulate(
             model,
             case,
@@ -85,52 +104,88 @@ def run_to_file(
         )
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
-            kept = f"what came before is in {_folder(path)}" if from_frame else "nothing was written"
+            kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
                 f"{kept}; try a shorter time step, or other parameters."
             )
-        report(Progress(begin + (from_frame + frames) * output_interval, begin + duration, trajectory))
         return trajectory
 
-    def write(trajectory: Trajectory, target: Path) -> None:
-        found = diagnose(trajectory, model.completed(case), diagnostics, model)
-        write_trajectory(trajectory, target, case=case, closure=model.closure, diagnostics=found, **writing)
+    done = parts.n_frames
+    last = read_trajectory(parts.paths[-1]) if parts.paths else None
+    try:
+        while done < n_frames:
+            frames, again = _next_piece(done, n_frames, sizes.piece, 0 if last is None else last.n_frames)
+            if last is not None:
+                start = last.restart(-1 - again)
+            elif start is None and frames < n_frames:
+                start = restart_of(model, case)
+            last = compute(frames, start)
+            further = diagnose(last, model.completed(case), diagnostics, model)
+            found = with_numbers(last, further, provenance, start_time or case.start_time)
+            found = with_batch(found, last.state.u.shape[2:], (), case, model.closure, {})
+            # The first frame of a piece is the last of the one before.
+            parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
+            done += frames - again
+            report(Progress(begin + done * output_interval, begin + duration, last))
+            if done < n_frames and parts.are_due(sizes.part - sizes.piece):
+                parts.write()
+    except BaseException as error:
+        # A run that breaks down at once leaves nothing; one that is interrupted, what it has.
+        if parts.paths or not isinstance(error, Exception):
+            with contextlib.suppress(Exception):
+                parts.write()
+        raise
+    parts.finish()
 
-    if chunk >= n_frames:
-        write(compute(0, start, n_frames), path)
-        return
-    identity = _identity(case, provenance, dt, duration, output_interval, begin, chunk, diagnostics, means)
-    parts = _existing_parts(path, identity)
-    restart = start if not parts else read_trajectory(parts[-1]).restart()
-    for first in range(len(parts) * chunk, n_frames, chunk):
-        trajectory = compute(first, restart, min(chunk, n_frames - first))
-        restart = trajectory.restart()
-        parts.append(_folder(path) / f"{len(parts):06d}.nc")
-        # The first frame of a part is the last of the one before.
-        write(trajectory if first == 0 else _without_first_frame(trajectory), parts[-1])
-    with replacing(path) as temporary:
-        _join(parts, temporary)
-    shutil.rmtree(_folder(path))
+
+class _Sizes(NamedTuple):
+    """Frames that are computed at once, and that are held at most."""
+
+    piece: int
+    part: int
 
 
-def _folder(path: Path) -> Path:
-    return path.with_name(path.name + ".parts")
+def _sizes(
+    model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
+) -> _Sizes:
+    """How a run is divided.
+
+    Raises:
+        MemoryError: not even one frame fits what is free.
+    """
+    # A function of its own each time: JAX keeps what it found out of one for as long as it lives.
+    shapes = start if start is not None else jax.eval_shape(lambda *of: _start_of_batch(*of), model, case)
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+    with contextlib.suppress(RuntimeError):  # a system that does not say what is free
+        free = free_memory()
+        if _COPIES * size > free:
+            raise MemoryError(
+                f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
+                f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
+                "levels, or raise the limit (ulimit -v, that of the job or container)."
+            )
+        memory_budget = min(memory_budget, free // _COPIES)
+    part = max(1, min(n_frames, memory_budget // size))
+    work = shapes.state.temperature.size * steps_per_frame
+    n_pieces = math.ceil(n_frames / max(1, min(part, _WORK_OF_A_PIECE // work)))
+    return _Sizes(math.ceil(n_frames / n_pieces), part)
 
 
-def _frames_per_part(
-    model: Model, case: Case, start: Restart | None, n_frames: int, memory_budget: int
-) -> int:
-    frame = start if start is not None else jax.eval_shape(_start_of_batch, model, case)
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(frame))
-    return max(1, min(n_frames, memory_budget // size))
+def _next_piece(done: int, n_frames: int, piece: int, n_known: int) -> tuple[int, int]:
+    """Frames of the next piece, and how many of them are known already.
+
+    The last piece begins early enough to be as long as the others, and so needs no program of its own.
+    """
+    again = max(0, done + piece - n_frames)
+    return (piece, again) if again < max(1, n_known) else (n_frames - done, 0)
 
 
 def _start_of_batch(model: Model, case: Case) -> Restart:
     return start_of(model, batched_case(model, case))
 
 
-def _identity(case: Case, provenance: Provenance | None, *settings) -> str:
+def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:
     """What parts must share to belong to the same run: all numbers of the case, model and settings."""
     known = "" if provenance is None else json.dumps([provenance.config, provenance.parameters])
     digest = hashlib.sha256(f"{known}{settings}".encode())
@@ -139,35 +194,87 @@ def _identity(case: Case, provenance: Provenance | None, *settings) -> str:
     return digest.hexdigest()
 
 
-def _existing_parts(path: Path, identity: str) -> list[Path]:
-    """Parts of the same run that are complete, in order.
+def parts_folder(path: Path) -> Path:
+    """Where the parts of a run lie that has not ended."""
+    return path.with_name(path.name + ".parts")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The parts of a run that has not ended, in order; none of one that has not begun, or has ended."""
+    found = sorted(parts_folder(path).glob("[0-9]*.nc"))
+    return [part for number, part in enumerate(found) if part.stem == f"{number:06d}"]
+
+
+class _Parts:
+    """What was computed of a run: parts on disk, and pieces that are not written yet.
 
     Raises:
         ValueError: parts of another run.
     """
-    folder = _folder(path)
-    note = folder / "run.json"
-    if not note.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        with replacing(note) as temporary:
-            temporary.write_text(json.dumps({"identity": identity}))
-        return []
-    if json.loads(note.read_text())["identity"] != identity:
-        raise ValueError(
-            f"{folder}: expected parts of this run, got those of a run with another configuration; finish "
-            "that one with its own configuration, or remove the folder, or choose another output file."
-        )
-    found = sorted(folder.glob("[0-9]*.nc"))
-    return [part for number, part in enumerate(found) if part.stem == f"{number:06d}"]
+
+    def __init__(self, path: Path, identity: str):
+        self.path, self.folder, self._identity = path, parts_folder(path), identity
+        self._note = self.folder / "run.json"
+        self._pieces: list[xr.Dataset] = []
+        self._clock = time.monotonic()
+        self.paths: list[Path] = []
+        if not self._note.exists():
+            return
+        if json.loads(self._note.read_text(encoding="utf-8"))["identity"] != identity:
+            raise ValueError(
+                f"{self.folder}: expected parts of this run, got those of a run with another configuration; "
+                "finish that one with its own configuration, or remove the folder, or choose another output "
+                "file."
+            )
+        self.paths = parts_of(path)
+
+    @property
+    def n_frames(self) -> int:
+        """Frames on disk, the start not counted."""
+        return sum(count_frames(part) for part in self.paths) - bool(self.paths)
+
+    def add(self, piece: xr.Dataset) -> None:
+        self._pieces.append(piece)
+
+    def are_due(self, n_frames: int) -> bool:
+        """Whether more than so many frames, or frames of more than a minute, are not written yet."""
+        held = sum(piece.sizes["time"] for piece in self._pieces)
+        return held > n_frames or time.monotonic() - self._clock > _LONGEST_UNWRITTEN
+
+    def write(self) -> None:
+        """Make a part of the pieces."""
+        if not self._pieces:
+            return
+        if not self._note.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            with replacing(self._note) as temporary:
+                temporary.write_text(json.dumps({"identity": self._identity}), encoding="utf-8")
+        part = self.folder / f"{len(self.paths):06d}.nc"
+        write_dataset(self._taken(), part)
+        self.paths.append(part)
+        self._clock = time.monotonic()
+
+    def finish(self) -> None:
+        """Make the file of the run, of all there is."""
+        if not self.paths:
+            write_dataset(self._taken(), self.path)
+            return
+        self.write()
+        join_parts(self.paths, self.path)
+        shutil.rmtree(self.folder)
+
+    def _taken(self) -> xr.Dataset:
+        pieces, self._pieces = self._pieces, []
+        if len(pieces) == 1:
+            return pieces[0]
+        same: dict = dict.fromkeys(("compat", "join", "combine_attrs"), "override")
+        return xr.concat(pieces, "time", data_vars="minimal", coords="minimal", **same)
 
 
-def _without_first_frame(trajectory: Trajectory) -> Trajectory:
-    def rest(tree):
-        return jax.tree.map(lambda leaf: leaf[1:], tree)
-
-    frames = (trajectory.time, trajectory.step, trajectory.state, trajectory.clo_state, trajectory.means)
-    return Trajectory(trajectory.grid, *map(rest, (*frames, trajectory.step_starts)))
+def join_parts(parts: Sequence[Path], path: Path) -> None:
+    """One file from many, one part in memory at a time."""
+    with replacing(path) as temporary:
+        _join(parts, temporary)
 
 
 def _join(parts: Sequence[Path], target: Path) -> None:

@@ -1,7 +1,8 @@
 """Memory of a device that is free and used: asked of a GPU, read from the system for a CPU.
 
 On a CPU the control group counts too: a container or a batch job may use a part of the machine only,
-and is killed beyond that, whatever the machine has left.
+and is killed beyond that, whatever the machine has left. So do the limits of the process itself, `ulimit -v`
+and `ulimit -d`, beyond which it gets nothing.
 """
 
 import math
@@ -78,7 +79,7 @@ def _stats(device: Device) -> dict[str, int]:
 
 
 def _free_on_host(root: Path) -> int:
-    free = min([_free_in_machine(root), *_free_in_control_groups(root)])
+    free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
     if math.isinf(free):
         raise RuntimeError(
             "memory: expected the system to say how much is free, got neither /proc/meminfo nor a control "
@@ -123,6 +124,17 @@ def _free_in_group(group: Path, limit_name: str, used_name: str, cache_name: str
     # Files in memory count as used, but give way.
     reclaimable = _numbers(group / "memory.stat").get(cache_name, 0)
     return int(limit) - int(used) + reclaimable
+
+
+def _free_in_limits(root: Path) -> Iterator[int | float]:
+    """What the limits of the process leave of its address space and of its data."""
+    used = _text(root / "proc/self/statm").split()
+    columns = {"Max address space": 0, "Max data size": 5}
+    for line in _text(root / "proc/self/limits").splitlines():
+        name = line[:26].strip()
+        soft = line[26:].split()[:1]
+        if name in columns and len(used) > 5 and soft and soft[0].isdigit():
+            yield int(soft[0]) - int(used[columns[name]]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _resident(root: Path) -> int:

@@ -1,0 +1,148 @@
+"""A full disk, a quota, limits of files, memory and threads: one message, and nothing half-written."""
+
+import contextlib
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+import xarray as xr
+
+from tunax_lite.cli.session import errors_as_messages
+from tunax_lite.io import replacing, write_dataset
+from tunax_lite.runtime import free_memory
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextlib.contextmanager
+def limited(name: str, n_bytes: int):
+    before = resource.getrlimit(getattr(resource, name))
+    resource.setrlimit(getattr(resource, name), (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(getattr(resource, name), before)
+
+
+def noise() -> xr.Dataset:
+    """400 kB that cannot be compressed."""
+    values = np.random.default_rng(1).standard_normal((500, 100))
+    return xr.Dataset({"noise": (("x", "y"), values)})
+
+
+def test_a_file_beyond_the_limit_of_the_process_is_named(tmp_path):
+    path = tmp_path / "out.nc"
+    with limited("RLIMIT_FSIZE", 100_000), pytest.raises(OSError, match=r"out\.nc.*100000 bytes.*ulimit -f"):
+        write_dataset(noise(), path)
+    assert not list(tmp_path.iterdir())
+    write_dataset(noise(), path)
+    before = path.read_bytes()
+    with limited("RLIMIT_FSIZE", 100_000), pytest.raises(OSError, match="ulimit -f"):
+        write_dataset(2.0 * noise(), path)
+    assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 300 kB."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(tmp_path)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        pytest.skip(f"a small file system cannot be mounted: {error}")
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+def test_a_full_disk_is_named_with_the_file(small_disk):
+    with pytest.raises(OSError, match=r"out\.nc: .*full disk; make room on the file system of"):
+        write_dataset(noise(), small_disk / "out.nc")
+    with pytest.raises(OSError, match=r"text: .*full disk"), replacing(small_disk / "text") as temporary:
+        temporary.write_bytes(bytes(400_000))
+    assert not list(small_disk.iterdir())
+
+
+def test_a_quota_is_named_and_other_errors_stay_as_they_are(tmp_path):
+    with pytest.raises(OSError, match="text: .*your quota"), replacing(tmp_path / "text"):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+    for error in (RuntimeError("NetCDF: HDF error"), OSError(errno.EIO, "Input/output error")):
+        with pytest.raises(type(error)) as caught, replacing(tmp_path / "text"):
+            raise error
+        assert caught.value is error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "fragment"),
+    [
+        (MemoryError("std::bad_alloc"), "got: std::bad_alloc; take fewer columns"),
+        (RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 80000000000 bytes."), "ulimit -v"),
+        (ImportError("pandas.so: failed to map segment from shared object"), "raise the limit"),
+        (OSError(errno.ENOSPC, "No space left on device"), "standard output: expected"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "standard output: expected"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_what_lacks_is_said(error, fragment, capsys):
+    with pytest.raises(typer.Exit) as ended, errors_as_messages(debug=False):
+        raise error
+    said = capsys.readouterr().err
+    assert ended.value.exit_code == 1 and fragment in said and "unexpected" not in said
+
+
+def test_free_memory_of_a_process_with_a_limit(tmp_path):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemAvailable: 16777216 kB\n")
+    (tmp_path / "proc/self/statm").write_text("262144 300 20 1 0 131072 0\n")  # 1 GiB of pages, 0.5 GiB data
+    page = os.sysconf("SC_PAGE_SIZE") / 4096
+    for limits, free in (
+        ("Max data size             unlimited            unlimited            bytes     \n", 2**34),
+        (
+            "Max address space         4294967296           unlimited            bytes     \n",
+            3 * 2**30 * page,
+        ),
+        ("Max data size             1610612736           unlimited            bytes     \n", 2**30 * page),
+    ):
+        (tmp_path / "proc/self/limits").write_text(f"Limit  Soft Limit  Hard Limit  Units\n{limits}")
+        assert free_memory(root=tmp_path) == free
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/limits"), reason="reads the limits of the process in /proc"
+)
+def test_free_memory_is_no_more_than_ulimit_v_leaves():
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    with limited("RLIMIT_AS", size + 2**29):
+        assert 0 < free_memory() <= 2**29
+
+
+def start(prelude: str) -> subprocess.CompletedProcess:
+    """The command line in a process that was limited before."""
+    program = f"import os, resource\nimport tunax_lite.cli.limits\n{prelude}\ntunax_lite.cli.main()"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program, "--version"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60.0)
+
+
+@pytest.mark.parametrize("name", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_too_little_memory_to_start_is_one_message(name):
+    done = start(f"resource.setrlimit(resource.{name}, (800_000_000, 800_000_000))")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "got a limit of 800 MB" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_too_few_threads_to_start_are_one_message():
+    # Of root there is no limit.
+    prelude = "os.getuid() or os.setuid(65534)\nresource.setrlimit(resource.RLIMIT_NPROC, (1, 1))"
+    done = start(prelude)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "threads that can be started, got 0; raise" in done.stderr and len(done.stderr.splitlines()) == 1
