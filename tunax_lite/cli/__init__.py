@@ -12,7 +12,7 @@ import typer
 
 from .. import __version__
 from ..config import ConfigError
-from ..runtime import configure, keep_whole_programs
+from ..runtime import configure
 from .calibrate import calibrate
 from .check import check
 from .compare import compare
@@ -85,5 +85,4 @@ def _options(
 
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
-    keep_whole_programs()
     app()
