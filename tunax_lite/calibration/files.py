@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from ..io.atomic import replacing
+from ..io.protection import note_input
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
 from .remarks import remarks, remarks_in_short
@@ -88,7 +89,8 @@ def write_parameters(
         "provenance": dict(attributes or {}),
     }
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
@@ -132,8 +134,9 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: expected a parameter file, got none; check the path.")
+    note_input(path)
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: expected a YAML file, got: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):

@@ -26,12 +26,14 @@ from ..config import (
     build_calibration,
     load_calibration,
 )
+from ..io.lock import claimed
 from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
 from .checks import checked
+from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written
 
@@ -65,10 +67,12 @@ def calibrate(
         folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
         with precision(loaded):
             setup = build_calibration(loaded)
-            result = _calibrate(setup, folder, resume, overwrite)
-            written = write(result, setup, loaded, folder)
-            _summarise(result)
-            written += checked(setup.checks, setup.model.closure, result, folder)
+            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures)
+            with claimed(folder, folder=True):
+                result = _calibrate(setup, folder, resume, overwrite)
+                written = write(result, setup, loaded, folder)
+                _summarise(result)
+                written += checked(setup.checks, setup.model.closure, result, folder)
         report_written(written)
 
 

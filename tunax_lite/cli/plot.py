@@ -18,17 +18,19 @@ def plot(
         Path | None,
         typer.Option("--output", metavar="DIR", help="Folder for the figures; by default that of the file."),
     ] = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Draw the figures of an output file: sections and profiles, or loss and parameters."""
     # What takes long to import, where it is needed.
     from ..plotting import save_figure
     from .figures import file_figures
+    from .outputs import check_figures_of
 
     with errors_as_messages(debug):
         folder = file.parent if output is None else output
-        written = []
-        for name, figure in file_figures(file).items():
-            written.append(folder / f"{file.stem}_{name}.png")
-            save_figure(figure, written[-1])
-        report_written(written)
+        figures = {folder / f"{file.stem}_{name}.png": one for name, one in file_figures(file).items()}
+        check_figures_of(file, figures, overwrite)
+        for path, figure in figures.items():
+            save_figure(figure, path)
+        report_written(list(figures))

@@ -13,12 +13,13 @@ import jax
 import numpy as np
 import typer
 
-from .._types import iterate_parameters, iterate_weights
+from .._types import iterate_options, iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
 from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError
+from ..io.protection import protecting
 from ..io.provenance import Provenance
 
 FAILED, BAD_INPUT, BAD_FILE, INTERRUPTED = 1, 2, 3, 130
@@ -47,7 +48,8 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
         when_interrupted: what the user can do after Ctrl-C.
     """
     try:
-        yield
+        with protecting():
+            yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
@@ -84,7 +86,10 @@ def parameters_for(path: Path | None, loaded: Loaded[RunConfig] | Loaded[Calibra
 
 
 def provenance(
-    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm, case: str, closure: AbstractClosure
+    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm,
+    case: str,
+    closure: AbstractClosure,
+    restart: str = "",
 ) -> Provenance:
     """What an output file says about its origin."""
     values: dict[str, float | list[float] | None] = {
@@ -96,6 +101,8 @@ def provenance(
         case=case,
         parameters=json.dumps(values),
         command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        closure=json.dumps(dict(iterate_options(closure))),
+        restart=restart,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..io.errors import FileFormatError
+from ..io.protection import note_input
 from .settings import Source
 
 TIME_WIDTH = 19
@@ -50,6 +51,7 @@ def read_text(source: Source) -> TextFile:
             f"{source.where}: expected the file {path}, got {what}; put it beside the configuration or "
             "correct its name."
         )
+    note_input(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:

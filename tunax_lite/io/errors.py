@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .protection import note_input
+
 
 class FileFormatError(ValueError):
     """A file that cannot be used: says which file and key, what was expected and got, what to do.
@@ -74,6 +76,7 @@ def existing_file(path) -> Path:
         raise FileNotFoundError(f"{path}: expected a file, got a folder; name a file in it.")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: expected an existing file, got none; check the path.")
+    note_input(path)
     return path
 
 

@@ -5,6 +5,17 @@ import importlib.metadata
 from dataclasses import dataclass
 
 
+def read_provenance(path) -> "Provenance":
+    """What a file of `write_trajectory` says about its origin; empty where it says nothing."""
+    import netCDF4  # takes long
+
+    with netCDF4.Dataset(path) as file:
+        known = {field.name: f"tunax_lite_{field.name}" for field in dataclasses.fields(Provenance)}
+        return Provenance(
+            **{name: str(file.getncattr(own)) for name, own in known.items() if own in file.ncattrs()}
+        )
+
+
 def _installed_version() -> str:
     return importlib.metadata.version("tunax_lite")
 
@@ -19,6 +30,8 @@ class Provenance:
         case: name of the case, or of its file.
         parameters: of the closure, as JSON.
         command: the command line.
+        closure: what it is made of besides its parameters, as JSON.
+        restart: the file and the frame that the run goes on from; empty for one from the start.
     """
 
     version: str = dataclasses.field(default_factory=_installed_version)
@@ -26,3 +39,5 @@ class Provenance:
     case: str = ""
     parameters: str = ""
     command: str = ""
+    closure: str = ""
+    restart: str = ""

@@ -17,6 +17,7 @@ import pooch
 import yaml
 
 from .errors import FileFormatError
+from .protection import note_input
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
 REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
@@ -89,6 +90,7 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
         if candidate.is_file():
+            note_input(candidate)
             return candidate
     places = " or ".join(str(candidate.absolute()) for candidate in candidates)
     if starts:
@@ -119,6 +121,7 @@ def _resolve_name(name: str) -> Path:
         path = folder / entry.file
         if path.is_file():
             _check_sha256(path, entry)
+            note_input(path)
             return path
     return _download(entry)
 

@@ -5,10 +5,10 @@ A run longer than what fits a memory budget is computed in parts. Each part is a
 interrupted, by whatever, goes on after its last part and gives the same numbers as if it never was.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,9 +21,12 @@ from ..diagnostics import OF_THE_STEP, diagnose
 from ..model import Model
 from ..simulation import batched_case, count_steps, first_non_finite, simulate, start_of
 from ..trajectory import Restart, Trajectory
-from .atomic import replacing
+from .atomic import clear_left_over, replacing
 from .dataset import read_trajectory, write_trajectory
+from .lock import claims
 from .provenance import Provenance
+
+_NOTE = "run.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Progress:
     trajectory: Trajectory
 
 
+@claims("path")
 def run_to_file(
     model: Model,
     case: Case,
@@ -111,7 +115,17 @@ def run_to_file(
         write(trajectory if first == 0 else _without_first_frame(trajectory), parts[-1])
     with replacing(path) as temporary:
         _join(parts, temporary)
-    shutil.rmtree(_folder(path))
+    _remove(parts)
+
+
+def _remove(parts: Sequence[Path]) -> None:
+    """Remove the parts and their folder, but for what is not of this package in it."""
+    folder = parts[0].parent
+    for path in (*parts, folder / _NOTE):
+        path.unlink(missing_ok=True)
+    clear_left_over(folder)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _folder(path: Path) -> Path:
@@ -132,7 +146,8 @@ def _start_of_batch(model: Model, case: Case) -> Restart:
 
 def _identity(case: Case, provenance: Provenance | None, *settings) -> str:
     """What parts must share to belong to the same run: all numbers of the case, model and settings."""
-    known = "" if provenance is None else json.dumps([provenance.config, provenance.parameters])
+    told = provenance or Provenance()
+    known = json.dumps([told.config, told.parameters, told.restart])
     digest = hashlib.sha256(f"{known}{settings}".encode())
     for leaf in jax.tree.leaves(case):
         digest.update(np.asarray(leaf).tobytes())
@@ -146,14 +161,19 @@ def _existing_parts(path: Path, identity: str) -> list[Path]:
         ValueError: parts of another run.
     """
     folder = _folder(path)
-    note = folder / "run.json"
+    note = folder / _NOTE
     if not note.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        clear_left_over(folder)
+        if any(folder.iterdir()):
+            raise ValueError(
+                f"{folder}: expected no folder, or one with parts of this run, got another one, without "
+                f"{note.name}; move it, or choose another output file."
+            )
         with replacing(note) as temporary:
-            temporary.write_text(json.dumps({"identity": identity}))
+            temporary.write_text(json.dumps({"identity": identity}), encoding="utf-8")
         return []
-    if json.loads(note.read_text())["identity"] != identity:
+    if json.loads(note.read_text(encoding="utf-8"))["identity"] != identity:
         raise ValueError(
             f"{folder}: expected parts of this run, got those of a run with another configuration; finish "
             "that one with its own configuration, or remove the folder, or choose another output file."

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from .errors import FileFormatError
+from .protection import note_input
 
 
 class ConfigError(ValueError):
@@ -123,6 +124,7 @@ def read_document(path: Path) -> Document:
         raise ConfigError(
             f"{path}: expected a YAML file, got {what} there; check the path (relative to {Path.cwd()})."
         )
+    note_input(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from ..config import closure_of
 from ..io.atomic import replacing
+from ..io.protection import text_mark
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
 from .descriptions import Description, describe_corrections, describe_parameters
@@ -31,14 +32,14 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
     Raises:
         OSError: a path that cannot be written.
     """
-    text = render(run)
+    text = render(run, text_mark(path))
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
 
 
-def render(run: RunFolder) -> str:
-    """The page as text."""
+def render(run: RunFolder, mark: str = "") -> str:
+    """The page as text, with what its head says of its origin."""
     environment = Environment(
         loader=PackageLoader("tunax_lite.report", "."),
         autoescape=select_autoescape(["html"]),
@@ -48,6 +49,7 @@ def render(run: RunFolder) -> str:
     )
     environment.filters["number"] = number
     return environment.get_template("page.html").render(
+        mark=mark,
         closure=run.parameters["closure"],
         calibration=run.parameters["calibration"],
         name=run.path.resolve().name,

@@ -11,6 +11,7 @@ import yaml
 
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
 from ..io.netcdf import read_netcdf
+from ..io.protection import note_input
 from ..validation import CHECKS_NAME, CROSS_VALIDATION_NAME, CheckRow, CrossValidationRow, read_table
 from ..validation.tables import RowT
 
@@ -83,7 +84,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             "with --resume."
         )
     try:
-        parameters = yaml.safe_load(paths[0].read_text())
+        parameters = yaml.safe_load(paths[0].read_text(encoding="utf-8"))
         complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)
     except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
         complete = False
@@ -101,6 +102,8 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
+    for read in (*paths, *drawn.values(), folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME):
+        note_input(read)
     path = folder / POSTERIOR_NAME
     return RunFolder(
         folder,
