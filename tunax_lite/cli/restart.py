@@ -1,7 +1,7 @@
 """What a run goes on from: a frame of an earlier run of the same grid, closure and precision."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,14 @@ _MAY_DIFFER = ("time", "output", "evaluation", "precision", "grid", "model.closu
 _MOST_LISTED = 6
 
 
-def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
+def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str]:
     """The frame of an earlier run to go on from, and what to call it.
+
+    Args:
+        path: of the file.
+        frame: its number; -1 is the last.
+        setup: of the run that goes on.
+        config: the text of its configuration.
 
     Raises:
         ConfigError: a frame that is not there, or a run with another grid, time step, closure, precision or
@@ -46,7 +52,7 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
         raise ConfigError(f"--restart {path}: {error}") from error
     _check_goes_on(start, seconds := float(trajectory.time[frame]), path, setup)
     about = read_provenance(path)
-    _check_closure(about, path, setup)
+    _check_closure(about, path, setup, config)
     return start, f"{path} at {seconds:g} s"
 
 
@@ -84,16 +90,17 @@ def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> No
         )
 
 
-def _check_closure(about: Provenance, path: Path, setup: Run) -> None:
+def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> None:
     """Closures of one family share their state, and would go on from each other's without a word."""
     if not about.closure:
         typer.echo(f"note: --restart {path}: the file does not say with which closure it was made")
         return
     before, now = json.loads(about.closure), dict(iterate_options(setup.model.closure))
-    if before != now:
+    changes = [*_changes(before, now), *_changes(_options(about.config), _options(config))]
+    if changes:
         raise ConfigError(
             f"--restart {path}: expected a run with the closure of this configuration ({now['']}), got "
-            f"{before.get('')}: {_listed(_changes(before, now))}; use the same closure with the same options."
+            f"{before.get('')}: {_listed(changes)}; use the same closure with the same options."
         )
 
 
@@ -110,12 +117,22 @@ def _numbers(text: str) -> dict[str, str]:
     return {name: json.dumps(value) for name, value in json.loads(text or "{}").items()}
 
 
-def _settings(text: str) -> dict[str, str]:
+def _options(text: str) -> dict[str, str]:
+    """What a configuration chooses for the closure besides numbers; some choices are sets of numbers."""
+    chosen = {}
+    for path, value in _settings(text, ()).items():
+        parts = path.split(".")
+        if path.startswith("model.closure.options") or ("turbulence" in parts and value.startswith('"')):
+            chosen[path] = value
+    return chosen
+
+
+def _settings(text: str, left_out: Sequence[str] = _MAY_DIFFER) -> dict[str, str]:
     def flat(section: Any, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(section, Mapping) and section:
             for key, value in section.items():
                 yield from flat(value, f"{path}.{key}".lstrip("."))
-        elif not any(f"{path}.".startswith(f"{known}.") for known in _MAY_DIFFER):
+        elif not any(f"{path}.".startswith(f"{known}.") for known in left_out):
             yield path, json.dumps(section, default=str)
 
     try:

@@ -71,7 +71,7 @@ def run(
             setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
             names = loaded.config.output.variables if variables is None else variables.split(",")
             setup, kept = (setup, ()) if names is None else select(setup, names, _key_of(variables, loaded))
-            start, name = (None, "") if restart is None else read_restart(restart, frame, setup)
+            start, name = (None, "") if restart is None else read_restart(restart, frame, setup, loaded.text)
             path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
             draws = output is None and loaded.config.output.figures
             about = provenance(loaded, setup.case.name, setup.model.closure, name)

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -86,6 +87,7 @@ def check_outputs(
     known = _current[-1] if _current else _Known()
     for path in paths:
         absolute = Path(os.path.abspath(path))
+        _check_name(path)
         _refuse_input(path)
         if not (overwrite or absolute in own or not os.path.lexists(path) or _is_own(path, product)):
             raise OverwriteError(
@@ -94,6 +96,18 @@ def check_outputs(
             )
         known.allowed.add(absolute)
         known.products[absolute] = product
+
+
+def _check_name(path: Path) -> None:
+    """Libraries that write files need names that the locale has letters for."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        str(path).encode(encoding)
+    except UnicodeEncodeError:
+        raise OverwriteError(
+            f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
+            "PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output."
+        ) from None
 
 
 def check_replaceable(path: Path) -> None:

@@ -20,16 +20,17 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
-def cache_folder_for(folder: Path) -> Path:
-    """The folder without links in its path, made if it is not there, and checked.
+def cache_folder_for(given: Path | str) -> Path:
+    """The folder, absolute and without links in its path, made if it is not there, and checked.
 
     New folders can be entered by their owner alone, whatever the umask.
 
     Raises:
         OSError: a folder that cannot be made or written, or that another user could have written into.
     """
-    if "://" in str(folder) or ":/" in str(folder):
-        raise _refused(folder, "an address, of which nobody knows who can write there")
+    if "://" in str(given):
+        raise _refused(given, "an address, of which nobody knows who can write there")
+    folder = Path(given).expanduser().absolute()
     try:
         _make_private(folder)
         folder = folder.resolve(strict=True)
@@ -45,7 +46,7 @@ def cache_folder_for(folder: Path) -> Path:
     return folder
 
 
-def _refused(folder: Path, got: str, advice: str = _ADVICE) -> PermissionError:
+def _refused(folder: Path | str, got: str, advice: str = _ADVICE) -> PermissionError:
     return PermissionError(f"{folder}: expected a folder for compiled programs, got {got}; {advice}.")
 
 

@@ -1,5 +1,6 @@
 """Set up JAX for this model: precision, compiled programs on disk, and how XLA compiles the time loop."""
 
+import importlib.util
 import os
 import warnings
 from collections.abc import Mapping
@@ -143,10 +144,9 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
     if folder is None:
         wanted = False, before[1]
     elif folder != "auto":
-        wanted = True, str(cache_folder_for(Path(folder).expanduser().absolute()))
+        wanted = True, str(cache_folder_for(folder))
     elif before[0]:
-        given = Path(before[1]).absolute() if before[1] else default_cache_folder()
-        found = _usable(given)
+        found = _usable(before[1] or default_cache_folder())
         wanted = (True, found) if found else (False, before[1])
     else:
         wanted = before
@@ -162,11 +162,24 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
 
 def _seconds_are_told() -> bool:
     seconds = _setting("persistent_cache_min_compile_time_secs")
+    if _SECONDS_VARIABLE in os.environ and not seconds >= 0.0:
+        raise ValueError(
+            f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
+            "variable or unset it."
+        )
     return _SECONDS_VARIABLE in os.environ or seconds != _SECONDS_OF_JAX
 
 
-def _usable(folder: Path) -> str | None:
+def _usable(folder: Path | str) -> str | None:
     """A folder that was not asked for by an argument: without it the program runs, and compiles again."""
+    if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
+        warnings.warn(
+            "compiled programs are not kept: expected the package filelock, which JAX needs for "
+            "JAX_COMPILATION_CACHE_MAX_SIZE, got none; install it or unset the variable.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return None
     try:
         return str(cache_folder_for(folder))
     except OSError as error:
