@@ -1,7 +1,5 @@
 """`tunax-lite compare`: closures side by side on the same large-eddy simulations."""
 
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +26,7 @@ from ..config import ComparisonSetup, load_comparison
 from ..io.lock import claimed
 from . import options
 from .outputs import check_comparison_outputs
-from .session import errors_as_messages, report_written
+from .session import command_line, errors_as_messages, report_written
 
 _WIDTH_OF_FILES = 160
 
@@ -148,10 +146,9 @@ def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Pat
     parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
     for part in parts:
         _print(part)
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     links = {name.replace("_", " "): f"{name}.png" for name in figures}
     written.append(folder / "comparison.md")
-    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command)
+    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command_line())
     return written
 
 

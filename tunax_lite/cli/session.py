@@ -100,10 +100,20 @@ def provenance(
         config=loaded.text,
         case=case,
         parameters=json.dumps(values),
-        command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        command=command_line(),
         closure=json.dumps(dict(iterate_options(closure))),
-        restart=restart,
+        restart=_in_utf_8(restart),
     )
+
+
+def command_line() -> str:
+    """The command that is running."""
+    return _in_utf_8(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+
+
+def _in_utf_8(text: str) -> str:
+    """Names of files as text, where the locale had no letters for them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def origin_of(
