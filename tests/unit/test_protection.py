@@ -157,7 +157,7 @@ def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):
     from tunax_lite.config import build_run, load_run
 
     setup = build_run(load_run(Path(KATO), SHORT[1::2]))
-    frames = {"dt": setup.dt, "duration": 1200.0, "output_interval": 600.0}
+    frames: dict = {"dt": setup.dt, "duration": 1200.0, "output_interval": 600.0}
     with pytest.raises(ValueError, match="without run.json"):
         io.run_to_file(setup.model, setup.case, tmp_path / "out.nc", **frames, memory_budget=1)
     assert mine.read_text(encoding="utf-8") == "mine"
@@ -201,7 +201,7 @@ with claimed({str(path)!r}, folder={folder}):
     print("claimed", flush=True)
     sys.stdin.read()
 """
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes: dict = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
         assert other.stdout is not None and other.stdout.readline() == b"claimed\n"
         with pytest.raises(InUseError, match=f"process {other.pid}"), claimed(path, folder=folder):

@@ -67,7 +67,8 @@ def calibrate(
         folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
         with precision(loaded):
             setup = build_calibration(loaded)
-            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures)
+            cases = [target.case.name for target in setup.targets]
+            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
             with claimed(folder, folder=True):
                 result = _calibrate(setup, folder, resume, overwrite)
                 written = write(result, setup, loaded, folder)

@@ -51,7 +51,7 @@ def cross_validation(
                 typer.echo(f"note: {note}")
             names = [target.case.name for target in setup.targets]
             origin = origin_of(loaded, names, setup.model.closure)
-            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures)
+            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=names)
             with claimed(folder, folder=True):
                 found = _cross_validate(setup, folder, overwrite, origin)
                 written = write(found.calibrated, setup, loaded, folder)

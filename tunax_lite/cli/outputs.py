@@ -34,9 +34,10 @@ def seen_from(path: Path, other: Path) -> str:
     return Path(os.path.relpath(other, path.parent)).as_posix()
 
 
-def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
-    """Of a calibration and a cross-validation, which share a folder."""
-    names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in (FIGURES if figures else ()))]
+def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
+    """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
+    drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
+    names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
     _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, "calibration")
 
 

@@ -19,7 +19,7 @@ from .source import RunSource, build_source, load_source
 from .variables import select
 
 _FRAMES_IN_FIGURES = 2000
-_FIGURES = ("sections", "profiles", "fit")
+_FIGURES = ("sections", "profiles", "fit", "differences", "series")
 
 
 def run(
