@@ -121,7 +121,7 @@ def run_to_file(
 def _remove(parts: Sequence[Path]) -> None:
     """Remove the parts and their folder, but for what is not of this package in it."""
     folder = parts[0].parent
-    for path in (*parts, folder / _NOTE):
+    for path in (*reversed(parts), folder / _NOTE):  # what a kill leaves is the beginning
         path.unlink(missing_ok=True)
     clear_left_over(folder)
     with contextlib.suppress(OSError):
