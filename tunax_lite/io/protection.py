@@ -53,8 +53,8 @@ def protecting() -> Iterator[None]:
 
 def note_input(path) -> None:
     """Remember a file that is read."""
-    if _current:
-        _current[-1].inputs.append(Path(os.path.abspath(path)))
+    if _current and (absolute := Path(os.path.abspath(path))) not in _current[-1].inputs:
+        _current[-1].inputs.append(absolute)
 
 
 def note_made(path) -> None:
