@@ -52,8 +52,9 @@ def protecting() -> Iterator[None]:
 
 
 def note_input(path) -> None:
-    """Remember a file that is read."""
-    if _current and (absolute := Path(os.path.abspath(path))) not in _current[-1].inputs:
+    """Remember a file that is read, unless it is the command's own output."""
+    absolute = Path(os.path.abspath(path))
+    if _current and absolute not in _current[-1].allowed and absolute not in _current[-1].inputs:
         _current[-1].inputs.append(absolute)
 
 
