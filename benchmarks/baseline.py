@@ -61,7 +61,7 @@ def read_report(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such report; `python -m benchmarks --json {path}` makes one.")
-    report = json.loads(path.read_text())
+    report = json.loads(path.read_text(encoding="utf-8"))
     missing = [key for key in ("about", "ceilings", "figures", "tables") if key not in report]
     if missing:
         raise ValueError(

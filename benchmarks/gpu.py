@@ -144,7 +144,7 @@ class _Worker:
 
     def __init__(self, platform: str, jobs: Sequence[Job]):
         flags = f"{os.environ.get('XLA_FLAGS', '')} {COMMAND_BUFFERS[jobs[0].command_buffers]}".strip()
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.gpu", "--worker", json.dumps([vars(job) for job in jobs])],
             env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": platform},

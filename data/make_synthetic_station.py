@@ -73,7 +73,7 @@ def write_weather(path: Path) -> None:
     lines.append(",".join(["time", *columns]))
     for i, stamp in enumerate(stamps):
         lines.append(",".join([str(stamp), *(f"{values[i]:.{n}f}" for values, n in columns.values())]))
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write_profiles(path: Path, trajectory: tl.Trajectory) -> None:

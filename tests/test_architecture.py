@@ -70,7 +70,7 @@ def place(module: Path) -> str:
 def imports(module: Path):
     """Absolute dotted names that a module imports, with the import's line."""
     package = ("tunax_lite", *module.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno
@@ -119,6 +119,21 @@ def test_modules_are_short_and_annotations_real(module):
     assert "from __future__ import annotations" not in text  # run-time checks need real ones
     assert "jax.config.update" not in text or module.name == "configure.py"
     assert not re.search(r"^\s*print\(", text, flags=re.MULTILINE) or place(module) == "cli"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=identify)
+def test_text_files_are_utf_8_whatever_the_locale(module):
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else None
+        is_open = method == "open" or (isinstance(node.func, ast.Name) and node.func.id == "open")
+        given = [part.value for part in node.args if isinstance(part, ast.Constant)]
+        is_binary = any(isinstance(value, str) and re.fullmatch("[rwxa]?b[+]?", value) for value in given)
+        if method in ("read_text", "write_text") or (is_open and not is_binary):
+            of_system = isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "os.open"
+            told = any(keyword.arg == "encoding" for keyword in node.keywords)
+            assert told or of_system, f"{identify(module)}:{node.lineno}: which encoding?"
 
 
 def test_every_closure_has_a_name_in_configurations_and_a_contract():

@@ -200,6 +200,20 @@ def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:
         yield info.path, info.value
 
 
+def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield dotted path and text of all that a module is made of besides numbers: classes, texts, switches.
+
+    Of the module itself, and of those in it, the path is their own and the text the name of their class.
+    """
+    yield path, type(module).__name__
+    for field in dataclasses.fields(module):
+        value, own = getattr(module, field.name), f"{path}.{field.name}".lstrip(".")
+        if isinstance(value, eqx.Module):
+            yield from iterate_options(value, own)
+        elif not eqx.is_array(value):
+            yield own, repr(value)
+
+
 def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:
     """Batch shape to which all parameters of a module broadcast: `()` for a single column."""
     shapes = [jnp.shape(info.value) for info in iterate_parameters(module) if info.value is not None]

@@ -42,6 +42,7 @@ class _State:
         self.awaited = ""  # what a safe point comes after; empty without one
         self.advice = "Nothing was written."
         self.temporaries: set[os.PathLike[str]] = set()
+        self.at_end: set[Callable[[], None]] = set()
 
 
 _state = _State()
@@ -109,6 +110,18 @@ def deferred(temporary: os.PathLike[str] | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def at_end(action: Callable[[], None]) -> Iterator[None]:
+    """Let a signal that ends the process in here do something before, quickly and without an error."""
+    with _state.lock:
+        _state.at_end.add(action)
+    try:
+        yield
+    finally:
+        with _state.lock:
+            _state.at_end.discard(action)
+
+
+@contextlib.contextmanager
 def ordered_end(work: str) -> Iterator[Callable[[], None]]:
     """Give a function to call at safe points, where what was done can be saved; after the first call the
     process ends at safe points alone.
@@ -168,6 +181,9 @@ def _end() -> None:
     for path in list(_state.temporaries):
         with contextlib.suppress(OSError):
             os.unlink(path)
+    for action in list(_state.at_end):
+        with contextlib.suppress(Exception):
+            action()
     flush = threading.Thread(target=_flush, daemon=True)
     flush.start()
     flush.join(_LONGEST_FLUSH)

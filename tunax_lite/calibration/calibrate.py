@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
+from ..io.lock import claims
 from ..model import Model
 from .checkpoint import CheckpointFile, fingerprint
 from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem
@@ -45,6 +46,7 @@ Report = Callable[[Iteration], None]
 """Called on the host after each iteration."""
 
 
+@claims("folder", folder=True)
 def calibrate(
     model: Model,
     free_parameters: FreeParameters,
@@ -116,6 +118,7 @@ def calibrate(
         return _solve(problem, method, n_iterations, evaluator, checkpoint, resume, max_non_finite, report)
 
 
+@claims("folder", folder=True)
 def calibrate_weighted(
     problem: Problem,
     weights: Sequence[float],
@@ -205,9 +208,6 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:
             f"{folder}: expected a folder without a calibration, got {', '.join(held)}; resume it, "
             "overwrite it, or choose another folder."
         )
-    # What a process leaves that is killed while it writes.
-    for left_over in folder.glob(f".{checkpoint.path.name}.*.tmp"):
-        left_over.unlink(missing_ok=True)
     return checkpoint
 
 

@@ -8,6 +8,7 @@ import yaml
 
 from ..io.atomic import replacing
 from ..io.errors import decimal, names_its_file, read_text, shortened
+from ..io.protection import note_input
 from ..io.yaml_file import ConfigError, parse_yaml
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
@@ -90,7 +91,8 @@ def write_parameters(
         "provenance": dict(attributes or {}),
     }
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
@@ -133,6 +135,7 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             number.
     """
     path = Path(path)
+    note_input(path)
     try:
         content = parse_yaml(read_text(path, "a YAML file", "utf-8-sig"))
     except ConfigError as error:

@@ -5,6 +5,8 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
+import sys
+
 from .. import interrupts
 
 TYPE_CHECKING = False  # as in the package
@@ -18,7 +20,13 @@ def main() -> None:
     from .limits import check_limits
 
     check_limits()
-    from .commands import start
+    try:
+        from .commands import start
+    except ValueError as error:  # JAX reads its variables while it is imported
+        sys.stderr.write(
+            f"tunax-lite: error: {error}; correct the variable of the environment or unset it.\n"
+        )
+        raise SystemExit(2) from None
 
     start()
 

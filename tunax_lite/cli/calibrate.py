@@ -29,12 +29,14 @@ from ..config import (
     load_calibration,
 )
 from ..interrupts import Interrupted, advise, ordered_end
+from ..io.lock import claimed
 from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import options
 from .checks import checked
+from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written
 
@@ -68,14 +70,17 @@ def calibrate(
         folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
         with precision(loaded):
             setup = build_calibration(loaded)
-            try:
-                result = _calibrate(setup, folder, resume, overwrite)
-            except Interrupted:
-                advise(_write_so_far(setup, loaded, folder))
-                raise
-            written = write(result, setup, loaded, folder)
-            _summarise(result)
-            written += checked(setup.checks, setup.model.closure, result, folder)
+            cases = [target.case.name for target in setup.targets]
+            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
+            with claimed(folder, folder=True):
+                try:
+                    result = _calibrate(setup, folder, resume, overwrite)
+                except Interrupted:
+                    advise(_write_so_far(setup, loaded, folder))
+                    raise
+                written = write(result, setup, loaded, folder)
+                _summarise(result)
+                written += checked(setup.checks, setup.model.closure, result, folder)
         report_written(written)
 
 

@@ -21,6 +21,7 @@ from ..config import (
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import build_gotm, load_gotm
 from ..io import replacing
+from ..io.protection import check_outputs
 from ..model import Model
 from ..observations import Observations
 from . import options
@@ -40,6 +41,7 @@ def check(
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
     ] = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
@@ -48,7 +50,7 @@ def check(
     """
     with errors_as_messages(debug):
         if is_gotm(config):
-            _check_gotm(config, settings or [], write_config)
+            _check_gotm(config, settings or [], write_config, overwrite)
             return
         if write_config is not None:
             raise ConfigError(
@@ -67,7 +69,7 @@ def check(
         typer.echo(f"{config}: fine")
 
 
-def _check_gotm(config: Path, settings: list[str], write_config: Path | None) -> None:
+def _check_gotm(config: Path, settings: list[str], write_config: Path | None, overwrite: bool) -> None:
     source = load_gotm(config, settings)
     with precision(source):
         made = build_gotm(source)
@@ -77,8 +79,9 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None) ->
             _describe_run(made.run)
         made.report.check()
         if write_config is not None and made.run is not None:
+            check_outputs([write_config], overwrite=overwrite)
             with replacing(write_config) as temporary:
-                temporary.write_text(configuration_of(made.run, source, settings))
+                temporary.write_text(configuration_of(made.run, source, settings), encoding="utf-8")
             report_written([write_config])
     typer.echo(f"{config}: fine")
 

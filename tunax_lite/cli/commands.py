@@ -7,13 +7,14 @@ import typer
 
 from .. import __version__
 from ..config import ConfigError
-from ..runtime import configure, keep_whole_programs
+from ..runtime import configure
 from ..runtime.limits import lift_limits
 from .calibrate import calibrate
 from .check import check
 from .compare import compare
 from .cross_validate import cross_validation
 from .doctor import doctor
+from .environment import check_devices, check_flags, print_any_text, warnings_as_messages
 from .evaluate import evaluate
 from .plot import plot
 from .posterior import posterior
@@ -83,10 +84,13 @@ def _options(
             raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
         folder = None if no_cache else "auto" if cache_folder is None else cache_folder
         # The precision is that of the configuration; `session.precision` sets it.
-        configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
+        check_flags()
+        with warnings_as_messages():
+            configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
+        check_devices()
 
 
 def start() -> None:
     """Run the command that the arguments of the process name."""
-    keep_whole_programs()
+    print_any_text()
     app(prog_name="tunax-lite")

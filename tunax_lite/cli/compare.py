@@ -1,7 +1,5 @@
 """`tunax-lite compare`: closures side by side on the same large-eddy simulations."""
 
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +11,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..comparison import Compared, Row, Summary, compare_closures, summaries, write_markdown, write_rows
+from ..comparison import (
+    Candidate,
+    Compared,
+    Reference,
+    Row,
+    StoredResult,
+    Summary,
+    compare_closures,
+    summaries,
+    write_markdown,
+    write_rows,
+)
 from ..config import ComparisonSetup, load_comparison
 from ..io.atomic import file_name
+from ..io.lock import claimed
 from . import options
+from .outputs import check_comparison_outputs
 from .progress import ShareReport, share_of
-from .session import errors_as_messages, report_written
+from .session import command_line, errors_as_messages, report_written
 
 _WIDTH_OF_FILES = 160
 
@@ -34,6 +45,7 @@ def compare(
     ] = "",
     cases: Annotated[str, typer.Option("--cases", metavar="NAME,NAME", help="Only these, by name.")] = "",
     settings: options.Settings = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Compare closures: errors against large-eddy simulations, and time per step.
@@ -45,8 +57,14 @@ def compare(
         setup = load_comparison(config, settings or [])
         folder = output or Path("results") / setup.path.stem
         with jax.enable_x64(setup.config.precision == "float64"):
-            compared = _compare(setup, _names(closures), _names(cases))
-            written = _write(compared, setup, folder)
+            candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
+            stored = setup.stored(references)
+            names = _files([one.case.name for one in references])
+            compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
+            check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
+            with claimed(folder, folder=True):
+                compared = _compare(setup, candidates, references, stored)
+                written = _write(compared, setup, folder)
         report_written(written)
 
 
@@ -54,9 +72,19 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _compare(setup: ComparisonSetup, closures: list[str], cases: list[str]) -> Compared:
+def _files(cases: list[str]) -> list[str]:
+    """Names of all that is written."""
+    figures = [f"{kind}_{file_name(case)}.png" for case in cases for kind in ("profiles", "sections")]
+    return ["comparison.csv", "comparison.md", "cost.png", *figures]
+
+
+def _compare(
+    setup: ComparisonSetup,
+    candidates: list[Candidate],
+    references: list[Reference],
+    stored: list[StoredResult],
+) -> Compared:
     config = setup.config
-    candidates, references = setup.candidates(closures), setup.references(cases)
     n_rows = len(candidates) * len(references) * len(config.n_cells) * len(config.time_steps)
     typer.echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
@@ -71,7 +99,7 @@ def _compare(setup: ComparisonSetup, closures: list[str], cases: list[str]) -> C
             shown=(config.figures.n_cells, config.figures.time_step),
             n_timings=config.n_timings,
             with_persistence=config.persistence,
-            stored=setup.stored(references),
+            stored=stored,
             report=_progress(n_rows, len(references) * len(config.time_steps), show),
         )
     typer.echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
@@ -113,10 +141,9 @@ def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Pat
     parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
     for part in parts:
         _print(part)
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     links = {name.replace("_", " "): f"{file_name(name)}.png" for name in figures}
     written.append(folder / "comparison.md")
-    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command)
+    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command_line())
     return written
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..config import Calibration, ConfigError, build_calibration, load_calibration
+from ..io.lock import claimed
 from ..validation import (
     CROSS_VALIDATION_NAME,
     CrossValidation,
@@ -18,6 +19,7 @@ from ..validation import (
 from . import options
 from .calibrate import write
 from .checks import checked
+from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written
 
@@ -50,22 +52,19 @@ def cross_validation(
                 typer.echo(f"note: {note}")
             names = [target.case.name for target in setup.targets]
             origin = origin_of(loaded, names, setup.model.closure)
-            found = _cross_validate(
-                setup,
-                folder,
-                overwrite,
-                origin,
-            )
-            written = write(found.calibrated, setup, loaded, folder)
-            written += checked(setup.checks, setup.model.closure, found.calibrated, folder)
-        written.append(folder / CROSS_VALIDATION_NAME)
-        write_table(written[-1], found.rows)
-        if loaded.config.output.figures:
-            # What takes long to import, where it is needed.
-            from ..plotting import plot_cross_validation, save_figure
+            check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=names)
+            with claimed(folder, folder=True):
+                found = _cross_validate(setup, folder, overwrite, origin)
+                written = write(found.calibrated, setup, loaded, folder)
+                written += checked(setup.checks, setup.model.closure, found.calibrated, folder)
+                written.append(folder / CROSS_VALIDATION_NAME)
+                write_table(written[-1], found.rows)
+                if loaded.config.output.figures:
+                    # What takes long to import, where it is needed.
+                    from ..plotting import plot_cross_validation, save_figure
 
-            written.append(folder / FIGURE_NAME)
-            save_figure(plot_cross_validation(found.rows), written[-1])
+                    written.append(folder / FIGURE_NAME)
+                    save_figure(plot_cross_validation(found.rows), written[-1])
         _say(found)
         report_written(written)
 

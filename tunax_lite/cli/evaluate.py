@@ -21,6 +21,7 @@ from ..calibration import (
 from ..case import Case
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.atomic import replacing
+from ..io.protection import check_outputs
 from ..model import Model
 from ..observables import unit_of_difference
 from ..validation import run_checks
@@ -46,6 +47,7 @@ def evaluate(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE.csv", help="Write the table to a file, too.")
     ] = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
@@ -70,6 +72,8 @@ def evaluate(
                     raise ConfigError(f"{parameters}: {error}") from error
                 models["parameters"] = eqx.tree_at(lambda m: m.closure, model, closure)
                 cases["parameters"] = corrected
+            if output is not None:
+                check_outputs([output], overwrite=overwrite)
             for line in (line for target in targets for line in account(target) if line.is_notable):
                 typer.echo(str(line))
             rows = compare(models, targets, cases)

@@ -18,4 +18,8 @@ Parameters = Annotated[
     Path | None,
     typer.Option("--parameters", metavar="FILE", help="Closure parameters that a calibration found (YAML)."),
 ]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files that are there and are not results of the same command."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -18,6 +18,7 @@ def plot(
         Path | None,
         typer.Option("--output", metavar="DIR", help="Folder for the figures; by default that of the file."),
     ] = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Draw the figures of an output file: sections and profiles, or loss and parameters.
@@ -29,13 +30,15 @@ def plot(
         from ..io.stream import parts_folder, parts_of
         from ..plotting import save_figure
         from .figures import figures_of_parts, file_figures
+        from .outputs import check_figures_of
 
         folder = file.parent if output is None else output
         parts = [] if file.exists() else parts_of(file)
         if parts:
             typer.echo(f"note: {file} is not there yet: these are the parts of it in {parts_folder(file)}")
-        written = []
-        for name, figure in (figures_of_parts(parts) if parts else file_figures(file)).items():
-            written.append(folder / f"{file.stem}_{name}.png")
-            save_figure(figure, written[-1])
-        report_written(written)
+        drawn = figures_of_parts(parts) if parts else file_figures(file)
+        figures = {folder / f"{file.stem}_{name}.png": figure for name, figure in drawn.items()}
+        check_figures_of(file, figures, overwrite)
+        for path, figure in figures.items():
+            save_figure(figure, path)
+        report_written(list(figures))

@@ -22,9 +22,11 @@ from ..calibration.posterior import (
 )
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..io.lock import claimed
 from ..model import Model
 from . import options
 from .calibrate import last_time_of
+from .outputs import check_posterior_outputs
 from .progress import ShareReport, share_of
 from .session import errors_as_messages, origin_of, parameters_for, precision, report_written
 
@@ -83,9 +85,11 @@ def posterior(
         values = parameters_for(parameters or (beside if beside.is_file() else None), loaded)
         with precision(loaded):
             setup = build_calibration(loaded, values)
-            found = _infer(setup, loaded, values, folder, resume, overwrite)
-            _summarise(found)
-            written = _write(found, setup, loaded, folder)
+            check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
+            with claimed(folder, folder=True):
+                found = _infer(setup, loaded, values, folder, resume, overwrite)
+                _summarise(found)
+                written = _write(found, setup, loaded, folder)
         report_written(written)
 
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..io.errors import FileFormatError
+from ..io.protection import check_outputs
 from . import options
 from .session import errors_as_messages, report_written
 
@@ -15,12 +17,24 @@ def report(
         Path | None,
         typer.Option("--output", metavar="FILE.html", help="By default report.html in the folder."),
     ] = None,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Write one HTML page about a calibration, figures included, that needs no other file."""
     with errors_as_messages(debug):
         # What takes long to import, where it is needed.
         from ..report import read_run_folder, write_report
+        from .outputs import seen_from
 
-        run = read_run_folder(folder)
-        report_written([write_report(run, output or folder / "report.html")])
+        run, path = read_run_folder(folder), output or folder / "report.html"
+        check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, folder)}")
+        try:
+            report_written([write_report(run, path)])
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise FileFormatError(
+                folder,
+                "results",
+                "what `tunax-lite calibrate` writes",
+                f"files that lack something ({type(error).__name__}: {error})",
+                "calibrate again",
+            ) from error

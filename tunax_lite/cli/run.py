@@ -4,22 +4,24 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import jax
-import numpy as np
 import typer
 
 from .. import io
 from ..config import ConfigError, Run
 from ..interrupts import advise, ordered_end
-from ..io.errors import FileFormatError, check_possible
+from ..io.lock import claimed
+from ..io.provenance import Provenance
 from ..trajectory import Restart
 from . import options
+from .outputs import check_run_outputs
 from .progress import share_of
+from .restart import read_restart, say_what_differs
 from .session import errors_as_messages, precision, provenance, report_written
 from .source import RunSource, build_source, load_source
 from .variables import select
 
 _FRAMES_IN_FIGURES = 2000
+_FIGURES = ("sections", "profiles", "fit", "differences", "series")
 
 
 def run(
@@ -54,6 +56,7 @@ def run(
             help="Run a case of GOTM without those of its settings that are not supported.",
         ),
     ] = False,
+    overwrite: options.Overwrite = False,
     debug: options.Debug = False,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
@@ -70,72 +73,26 @@ def run(
             setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
             names = loaded.config.output.variables if variables is None else variables.split(",")
             setup, kept = (setup, ()) if names is None else select(setup, names, _key_of(variables, loaded))
-            start = None if restart is None else _restart(restart, frame, setup)
+            start, name = (None, "") if restart is None else read_restart(restart, frame, setup, loaded.text)
             path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
-            _simulate(setup, start, loaded, path)
             draws = output is None and loaded.config.output.figures
-            figures = _draw(path, setup, loaded) if draws else []
-            if kept:
-                io.keep_variables(path, kept)
-            report_written([path, *figures])
+            about = provenance(loaded, setup.case.name, setup.model.closure, name)
+            check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
+            if restart is not None:
+                say_what_differs(restart, loaded, about)
+            with claimed(path):
+                _simulate(setup, start, loaded, path, about)
+                drawn = _draw(path, setup, loaded) if draws else []
+                if kept:
+                    io.keep_variables(path, kept)
+                report_written([path, *drawn])
 
 
 def _key_of(variables: str | None, loaded: RunSource) -> str:
     return f"{loaded.path}: output.variables" if variables is None else "--variables"
 
 
-def _restart(path: Path, frame: int, setup: Run) -> Restart:
-    """The frame of an earlier run, checked to be of the same grid and model."""
-    trajectory = io.read_trajectory(path)
-    for name in ("temperature", "salinity", "u", "v"):
-        check_possible(path, name, name, np.asarray(getattr(trajectory.state, name)))
-    before, now = np.asarray(trajectory.grid.z_face), np.asarray(setup.case.grid.z_face)
-    if before.shape != now.shape or not np.allclose(before, now, rtol=0.0, atol=1e-6):
-        raise ConfigError(
-            f"--restart {path}: expected a run on the grid of this case ({now.size - 1} cells over "
-            f"{-now[0]:g} m), got {before.shape[0] - 1} cells over {-float(before.flat[0]):g} m; "
-            "choose the same grid."
-        )
-    try:
-        start = trajectory.restart(frame)
-    except ValueError as error:
-        raise ConfigError(f"--restart {path}: {error}") from error
-    for place, leaf in jax.tree_util.tree_leaves_with_path((start.state, start.clo_state)):
-        if not np.isfinite(np.asarray(leaf)).all():
-            name = jax.tree_util.keystr(place[1:]).lstrip(".")
-            raise FileFormatError(
-                path, name, f"finite values in frame {frame}", "others", "choose another frame"
-            )
-    _check_goes_on(start, float(trajectory.time[frame]), path, setup)
-    return start
-
-
-def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> None:
-    """Check time step, closure, precision and tracers of a frame at a time [s]."""
-    if abs(float(start.step) * setup.dt - seconds) > 1e-9 * max(seconds, setup.dt):
-        raise ConfigError(
-            f"--restart {path}: expected time.step = {seconds / float(start.step):g} s as in the earlier "
-            f"run, got {setup.dt:g} s; use the same time step."
-        )
-    expected = jax.eval_shape(setup.model.init, setup.case)
-    if type(start.clo_state) is not type(expected):
-        raise ConfigError(
-            f"--restart {path}: expected a run with the closure of this configuration "
-            f"({type(expected).__name__}), got {type(start.clo_state).__name__}; use the same closure."
-        )
-    if start.state.temperature.dtype != setup.case.grid.z_face.dtype:
-        raise ConfigError(
-            f"--restart {path}: expected a run in {setup.case.grid.z_face.dtype}, got one in "
-            f"{start.state.temperature.dtype}; use the same precision."
-        )
-    if set(start.state.tracers) != set(setup.case.initial_state.tracers):
-        raise ConfigError(
-            f"--restart {path}: expected the tracers {sorted(setup.case.initial_state.tracers)} of the case, "
-            f"got {sorted(start.state.tracers)}; use the same tracers."
-        )
-
-
-def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) -> None:
+def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, about: Provenance) -> None:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
@@ -170,7 +127,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path) 
                 start=start,
                 diagnostics=tuple(dict.fromkeys((*setup.diagnostics, *loaded.config.output.diagnostics))),
                 means=setup.means or loaded.config.output.means,
-                provenance=provenance(loaded, setup.case.name, setup.model.closure),
+                provenance=about,
                 start_time=setup.case.start_time,
                 report=report,
             )

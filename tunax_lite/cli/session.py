@@ -15,12 +15,13 @@ import numpy as np
 import typer
 
 from .. import interrupts
-from .._types import iterate_parameters, iterate_weights
+from .._types import iterate_options, iterate_parameters, iterate_weights
 from ..calibration import read_parameters
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
 from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError, within_a_screen
+from ..io.protection import protecting
 from ..io.provenance import Provenance
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
@@ -47,12 +48,12 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
     Args:
         debug: show the traceback too.
         when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
-        says
-            it better later.
+            says it better later.
     """
     before = interrupts.advise(when_interrupted)
     try:
-        yield
+        with protecting():
+            yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
@@ -115,7 +116,10 @@ def parameters_for(path: Path | None, loaded: Loaded[RunConfig] | Loaded[Calibra
 
 
 def provenance(
-    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm, case: str, closure: AbstractClosure
+    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm,
+    case: str,
+    closure: AbstractClosure,
+    restart: str = "",
 ) -> Provenance:
     """What an output file says about its origin."""
     values: dict[str, float | list[float] | None] = {
@@ -126,8 +130,20 @@ def provenance(
         config=loaded.text,
         case=case,
         parameters=json.dumps(values),
-        command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        command=command_line(),
+        closure=json.dumps(dict(iterate_options(closure))),
+        restart=_in_utf_8(restart),
     )
+
+
+def command_line() -> str:
+    """The command that is running."""
+    return _in_utf_8(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+
+
+def _in_utf_8(text: str) -> str:
+    """Names of files as text, where the locale had no letters for them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def origin_of(

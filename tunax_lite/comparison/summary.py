@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..io.atomic import replacing
+from ..io.protection import text_mark
 from .table import Row
 
 
@@ -107,7 +108,7 @@ def write_markdown(
         figures: file names by what they show.
         command: that made the table.
     """
-    lines = [f"# {title}", "", f"    {command}", ""]
+    lines = [f"<!-- {text_mark(path)} -->", "", f"# {title}", "", f"    {command}", ""]
     for part in parts:
         lines += [f"## {part.title}", "", part.explanation, "", *markdown_table(part), ""]
     for shown, name in figures.items():

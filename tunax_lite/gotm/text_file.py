@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..io.errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
+from ..io.protection import note_input
 from .settings import Source
 
 TIME_WIDTH = 19
@@ -50,6 +51,7 @@ def read_text(source: Source) -> TextFile:
             f"{source.where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
             "configuration or correct its name."
         )
+    note_input(path)
     with reading(path, "a text file"):
         check_size(path, "file", 8 * path.stat().st_size)
         content = path.read_bytes()

@@ -1,7 +1,9 @@
 """Files that are complete or not there at all."""
 
 import contextlib
+import hashlib
 import os
+import platform
 import re
 import secrets
 from collections.abc import Iterator
@@ -9,16 +11,25 @@ from pathlib import Path
 
 from ..interrupts import deferred
 from .full_disk import with_reason
+from .protection import check_replaceable, note_made
+
+# Processes of other machines may write into the same folder, and theirs are not known here.
+_HOST = hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:6]
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{6})-(?P<process>\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_open_here: set[str] = set()
+"""Temporary names in use by this process: the number of one that was killed may be its own."""
 
 
 @contextlib.contextmanager
 def replacing(path) -> Iterator[Path]:
     """Give a temporary name in the folder of `path`; on success the file takes the name `path`.
 
-    Missing folders are created. After any failure nothing is left, and an older file stays as it was.
+    Missing folders are created. After any failure nothing is left, and an older file stays as it was. What a
+    process that was killed left under such a name is removed.
 
     Raises:
         OSError: a folder that cannot be created or written to, or no room, with the name and what to do.
+        OverwriteError: in a command, a file that is not its own to replace.
     """
     path = Path(path)
     try:
@@ -35,11 +46,15 @@ def replacing(path) -> Iterator[Path]:
             f"{path}: expected a folder with write permission, got {path.parent} without; "
             "choose another output path."
         )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    clear_left_over(path.parent, path.name)
+    check_replaceable(path)
+    temporary = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    _open_here.add(temporary.name)
     with deferred(temporary):
         try:
             yield temporary
             os.replace(temporary, path)
+            note_made(path)
         except Exception as error:
             reason = with_reason(error, path, temporary)
             if reason is error:
@@ -47,6 +62,41 @@ def replacing(path) -> Iterator[Path]:
             raise reason from error
         finally:
             temporary.unlink(missing_ok=True)
+            _open_here.discard(temporary.name)
+
+
+def clear_left_over(folder: Path, name: str | None = None) -> None:
+    """Remove temporary files of processes of this machine that are gone.
+
+    Args:
+        folder: to look in; missing ones are none.
+        name: of the file that they should have become; by default any.
+    """
+    try:
+        found = os.listdir(folder)
+    except OSError:
+        return
+    for entry in found:
+        match = _TEMPORARY.fullmatch(entry)
+        if match is None or match["host"] != _HOST or name not in (None, match["name"]):
+            continue
+        if entry not in _open_here and _is_gone(int(match["process"])):
+            with contextlib.suppress(OSError):  # another process was faster
+                (folder / entry).unlink()
+
+
+def _is_gone(process: int) -> bool:
+    if process == os.getpid():
+        return True
+    if os.name != "posix":  # there the question would end the process
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # of another user
+        return False
+    return False
 
 
 def file_name(text: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._types import valid_range_of
 from ..runtime.limits import TooLargeError, check_memory
+from .protection import note_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -191,6 +192,7 @@ def existing_file(path) -> Path:
         raise FileNotFoundError(
             f"{shortened(path)}: expected an existing file, got {shortened(found)}; check the path."
         )
+    note_input(path)
     return path
 
 

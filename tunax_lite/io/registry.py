@@ -17,6 +17,7 @@ import pooch
 import yaml
 
 from .errors import FileFormatError, shortened, what_is_at
+from .protection import note_input
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
 REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
@@ -93,6 +94,7 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
         if what_is_at(candidate) == "a file":
+            note_input(candidate)
             return candidate
     there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]
     places = " or ".join(f"{at}{'' if what == 'none' else f' ({shortened(what)})'}" for at, what in there)
@@ -124,6 +126,7 @@ def _resolve_name(name: str) -> Path:
         path = folder / entry.file
         if path.is_file():
             _check_sha256(path, entry)
+            note_input(path)
             return path
     return _download(entry)
 

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,9 +28,12 @@ from ..model import Model
 from ..runtime import free_memory
 from ..simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
 from ..trajectory import Restart, Trajectory
-from .atomic import replacing
+from .atomic import clear_left_over, replacing
 from .dataset import count_frames, read_trajectory, with_batch, with_numbers, write_dataset
+from .lock import claims
 from .provenance import Provenance
+
+_NOTE = "run.json"
 
 _WORK_OF_A_PIECE = 4_000_000
 """Cells times steps: about a second of one column, less of many side by side."""
@@ -50,6 +52,7 @@ class Progress:
     trajectory: Trajectory
 
 
+@claims("path")
 def run_to_file(
     model: Model,
     case: Case,
@@ -187,7 +190,8 @@ def _start_of_batch(model: Model, case: Case) -> Restart:
 
 def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:
     """What parts must share to belong to the same run: all numbers of the case, model and settings."""
-    known = "" if provenance is None else json.dumps([provenance.config, provenance.parameters])
+    told = provenance or Provenance()
+    known = json.dumps([told.config, told.parameters, told.restart])
     digest = hashlib.sha256(f"{known}{settings}".encode())
     for leaf in jax.tree.leaves(case):
         digest.update(np.asarray(leaf).tobytes())
@@ -214,11 +218,17 @@ class _Parts:
 
     def __init__(self, path: Path, identity: str):
         self.path, self.folder, self._identity = path, parts_folder(path), identity
-        self._note = self.folder / "run.json"
+        self._note = self.folder / _NOTE
         self._pieces: list[xr.Dataset] = []
         self._clock = time.monotonic()
         self.paths: list[Path] = []
         if not self._note.exists():
+            clear_left_over(self.folder)
+            if self.folder.is_dir() and any(self.folder.iterdir()):
+                raise ValueError(
+                    f"{self.folder}: expected no folder, or one with parts of this run, got another one, "
+                    f"without {_NOTE}; move it, or choose another output file."
+                )
             return
         if json.loads(self._note.read_text(encoding="utf-8"))["identity"] != identity:
             raise ValueError(
@@ -246,7 +256,6 @@ class _Parts:
         if not self._pieces:
             return
         if not self._note.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
             with replacing(self._note) as temporary:
                 temporary.write_text(json.dumps({"identity": self._identity}), encoding="utf-8")
         part = self.folder / f"{len(self.paths):06d}.nc"
@@ -261,7 +270,15 @@ class _Parts:
             return
         self.write()
         join_parts(self.paths, self.path)
-        shutil.rmtree(self.folder)
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove the parts and their folder, but for what is not of this package in it."""
+        for path in (*reversed(self.paths), self._note):  # what a kill leaves is the beginning
+            path.unlink(missing_ok=True)
+        clear_left_over(self.folder)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     def _taken(self) -> xr.Dataset:
         pieces, self._pieces = self._pieces, []

@@ -14,6 +14,7 @@ import yaml
 
 from .errors import ConfigError as ConfigError
 from .errors import FileFormatError, read_text, shortened, what_is_at
+from .protection import note_input
 
 _MOST_VALUES = 1_000_000
 _MOST_BYTES = 16 * 2**20
@@ -172,6 +173,7 @@ def read_document(path: Path) -> Document:
         raise ConfigError(
             f"{name}: expected a YAML file, got {what}; check the path (relative to {shortened(Path.cwd())})."
         )
+    note_input(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ConfigError(

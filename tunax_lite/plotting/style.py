@@ -10,6 +10,7 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from ..io.atomic import replacing
+from ..io.protection import product_of
 from ..observables import unit_of_difference
 from ..trajectory import Trajectory
 from ..variables import VARIABLES
@@ -38,8 +39,11 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         ValueError: an ending that is no format of figures.
     """
     path = Path(path)
+    ending = path.suffix.lstrip(".") or "png"
+    # Which file of this package it is, so that it may be drawn anew.
+    origin = {"Software": "tunax_lite", "Source": product_of(path)} if ending == "png" else None
     with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.lstrip(".") or "png", dpi=130)
+        figure.savefig(temporary, format=ending, dpi=130, metadata=origin)
 
 
 def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from ..config import closure_of
 from ..io.atomic import replacing
 from ..io.errors import reading
+from ..io.protection import text_mark
 from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
@@ -33,14 +34,14 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
         OSError: a path that cannot be written.
     """
     with reading(run.path, "the results of a calibration"):
-        text = render(run)
+        text = render(run, text_mark(path))
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return Path(path)
 
 
-def render(run: RunFolder) -> str:
-    """The page as text."""
+def render(run: RunFolder, mark: str = "") -> str:
+    """The page as text, with what its head says of its origin."""
     environment = Environment(
         loader=PackageLoader("tunax_lite.report", "."),
         autoescape=select_autoescape(["html"]),
@@ -50,6 +51,7 @@ def render(run: RunFolder) -> str:
     )
     environment.filters["number"] = number
     return environment.get_template("page.html").render(
+        mark=mark,
         closure=run.parameters["closure"],
         calibration=run.parameters["calibration"],
         name=run.path.resolve().name,

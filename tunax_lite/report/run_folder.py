@@ -11,6 +11,7 @@ import xarray as xr
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
 from ..io.errors import FileFormatError, names_its_file, read_text, what_is_at
 from ..io.netcdf import read_netcdf
+from ..io.protection import note_input
 from ..io.yaml_file import ConfigError, parse_yaml
 from ..validation import CHECKS_NAME, CROSS_VALIDATION_NAME, CheckRow, CrossValidationRow, read_table
 from ..validation.tables import RowT
@@ -103,6 +104,8 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
+    for read in (*paths, *drawn.values(), folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME):
+        note_input(read)
     path = folder / POSTERIOR_NAME
     return RunFolder(
         folder,

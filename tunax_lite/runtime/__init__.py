@@ -22,4 +22,4 @@ from .devices import map_columns as map_columns
 from .devices import shard_columns as shard_columns
 from .memory import free_memory as free_memory
 from .memory import used_memory as used_memory
-from .program_store import keep_whole_programs as keep_whole_programs
+from .xla_flags import is_own_flag as is_own_flag

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import jax.monitoring
 
-from .program_store import SUFFIX
-
 
 class CacheStatistics(NamedTuple):
     """What the cache of compiled programs did in this process.
@@ -67,18 +65,6 @@ def count_cache_events() -> None:
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
 
-def count_stored_program(seconds_saved: float | None) -> None:
-    """Count a program that was looked for in the store of whole programs.
-
-    Args:
-        seconds_saved: by finding it; `None` where it was not there.
-    """
-    with _lock:
-        _counts[_REQUESTS] += 1
-        _counts[_MISSES if seconds_saved is None else _HITS] += 1
-        _saved[0] += seconds_saved or 0.0
-
-
 def cache_statistics() -> CacheStatistics:
     """What the cache of compiled programs did since `configure` was called first."""
     with _lock:
@@ -89,7 +75,7 @@ def cache_statistics() -> CacheStatistics:
 def cache_contents(folder: Path) -> tuple[int, int]:
     """Number of programs in a cache folder, and bytes of all its files."""
     sizes = dict(_file_sizes(folder))
-    return sum(path.name.endswith(("-cache", SUFFIX)) for path in sizes), sum(sizes.values())
+    return sum(path.name.endswith("-cache") for path in sizes), sum(sizes.values())
 
 
 def _file_sizes(folder: Path) -> Iterator[tuple[Path, int]]:

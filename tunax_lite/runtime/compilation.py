@@ -6,15 +6,10 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-
-from .cache import count_stored_program
-from .configure import jax_cache_paused
-from .program_store import ProgramStore, store_in_use
 
 
 class Timing(NamedTuple):
@@ -111,7 +106,6 @@ def compile_program(
     function: Callable[..., Any],
     *args: Any,
     donate: tuple[int, ...] = (),
-    identity: Any = None,
     **static: Any,
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
@@ -120,44 +114,8 @@ def compile_program(
         function: of arrays, or pytrees of them.
         args: arrays, or `jax.ShapeDtypeStruct` in their place.
         donate: positions of the arguments whose memory the results may take.
-        identity: all that the function is made of, so that equal identities mean equal functions; with it the
-            whole program is kept on disk, where `keep_whole_programs` was called, and not traced again. Its
-            results must then be built of tuples, lists and dictionaries.
         static: keyword arguments that become part of the program.
     """
-    store = None if identity is None else store_in_use()
-    path = None if store is None else store.path_of((identity, donate, static), args)
-    if store is not None and path is not None:
-        return _from_store(
-            store, path, functools.partial(_compiled, function, args, donate, static), args, donate
-        )
-    return _compiled(function, args, donate, static)
-
-
-def _from_store(
-    store: ProgramStore,
-    path: Path,
-    compiled: Callable[[], Program],
-    args: tuple[Any, ...],
-    donate: tuple[int, ...],
-) -> Program:
-    start = time.perf_counter()
-    found = store.read(path, args)
-    if found is not None:
-        took = time.perf_counter() - start
-        count_stored_program(found.seconds - took)
-        return Program(found.executable, 0.0, took, donate)
-    # What JAX's cache has read cannot be written again, so that this program is in the store alone.
-    with jax_cache_paused():
-        program = compiled()
-    count_stored_program(None)
-    store.write(path, program.executable, program.trace_seconds + program.compile_seconds)
-    return program
-
-
-def _compiled(
-    function: Callable[..., Any], args: tuple[Any, ...], donate: tuple[int, ...], static: dict[str, Any]
-) -> Program:
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
     start = time.perf_counter()

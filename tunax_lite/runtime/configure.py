@@ -1,9 +1,9 @@
 """Set up JAX for this model: precision, compiled programs on disk, and how XLA compiles the time loop."""
 
-import contextlib
+import importlib.util
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ import platformdirs
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from .cache import count_cache_events
+from .cache_folder import cache_folder_for
 from .xla_flags import EXTRA_OPTIONS, FUSION_FLAG, VECTOR_OPTION, time_loop_is_fused, vector_flag
 
 CACHE_MINIMUM_SECONDS = 0.5
@@ -56,8 +57,9 @@ def configure(
         precision: of the numbers that JAX makes; `None` leaves it as it is.
         cache_folder: keeps compiled programs from one process to the next; "auto" takes what JAX was told
             before (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
-            `default_cache_folder()`; `None` keeps none. Whoever can write to the folder can make this
-            process run what they like: do not share it with people whom you do not trust.
+            `default_cache_folder()`; `None` keeps none. A folder that another user could have written
+            into is not used, because this process would run what is in it: an argument is refused, of
+            anything else there is a warning.
         cache_minimum_seconds: programs that compile in less are not kept [s]; by default what JAX was
             told before (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
         fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It is a
@@ -75,7 +77,7 @@ def configure(
         RuntimeError: JAX has started already, without the flags that `fuse_time_loop` and `vector_bits` ask
             for.
         ValueError: an unknown precision or length of vectors, or a negative number of seconds.
-        OSError: a given `cache_folder` that cannot be written.
+        OSError: a given `cache_folder` that cannot be written, or that others can write.
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
@@ -142,10 +144,10 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
     if folder is None:
         wanted = False, before[1]
     elif folder != "auto":
-        wanted = True, str(_made(Path(folder).expanduser().absolute()))
-    elif before[0] and not before[1]:
-        default = _default_if_possible()
-        wanted = default is not None, default
+        wanted = True, str(cache_folder_for(folder))
+    elif before[0]:
+        found = _usable(before[1] or default_cache_folder())
+        wanted = (True, found) if found else (False, before[1])
     else:
         wanted = before
     if wanted != before:
@@ -158,47 +160,28 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
 
 
-@contextlib.contextmanager
-def jax_cache_paused() -> Iterator[None]:
-    """Let JAX neither read nor write its cache of compiled programs, in all threads."""
-    before = _setting("enable_compilation_cache")
-    try:
-        jax.config.update("jax_enable_compilation_cache", False)
-        reset_cache()
-        yield
-    finally:
-        jax.config.update("jax_enable_compilation_cache", before)
-        reset_cache()
-
-
 def _seconds_are_told() -> bool:
     seconds = _setting("persistent_cache_min_compile_time_secs")
+    if _SECONDS_VARIABLE in os.environ and not seconds >= 0.0:
+        raise ValueError(
+            f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
+            "variable or unset it."
+        )
     return _SECONDS_VARIABLE in os.environ or seconds != _SECONDS_OF_JAX
 
 
-def _made(folder: Path) -> Path:
-    """The folder, made if it is not there; only its owner may write compiled programs into a new one.
-
-    Raises:
-        OSError: a folder that cannot be made, or not be written.
-    """
-    advice = "choose a folder that you may write, or switch the cache off with cache_folder=None"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(
-            f"{folder}: expected a folder for compiled programs, got {error.strerror or error}; {advice}."
-        ) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"{folder}: expected a folder for compiled programs, got one that cannot be written; {advice}."
+def _usable(folder: Path | str) -> str | None:
+    """A folder that was not asked for by an argument: without it the program runs, and compiles again."""
+    if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
+        warnings.warn(
+            "compiled programs are not kept: expected the package filelock, which JAX needs for "
+            "JAX_COMPILATION_CACHE_MAX_SIZE, got none; install it or unset the variable.",
+            RuntimeWarning,
+            stacklevel=4,
         )
-    return folder
-
-
-def _default_if_possible() -> str | None:
+        return None
     try:
-        return str(_made(default_cache_folder()))
+        return str(cache_folder_for(folder))
     except OSError as error:
         warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=4)
         return None

@@ -21,6 +21,11 @@ def vector_flag(bits: int) -> str:
     return f"{VECTOR_OPTION}={bits}"
 
 
+def is_own_flag(flag: str) -> bool:
+    """Whether a flag is one that `configure` sets."""
+    return flag == FUSION_FLAG or flag in [vector_flag(bits) for bits in (128, 256, 512)]
+
+
 def time_loop_is_fused() -> bool:
     """Whether the environment tells XLA to make one kernel of loops of any size."""
     for flag in os.environ.get("XLA_FLAGS", "").split():

@@ -33,7 +33,6 @@ class CompiledJacobian:
             budget; on a CPU not more than pay. `None` takes all. A last chunk overlaps the one before
             where they do not divide evenly, so that nothing is compiled twice.
         memory_budget: bytes for `auto`; by default half of the free memory of the device.
-        identity: of the function, as for `compile_program`.
 
     Raises:
         ValueError: a mode or chunk size that does not exist, no parameters or residuals, or some that are not
@@ -49,12 +48,10 @@ class CompiledJacobian:
         mode: Mode = "auto",
         chunk_size: ChunkSize = "auto",
         memory_budget: int | None = None,
-        identity: Any = None,
     ):
         if mode not in ("auto", "forward", "reverse"):
             raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
         self._function = function
-        self._identity = identity
         self._shapes = jax.eval_shape(lambda *given: given, x, *args)
         n_parameters = _count("parameters", self._shapes[0])
         n_residuals = _count("residuals", jax.eval_shape(function, *self._shapes))
@@ -116,10 +113,7 @@ class CompiledJacobian:
 
     def _compile(self, chunk: int) -> Program:
         by_mode = forward_mode if self._mode == "forward" else reverse_mode
-        identity = None if self._identity is None else ("Jacobian", self._mode, chunk, self._identity)
-        return compile_program(
-            lambda x, *args: by_mode(self._function, chunk, x, *args), *self._shapes, identity=identity
-        )
+        return compile_program(lambda x, *args: by_mode(self._function, chunk, x, *args), *self._shapes)
 
 
 def jacobian(

@@ -22,6 +22,7 @@ from ..calibration.evaluation import AbstractEvaluator, Problem
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
 from ..checkpointing import AbstractCheckpointing
+from ..io.lock import claims
 from ..model import Model
 from ..observables import unit_of_difference
 from .persistence import persistence_errors
@@ -70,6 +71,7 @@ class CrossValidation:
     without: Mapping[str, CalibrationResult]
 
 
+@claims("folder", folder=True)
 def cross_validate(
     model: Model,
     free_parameters: FreeParameters,

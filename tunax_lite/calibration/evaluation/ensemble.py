@@ -113,8 +113,7 @@ class EnsembleEvaluator(AbstractEvaluator):
             products = flat.T @ flat
             return problem.score(jnp.diagonal(products)), products, mean_squares
 
-        identity = "ensemble", own.free, problem.score
-        return compile_program(evaluate, columns, problem.model, comparison, identity=identity)
+        return compile_program(evaluate, columns, problem.model, comparison)
 
 
 def insert_members(insert: Callable[[T, UnconstrainedVector], T], module: T, members: Members) -> T:

@@ -74,9 +74,7 @@ class GradientEvaluator(AbstractEvaluator):
         problem, chosen = self._problem, self._problem.checkpointing
         arguments = own.free.start(), problem.model, comparison
         if not isinstance(chosen, Auto):
-            # All that the function is made of besides its arguments.
-            identity = "value and gradient of a misfit", own.free, problem.score, chosen
-            return compile_program(self._value_and_gradient(own, chosen), *arguments, identity=identity)
+            return compile_program(self._value_and_gradient(own, chosen), *arguments)
         choice = choose_checkpointing(
             functools.partial(self._value_and_gradient, own),
             arguments,

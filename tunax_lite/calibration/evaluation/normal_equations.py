@@ -108,13 +108,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
             flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
             return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
-        return compile_program(
-            run,
-            own.free.start(),
-            problem.model,
-            comparison,
-            identity=("run", own.free, problem.score),
-        )
+        return compile_program(run, own.free.start(), problem.model, comparison)
 
     def _compile_jacobian(self, comparison: Comparison, own: CaseParameters) -> CompiledJacobian:
         problem = self._problem
@@ -128,7 +122,6 @@ class NormalEquationsEvaluator(AbstractEvaluator):
             problem.model,
             comparison,
             mode="forward",
-            identity=("residuals", own.free),
         )
 
 

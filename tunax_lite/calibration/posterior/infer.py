@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...checkpointing import AbstractCheckpointing
+from ...io.lock import claims
 from ...model import Model
 from ..checkpoint import fingerprint, read_tree, write_tree
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator, Problem
 from ..misfit import MeanSquare, Target
 from ..parameters import FreeParameters, UnconstrainedVector
-from .chains import ChainReport, Chains, chain_name, sample_chains
+from .chains import ChainReport, Chains, sample_chains
 from .density import log_posterior
 from .laplace import Laplace, covariance_of, draw_normal, fisher_information
 from .likelihood import Likelihood, estimate_likelihood
@@ -29,6 +30,7 @@ _TRIES = 5
 """At a start of a chain; each is half as far from the mode as the one before."""
 
 
+@claims("folder", folder=True)
 def infer(
     model: Model,
     free_parameters: FreeParameters,
@@ -133,10 +135,9 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
             "choose another folder."
         )
     # The result of before stays until there is something in its place.
-    replaced = [path for path in held if overwrite and path.name != POSTERIOR_NAME]
-    left_over = [path for name in (MODE_NAME, chain_name(0)[:-5]) for path in folder.glob(f".{name}*.tmp")]
-    for path in (*left_over, *replaced):
-        path.unlink(missing_ok=True)
+    for path in held:
+        if overwrite and path.name != POSTERIOR_NAME:
+            path.unlink(missing_ok=True)
     return folder
 
 

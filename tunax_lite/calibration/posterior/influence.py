@@ -125,7 +125,7 @@ def influences(
 
 def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
     """Write the rows as CSV, complete or not at all."""
-    with replacing(path) as temporary, open(temporary, "w", newline="") as file:
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(field.name for field in dataclasses.fields(Influence))
         writer.writerows(dataclasses.astuple(row) for row in rows)

@@ -168,12 +168,9 @@ class _Programs:
         if key not in cls._kept:
             while len(cls._kept) >= _MOST_PROGRAMS:
                 cls._kept.pop(next(iter(cls._kept)))
-            whole = "draw of NUTS", blackjax_module("").__version__, settings, identity
             # blackjax mixes types in ways that JAX refuses where it is told to be strict.
             with jax.numpy_dtype_promotion("standard"):
-                cls._kept[key] = compile_program(
-                    functools.partial(_draw, settings, log_density), *given, identity=whole
-                )
+                cls._kept[key] = compile_program(functools.partial(_draw, settings, log_density), *given)
         return cls._kept[key]
 
 

@@ -50,4 +50,5 @@ def write_summary(
         "provenance": dict(attributes or {}),
     }
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        temporary.write_text(text, encoding="utf-8")

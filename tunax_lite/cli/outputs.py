@@ -1,0 +1,80 @@
+"""What each command is going to write, checked before it computes: see `io.protection`."""
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..calibration.checkpoint import CHECKPOINT_NAME
+from ..calibration.files import RESULTS
+from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
+from ..io.protection import check_outputs, mark_of, product_of_run
+from ..io.provenance import Provenance
+from ..report.run_folder import FIGURES, POSTERIOR_FIGURES
+
+
+def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
+    """Of a run: its file, which is another's if it was made of other settings, and figures beside it."""
+    check_outputs([path], overwrite=overwrite, product=product_of_run(dataclasses.asdict(about)))
+    drawn = [path.with_name(f"{path.stem}_{name}.png") for name in figures]
+    check_figures_of(path, drawn, overwrite)
+    # Parts of the run go when it ends; one of them may be what it goes on from.
+    check_outputs(path.with_name(f"{path.name}.parts").glob("[0-9]*.nc"), overwrite=True)
+
+
+def check_figures_of(source: Path, figures: Iterable[Path], overwrite: bool) -> None:
+    """Figures of a file, by its place as seen from theirs: a folder that is moved keeps its own."""
+    for figure in figures:
+        check_outputs([figure], overwrite=overwrite, product=f"figures of {seen_from(figure, source)}")
+
+
+def seen_from(path: Path, other: Path) -> str:
+    """A file or folder, relative to the folder of a file."""
+    return Path(os.path.relpath(other, path.parent)).as_posix()
+
+
+def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
+    """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
+    drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
+    names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
+    _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, "calibration")
+
+
+def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
+    """Of a posterior."""
+    names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv"]
+    names += [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
+    _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, "posterior")
+
+
+def check_comparison_outputs(folder: Path, names: Iterable[str], of: str, overwrite: bool) -> None:
+    """Of a comparison.
+
+    Args:
+        folder: of the results.
+        names: of the files.
+        of: what it compares, as text.
+        overwrite: as for `check_outputs`.
+    """
+    product = f"comparison {hashlib.sha256(of.encode()).hexdigest()[:16]}"
+    _check_folder(folder, names, ["comparison.md"], overwrite, product, [product])
+
+
+def _check_folder(
+    folder: Path,
+    names: Iterable[str],
+    keys: Iterable[str],
+    overwrite: bool,
+    product: str,
+    marks: list[str] | None = None,
+) -> None:
+    """Tables cannot say whose they are; those beside a file that can are its own."""
+    found = [mark_of(folder / key) for key in keys]
+    is_ours = any(mark is not None and (marks is None or mark in marks) for mark in found)
+    paths = [folder / name for name in names]
+    for path in paths:
+        # Of files of one calibration, YAML and NetCDF say that they are of this package, and no more.
+        whole = product if path.suffix in (".png", ".md") else ""
+        tables = [path] if is_ours and path.suffix == ".csv" else []
+        check_outputs([path], overwrite=overwrite, product=whole, also=tables)

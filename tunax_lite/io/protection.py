@@ -1,0 +1,212 @@
+"""What a command writes over: what it made itself; another file where it is told to; what it reads, never.
+
+Within `protecting`, readers remember their files, and `replacing` refuses to put anything in their place,
+whatever the name or the link that leads to them. A command tells `check_outputs` what it is going to write
+before it computes. Files say in themselves what they were made of: attributes of NetCDF, texts in figures,
+pages and YAML. Without `protecting`, as in a program of one's own, writers write where they are told.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import stat
+import struct
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+_MARK = "tunax_lite product: "
+_MARKED_TEXT = re.compile(re.escape(_MARK).encode() + rb'(.*?)(?:">| -->)')
+_BEGIN_OF_TEXT = 4096
+_MADE_OF = ("config", "case", "parameters", "restart")
+
+
+class OverwriteError(FileExistsError):
+    """A file that is not to be written over: says which, and what to do."""
+
+
+@dataclasses.dataclass
+class _Known:
+    """What a command reads, may replace, and wrote itself; `products` are what its files are made of."""
+
+    inputs: list[Path] = dataclasses.field(default_factory=list)
+    allowed: set[Path] = dataclasses.field(default_factory=set)
+    products: dict[Path, str] = dataclasses.field(default_factory=dict)
+
+
+_current: list[_Known] = []
+
+
+@contextlib.contextmanager
+def protecting() -> Iterator[None]:
+    """Protect what is read from now on, in all threads, and what is there already."""
+    _current.append(_Known())
+    try:
+        yield
+    finally:
+        _current.pop()
+
+
+def note_input(path) -> None:
+    """Remember a file that is read, unless it is the command's own output."""
+    absolute = Path(os.path.abspath(path))
+    if _current and absolute not in _current[-1].allowed and absolute not in _current[-1].inputs:
+        _current[-1].inputs.append(absolute)
+
+
+def note_made(path) -> None:
+    """Remember a file that is written: it may be replaced again."""
+    if _current:
+        _current[-1].allowed.add(Path(os.path.abspath(path)))
+
+
+def product_of(path) -> str:
+    """What `check_outputs` was told that a file is made of; empty if nothing."""
+    return _current[-1].products.get(Path(os.path.abspath(path)), "") if _current else ""
+
+
+def check_outputs(
+    paths: Iterable[Path], *, overwrite: bool, product: str = "", also: Iterable[Path] = ()
+) -> None:
+    """Refuse, before anything is computed, to write over what is not the command's own.
+
+    Args:
+        paths: that it is going to write.
+        overwrite: whether it may replace files that are there, but for what it reads.
+        product: what the files are made of; one that says otherwise is another's. Empty for any.
+        also: those of them that count as the command's own whatever they say, for what cannot say it.
+
+    Raises:
+        OverwriteError: the first path that is not to be written over.
+    """
+    own = {Path(os.path.abspath(path)) for path in also}
+    product = quote(product, safe="/ ")  # fit for every kind of file
+    known = _current[-1] if _current else _Known()
+    for path in paths:
+        absolute = Path(os.path.abspath(path))
+        _check_name(path)
+        _refuse_input(path)
+        if not (overwrite or absolute in own or not os.path.lexists(path) or _is_own(path, product)):
+            raise OverwriteError(
+                f"{path}: expected no file, or the result of the same run, got another file; add "
+                "--overwrite to replace it, or choose another output."
+            )
+        known.allowed.add(absolute)
+        known.products[absolute] = product
+
+
+def _check_name(path: Path) -> None:
+    """Libraries that write files need names that the locale has letters for."""
+    encoding = sys.getfilesystemencoding()
+    try:
+        str(path).encode(encoding)
+    except UnicodeEncodeError:
+        raise OverwriteError(
+            f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
+            "PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output."
+        ) from None
+
+
+def check_replaceable(path: Path) -> None:
+    """The same where a file is written: what a command did not ask for before is found here.
+
+    Raises:
+        OverwriteError: a file that the command reads, or that neither it nor this package wrote.
+    """
+    if not _current:
+        return
+    _refuse_input(path)
+    allowed = Path(os.path.abspath(path)) in _current[-1].allowed
+    if not allowed and os.path.lexists(path) and mark_of(path) is None:
+        raise OverwriteError(
+            f"{path}: expected no file, or one that tunax_lite wrote, got another file; move it, or choose "
+            "another output."
+        )
+
+
+def _refuse_input(path: Path) -> None:
+    for read in _current[-1].inputs if _current else ():
+        try:
+            is_same = os.path.samefile(path, read)
+        except OSError:  # one of them is not there
+            is_same = os.path.realpath(path) == os.path.realpath(read)
+        if is_same:
+            raise OverwriteError(
+                f"{path}: expected another file than those that are read, got {read}, which is one of them; "
+                "choose another output."
+            )
+
+
+def _is_own(path: Path, product: str) -> bool:
+    mark = mark_of(path)
+    return mark is not None and product in ("", mark)
+
+
+def text_mark(path) -> str:
+    """What a text says about what it is made of; put it into a comment of its first lines."""
+    return _MARK + product_of(path)
+
+
+def product_of_run(provenance: Mapping[str, object]) -> str:
+    """What tells the results of one run from those of another, from the fields of a `Provenance`."""
+    parts = json.dumps([str(provenance.get(name, "")) for name in _MADE_OF])
+    return f"run {hashlib.sha256(parts.encode()).hexdigest()[:16]}"
+
+
+def mark_of(path: Path) -> str | None:
+    """What a file says that it is made of; `None` for one that this package did not write."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        match path.suffix.lower():
+            case ".nc":
+                return _mark_of_netcdf(path)
+            case ".png":
+                return _mark_of_figure(path)
+            case ".html" | ".md":
+                with open(path, "rb") as file:
+                    found = _MARKED_TEXT.search(file.read(_BEGIN_OF_TEXT))
+                return None if found is None else found[1].decode()
+            case ".yaml":
+                return "" if b"\n  tunax_lite_version: " in path.read_bytes() else None
+            case ".eqx":
+                with open(path, "rb") as file:
+                    return "" if "fingerprint" in json.loads(file.readline()) else None
+    except (OSError, RuntimeError, ValueError, TypeError):
+        return None
+    return None
+
+
+def _mark_of_netcdf(path: Path) -> str | None:
+    import netCDF4  # takes long, and many commands do without it
+
+    with netCDF4.Dataset(path) as file:
+        if "tunax_lite_version" not in file.ncattrs():
+            return None
+        names = {name: f"tunax_lite_{name}" for name in _MADE_OF}
+        return product_of_run(
+            {name: file.getncattr(own) for name, own in names.items() if own in file.ncattrs()}
+        )
+
+
+def _mark_of_figure(path: Path) -> str | None:
+    """What a PNG of this package says under `Source`."""
+    texts = {}
+    with open(path, "rb") as file:
+        if file.read(8) != b"\x89PNG\r\n\x1a\n":
+            return None
+        while len(head := file.read(8)) == 8:
+            length, kind = struct.unpack(">I4s", head)
+            if kind == b"IDAT":
+                break
+            if kind == b"tEXt" and length < _BEGIN_OF_TEXT:
+                key, _, text = file.read(length).partition(b"\0")
+                texts[key] = text.decode("latin-1")
+            else:
+                file.seek(length, os.SEEK_CUR)
+            file.seek(4, os.SEEK_CUR)
+    return texts.get(b"Source", "") if texts.get(b"Software") == "tunax_lite" else None
