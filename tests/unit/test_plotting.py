@@ -11,6 +11,7 @@ from matplotlib.dates import num2date
 
 import tunax_lite as tl
 from tunax_lite.comparison import ShownCase
+from tunax_lite.comparison.reference import Profiles
 from tunax_lite.plotting import (
     Fit,
     plot_closure_profiles,
@@ -155,9 +156,9 @@ def test_sections_show_the_mixed_layer(trajectory):
     )
     figure = plot_sections(dataclasses.replace(trajectory, state=state), ["temperature"])
     (panel,) = _panels(figure)
-    (line,) = [line for line in panel.lines if not line.get_label().startswith("_")]
+    (line,) = [line for line in panel.lines if not str(line.get_label()).startswith("_")]
     # By hand: 20 degC at -8.75 m and 17.5 degC at -11.25 m are 18.75 degC at 10 m, and 0.2 K less at 10.2 m.
-    np.testing.assert_allclose(line.get_ydata(), -10.2, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(line.get_ydata(), float), -10.2, atol=1e-12)
     assert line.get_label() == "mixed layer (0.2 K)"
 
 
@@ -201,7 +202,7 @@ def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
     figure = plot_fits([Fit("a", {"model": run}, _finer_simulation(trajectory.grid, 64))], ["temperature"])
     first, error = _panels(figure)
     assert np.asarray(error.lines[-1].get_xdata()).shape == (8,)
-    np.testing.assert_allclose(error.lines[-1].get_xdata(), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(error.lines[-1].get_xdata(), float), 0.0, atol=1e-12)
     assert first.get_legend_handles_labels()[1] == ["LES", "model"]
 
 
@@ -246,24 +247,24 @@ def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(t
         "heat content",
     ]
     seen, modelled = panels[0].lines
-    np.testing.assert_allclose(seen.get_ydata(), 19.8)
+    np.testing.assert_allclose(np.asarray(seen.get_ydata(), float), 19.8)
     expected = [np.interp(-5.0, trajectory.grid.z_center, row) for row in trajectory.state.temperature]
-    np.testing.assert_allclose(modelled.get_ydata(), expected, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(modelled.get_ydata(), float), expected, atol=1e-12)
     # The column spans 0.875 K. Linear between the sensors: 10 m has 19.4 degC, 0.09 K less in 11.125 m.
-    np.testing.assert_allclose(panels[1].lines[0].get_ydata(), 11.125, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(panels[1].lines[0].get_ydata(), float), 11.125, atol=1e-9)
 
 
 def test_many_closures_have_lines_of_their_own(trajectory):
     """No two closures of a row share colour and dashes, and none is missing."""
     grid = trajectory.grid
-    profiles = {name: np.zeros((8, 2)) for name in ("temperature", "u", "v")}
-    runs = {f"closure {number}": profiles for number in range(23)}
+    profiles: Profiles = {name: np.zeros((8, 2)) for name in ("temperature", "u", "v")}
+    runs: dict[str, Profiles] = {f"closure {number}": profiles for number in range(23)}
     shown = ShownCase("a_case", np.array([0.0, 7200.0]), grid, profiles, runs)
     panels = _panels(plot_closure_profiles(shown))
     assert len(panels) == 12
     drawn = []
     for panel in panels[::4]:
-        labelled = [line for line in panel.lines if line.get_label().startswith("closure")]
+        labelled = [line for line in panel.lines if str(line.get_label()).startswith("closure")]
         styles = {(line.get_color(), line.get_linestyle()) for line in labelled}
         assert len(labelled) == len(styles) <= 8
         drawn += [line.get_label() for line in labelled]

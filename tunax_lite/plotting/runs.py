@@ -57,7 +57,7 @@ def plot_sections(
         height, values = fields[name]
         colours, norm = colours_of(name, values)
         if isinstance(norm, LogNorm):
-            values = np.where(values > 0.0, np.maximum(values, norm.vmin), np.nan)
+            values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
         mesh = panel.pcolormesh(
             time, height, values.T, cmap=colours, norm=norm, shading="nearest", rasterized=True
         )
@@ -112,7 +112,7 @@ def plot_profiles(
             # A logarithm has no place for the zeros at the ends of the column.
             values = np.where(values > 0.0, values, np.nan)
         for frame, shade in zip(frames, shades, strict=True):
-            panel.plot(values[frame], height, color=shade, label=axis.moment(seconds[frame]))
+            panel.plot(values[frame], height, color=shade, label=axis.moment(float(seconds[frame])))
         if is_logarithmic:
             _logarithmic(panel, values[frames])
         else:
