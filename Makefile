@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test lint types unit docs verify bench hostile clean
+.PHONY: run test test-all lint types unit docs verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -28,6 +28,10 @@ types: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --dist worksteal tests
+
+# With the long ones.
+test-all: lint types docs
+	$(BIN)/pytest -n 2 --dist worksteal -m "not study" tests
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -6,6 +6,8 @@ is read, and before the last `pytest_configure`.
 
 import gc
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +28,10 @@ def pytest_configure() -> None:
     configure(precision="float64", cache_folder=CACHE)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
+    # A shell ignores Ctrl-C for what it runs in the background, and so would the processes of the tests.
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    if on_main_thread and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tracing makes millions of objects, and looking for cycles among them took a tenth of the time.
     gc.set_threshold(100_000, 20, 20)
 

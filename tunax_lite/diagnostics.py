@@ -264,11 +264,12 @@ OF_THE_STEP = frozenset(
 @eqx.filter_jit
 def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None, dt: Scalar | None):
     def of_frame(frame):
-        state, clo_state, time, step, start = frame
+        state, clo_state, time, start_of_step = frame
         now = Snapshot(state, clo_state, time, grid, case)
         found = {name: diagnostic(name)(now) for name in names}
-        if model is None or start is None or dt is None:
+        if model is None or start_of_step is None or dt is None:
             return found
+        start, step = start_of_step
         after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
         for name in OF_THE_STEP.intersection(names):
             # Before the first frame of a run no step was made.
@@ -298,9 +299,10 @@ def diagnose(
     """
     for name in names:
         diagnostic(name)  # raises for an unknown one
-    starts, dt = trajectory.step_starts, None
-    if model is not None and starts is not None:
+    starts, dt = None, None
+    if model is not None and trajectory.step_starts is not None:
+        starts = trajectory.step_starts, trajectory.step
         dt = trajectory.time[-1] / jnp.asarray(trajectory.step[-1], trajectory.time.dtype)
         case = batched_case(model, case)
-    frames = trajectory.state, trajectory.clo_state, trajectory.time, trajectory.step, starts
+    frames = trajectory.state, trajectory.clo_state, trajectory.time, starts
     return _diagnose(frames, trajectory.grid, case.unlabelled(), tuple(names), model, dt)

@@ -289,7 +289,7 @@ def test_errors_by_case_and_variable(uninterrupted):
         ("", "parameters: expected a mapping"),
         ("parameters: {alpha: {unit: '1'}}", "parameters.alpha: expected a finite number, got None"),
         ("parameters: {alpha: {value: .nan}}", "parameters.alpha: expected a finite number, got nan"),
-        ("parameters: {alpha: yes}", "parameters.alpha: expected a finite number, got True"),
+        ("parameters: {alpha: yes}", "parameters.alpha: expected a finite number, got 'yes'"),
         ("parameters: {alpha: five}", "parameters.alpha: expected a finite number, got 'five'"),
         ("parameters: {alpha: [", "expected a YAML file"),
         ("closure: Constant\nparameters: {}", "closure: expected KEpsilon, got Constant"),
@@ -307,5 +307,5 @@ def test_numbers_by_hand_are_accepted(tmp_path):
     path = tmp_path / "parameters.yaml"
     path.write_text("parameters:\n  alpha: 1e-3\n  exponent: {value: 2}\n")
     assert read_parameters(path) == {"alpha": 1e-3, "exponent": 2.0}
-    with pytest.raises(FileNotFoundError, match="expected a parameter file"):
+    with pytest.raises(FileNotFoundError, match="none.yaml: expected an existing file"):
         read_parameters(tmp_path / "none.yaml")

@@ -575,7 +575,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
         ({"seagrass": {"method": 1}}, ("seagrass.method",)),
         ({"restart": {"load": True}}, ("restart.load",)),
-        ({"mimic_3d": {"w": {"max": 1e-4, "adv_discr": "p2"}}}, ("adv_discr",)),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
         (
             {"waves": {"stokes_drift": {"us": {"method": "empirical"}}}},
@@ -588,6 +587,14 @@ def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path, chan
     errors = errors_of(tmp_path, change)
     assert f"{tmp_path}/small.gotm.yaml" in errors
     assert all(fragment in errors for fragment in fragments), errors
+
+
+def test_a_scheme_of_advection_that_is_not_there_is_an_error_where_water_rises(tmp_path):
+    change = {"mimic_3d": {"w": {"max": 1e-4, "adv_discr": "p2"}}}
+    assert errors_of(tmp_path, change) == ""  # as in GOTM 7, which carries nothing by w
+    path, carried = tmp_path / "small.gotm.yaml", GotmOptions(vertical_velocity=True)
+    errors = "\n".join(build_gotm(load_gotm(path, config=carried)).report.errors)
+    assert f"{path}" in errors and "adv_discr" in errors
 
 
 def test_the_report_tells_followed_from_idle_keys(tmp_path):

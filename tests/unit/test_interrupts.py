@@ -74,6 +74,10 @@ assert "jax" not in sys.modules
 """
 
 
+_LONGEST = 90.0
+"""Seconds after which a program is killed, and its test fails by its exit code."""
+
+
 class Process:
     """A program that has said that it is ready."""
 
@@ -83,6 +87,10 @@ class Process:
         command = [sys.executable, "-c", program, *arguments]
         self.process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
         assert self.process.stdout is not None
+        # A program that never says so must not hold up the tests, nor live on after them.
+        watchdog = threading.Timer(_LONGEST, self.process.kill)
+        watchdog.daemon = True
+        watchdog.start()
         self.said = ""
         for line in self.process.stdout:
             self.said += line
@@ -94,7 +102,7 @@ class Process:
         for number, sent in enumerate(signals):
             time.sleep(0.25 * bool(number))
             self.process.send_signal(sent)
-        said, errors = self.process.communicate(timeout=50.0)
+        said, errors = self.process.communicate()
         self.said += said
         return self.process.returncode, errors
 

@@ -11,7 +11,6 @@ from ..calibration.files import RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
 from ..io.protection import check_outputs, mark_of, product_of_run
 from ..io.provenance import Provenance
-from ..report.run_folder import FIGURES, POSTERIOR_FIGURES
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
@@ -36,6 +35,8 @@ def seen_from(path: Path, other: Path) -> str:
 
 def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
     """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
+    from ..report.run_folder import FIGURES  # imports what draws
+
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
     _check_folder(folder, names, [CHECKPOINT_NAME], overwrite, "calibration")
@@ -44,6 +45,8 @@ def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, c
 def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
     """Of a posterior."""
     names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv"]
+    from ..report.run_folder import POSTERIOR_FIGURES
+
     names += [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
     _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, "posterior")
 
