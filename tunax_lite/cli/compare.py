@@ -133,7 +133,8 @@ def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Pat
         figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
         figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
     is_chosen = lambda row: (row.n_cells, row.time_step) == (chosen.n_cells, chosen.time_step)  # noqa: E731
-    figures["cost"] = plot_cost([row for row in compared.rows if is_chosen(row)])
+    if setup.config.n_timings:
+        figures["cost"] = plot_cost([row for row in compared.rows if is_chosen(row)])
     written = [table]
     for name, figure in figures.items():
         written.append(folder / f"{file_name(name)}.png")

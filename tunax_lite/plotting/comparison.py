@@ -19,6 +19,8 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v")
 _OTHERS: dict[str, Any] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
+_ROOM = 0.8
+"""Beside the range of the reference, in parts of it."""
 _ERROR_QUANTILE = 0.995
 _N_COLUMNS = 4
 
@@ -54,6 +56,10 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
         for label, style in profiles:
             panel.plot(shown.runs[label][name][:, -1], z, **style)
         label_profile(panel, name)
+        if np.ptp(reference) > 0.0:
+            # A closure that leaves the wind's momentum at the surface must not hide the others.
+            room = _ROOM * np.ptp(reference)
+            panel.set_xlim(reference.min() - room, reference.max() + room)
     row[3].axvline(0.0, color="0.15", linewidth=4.0, alpha=0.4, zorder=2)
     for label, style in profiles:
         difference = shown.runs[label]["temperature"] - shown.reference["temperature"]
@@ -99,7 +105,7 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
         panel.set_visible(False)
     for panel in axes.flat[max(0, 1 + len(errors) - _N_COLUMNS) : 1 + len(errors)]:
         panel.tick_params(labelbottom=True)
-    figure.supxlabel("time [h]", fontsize="small")
+        panel.set_xlabel("time [h]", fontsize="small")
     figure.supylabel("z [m]", fontsize="small")
     figure.suptitle(_words(shown.name), fontsize="medium")
     return figure
