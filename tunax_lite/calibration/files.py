@@ -8,7 +8,6 @@ import yaml
 
 from ..io.atomic import replacing
 from ..io.errors import decimal, names_its_file, read_text, shortened
-from ..io.protection import note_input
 from ..io.yaml_file import ConfigError, parse_yaml
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
@@ -135,7 +134,6 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
             number.
     """
     path = Path(path)
-    note_input(path)
     try:
         content = parse_yaml(read_text(path, "a YAML file", "utf-8-sig"))
     except ConfigError as error:
