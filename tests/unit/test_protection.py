@@ -1,5 +1,6 @@
 """What is written over: never what is read, nor what a command did not make; and one process at a time."""
 
+import errno
 import json
 import os
 import signal
@@ -189,6 +190,16 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
     said = invoke(*goes_on, *other).output
     assert "c_eps_1 was 1.44, now 1.5" in said and "case.forcing.heat_flux was" in said
     assert read_netcdf(tmp_path / "two.nc").attrs["tunax_lite_restart"] == "one.nc at 1200 s"
+
+
+def test_a_claim_holds_where_no_byte_may_be_written(tmp_path, monkeypatch):
+    def refuse(*given):
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with claimed(tmp_path / "out.nc"):
+        assert (tmp_path / ".out.nc.lock").exists()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("folder", [False, True])

@@ -28,9 +28,10 @@ COARE = {"tau": (5e-3, 0.01), "sensible": (0.02, 0.03), "latent": (0.02, 0.08)}
     ids=["NCAR", "COARE"],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_fluxes_of_airseafluxcode(method, formula, limits):
+def test_fluxes_of_airseafluxcode(method, formula, limits, tmp_path, monkeypatch):
     """AirSeaFluxCode (Biri et al. 2023): median and rms of the relative difference where there is a flux."""
     peer: Any = pytest.importorskip("AirSeaFluxCode.AirSeaFluxCode")
+    monkeypatch.chdir(tmp_path)  # it writes a log where it runs
     wind, air, water, humidity = random_weather(5, 200)
     moist = 1e3 * np.asarray(situation(wind, air, water, humidity)[0].specific_humidity)
     theirs = peer.AirSeaFluxCode(

@@ -14,7 +14,7 @@ from .check import check
 from .compare import compare
 from .cross_validate import cross_validation
 from .doctor import doctor
-from .environment import check_devices, check_flags, print_any_text, warnings_as_messages
+from .environment import check_devices, check_flags, print_any_text, print_warnings_as_messages
 from .evaluate import evaluate
 from .plot import plot
 from .posterior import posterior
@@ -85,12 +85,12 @@ def _options(
         folder = None if no_cache else "auto" if cache_folder is None else cache_folder
         # The precision is that of the configuration; `session.precision` sets it.
         check_flags()
-        with warnings_as_messages():
-            configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
+        configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
         check_devices()
 
 
 def start() -> None:
     """Run the command that the arguments of the process name."""
     print_any_text()
+    print_warnings_as_messages()
     app(prog_name="tunax-lite")

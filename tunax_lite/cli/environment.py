@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import jax
 import typer
@@ -74,11 +72,11 @@ def check_devices() -> None:
         ) from error
 
 
-@contextmanager
-def warnings_as_messages() -> Iterator[None]:
+def print_warnings_as_messages() -> None:
     """Print warnings in the style of errors, without the lines of the program that they come from."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", RuntimeWarning)
-        yield
-    for warning in found:
-        typer.echo(f"tunax-lite: warning: {warning.message}", err=True)
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        del category, filename, lineno, file, line
+        typer.echo(f"tunax-lite: warning: {message}", err=True)
+
+    warnings.showwarning = show

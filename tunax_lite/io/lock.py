@@ -142,7 +142,8 @@ def _acquire(lock: Path, path: Path) -> int | None:
         except FileNotFoundError:
             is_there = False
         if is_there:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
+            with contextlib.suppress(OSError):  # no room to say who holds it: it is held all the same
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
             return descriptor
         os.close(descriptor)  # the one before removed it while this one waited
