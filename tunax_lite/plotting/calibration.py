@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from .style import colour_map, in_math
+from .style import colour_map, in_math, number_log_axis
 
 
 def plot_loss(
@@ -27,7 +27,7 @@ def plot_loss(
         of_all_cases: whether the loss is that of all cases, `(n_iterations,)`; the others are points.
         start: number of the start, `(n_iterations,)`; a new one begins after a vertical line.
     """
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     panel = figure.subplots()
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
     iteration = 1 + np.arange(loss.size)
@@ -57,7 +57,8 @@ def plot_loss(
     panel.set_xlabel("iteration")
     panel.set_ylabel("loss and scores of the cases" if len(scores) > 1 else "loss")
     panel.grid(which="both", alpha=0.25)
-    panel.legend(fontsize="small")
+    number_log_axis(panel.yaxis)
+    figure.legend(*panel.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
     panel.set_title("Loss of the calibration", fontsize="medium")
     return figure
 

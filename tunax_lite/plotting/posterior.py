@@ -80,7 +80,7 @@ def plot_correlations(dataset: xr.Dataset) -> Figure:
     panel.set_xticks(range(len(names)), names, rotation=90, fontsize="small")
     panel.set_yticks(range(len(names)), names, fontsize="small")
     figure.colorbar(image, ax=panel, shrink=0.7)
-    panel.set_title("Correlations", fontsize="medium")
+    panel.set_title("Correlations of the parameters", fontsize="medium")
     return figure
 
 
@@ -95,8 +95,8 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
     above.set_yscale("log")
     above.set_ylim(lowest, max(10.0, 3.0 * float(spectrum.information.max())))
     above.axhline(1.0, color=_RED, linewidth=1.2)
-    above.set_ylabel("information\nover that of the prior", fontsize="small")
-    figure.suptitle("What observations say (red: as much as priors)", fontsize="medium")
+    above.set_ylabel("observations / prior [1]", fontsize="small")
+    figure.suptitle("Information in the observations (red: as much as in the prior)", fontsize="medium")
     below.imshow(spectrum.directions, vmin=-1.0, vmax=1.0, cmap=colour_map("balance"), aspect="auto")
     below.set_yticks(range(n), [str(name) for name in names], fontsize="small")
     below.set_xticks(range(n), [str(i + 1) for i in range(n)])
@@ -148,7 +148,7 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
             panel.tick_params(labelsize="small")
             panel.grid(alpha=0.25)
     legend = "shades: quantiles; dotted: observed" if drawn else "shades: quantiles"
-    figure.suptitle(f"Runs with draws of the parameters ({legend})", fontsize="medium")
+    figure.suptitle(f"Runs with parameters drawn from the posterior ({legend})", fontsize="medium")
     return figure
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..io.atomic import replacing
 from ..io.protection import product_of
@@ -112,3 +114,12 @@ def label_profile(panel: Axes, name: str) -> None:
     panel.set_xlabel(f"{long_name(name)} {unit_label(name)}".strip(), fontsize="small")
     panel.tick_params(labelsize="small")
     panel.grid(alpha=0.25)
+
+
+def number_log_axis(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 on a logarithmic axis of few decades; powers of ten stay on others."""
+    lowest, highest = sorted(axis.get_view_interval())
+    if highest < 1e3 * lowest:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..validation import CrossValidationRow
-from .style import in_math
+from .style import in_math, number_log_axis
 
 _SHOWN = (
     ("persistence", "initial profile kept", "|", "0.45"),
@@ -38,10 +38,13 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
             places, [row.uncalibrated for row in own], [row.left_out for row in own], color="0.8", zorder=0
         )
         panel.set_xscale("log")
+        number_log_axis(panel.xaxis)
         panel.set_xlabel(f"error of {variable} [{in_math(own[0].unit)}]", fontsize="small")
         panel.grid(axis="x", which="both", alpha=0.25)
         panel.tick_params(labelsize="small")
     axes[0].set_yticks(range(len(cases)), [case.replace("_", " ") for case in cases])
     axes[0].set_ylim(len(cases) - 0.5, -0.5)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
+    labels = axes[0].get_legend_handles_labels()
+    n_columns = 2 if len(variables) == 1 else 4
+    figure.legend(*labels, loc="outside upper center", ncols=n_columns, fontsize="small")
     return figure

@@ -26,7 +26,7 @@ POSTERIOR_FIGURES = {
     "posterior_marginals": "Distribution of every parameter, beside its prior",
     "posterior_spectrum": "Combinations of parameters, and what observations say of them over what priors do",
     "posterior_correlations": "Correlations of the unconstrained numbers",
-    "posterior_bands": "Runs with draws of the parameters: temperature at the end, numbers over time",
+    "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
 POSTERIOR_NAME = "posterior.nc"
 
