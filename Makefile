@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all lint types unit docs verify bench hostile clean
+.PHONY: run test test-all lint types unit docs wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -36,6 +36,10 @@ test-all: lint types docs
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
+# The environment has what builds it: nothing is downloaded.
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
@@ -63,4 +67,4 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache docs/_build results
+	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build results
