@@ -48,7 +48,7 @@ hostile: $(VENV)/.installed-dev
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[peers]'
-	$(BIN)/python -m benchmarks.reference
+	$(BIN)/python -m benchmarks --only reference
 	$(BIN)/pytest -n 2 --dist worksteal -m study tests
 
 # The checks of the interpreter come first: a clear message instead of a failure in the middle.

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[1]
 
 def ran(*command: str | Path, cwd: Path) -> str:
     """What a command prints that must succeed, without any variable that leads back to the repository."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TUNAX_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TUNAX_"))
+    }
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
