@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from .ceilings import PRECISIONS
 from .harness import Row
@@ -29,6 +30,8 @@ def forward_figure(rows: Sequence[Row]) -> Figure:
         ticks = sorted({row[key] for row in of_panel})
         axes.set(xscale="log", yscale="log", xlabel=heading(key), ylabel="time of a column-step [us]")
         axes.set_xticks(ticks, labels=[str(tick) for tick in ticks])
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
         axes.grid(alpha=0.25)
     for (name, times), grey in zip(GOTM_US.items(), ("0.7", "0.2"), strict=True):
