@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all coverage lint types unit docs verify bench hostile clean
+.PHONY: run test test-all coverage lint types unit docs wheel verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -40,6 +40,10 @@ coverage: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
+# The environment has what builds it: nothing is downloaded.
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
@@ -48,7 +52,7 @@ hostile: $(VENV)/.installed-dev
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[peers]'
-	$(BIN)/python -m benchmarks.reference
+	$(BIN)/python -m benchmarks --only reference
 	$(BIN)/pytest -n 2 --dist worksteal -m study tests
 
 # The checks of the interpreter come first: a clear message instead of a failure in the middle.
@@ -67,4 +71,4 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache docs/_build results
+	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache .hypothesis build dist docs/_build results

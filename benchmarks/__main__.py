@@ -1,83 +1,109 @@
 """Measure the model on one pinned core, print and store tables: `python -m benchmarks`, or `make bench`."""
 
 import argparse
+import datetime
+import importlib.metadata
+import os
+import platform
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tunax_lite.runtime import configure
 
-from . import figures, report, suite
-from .baseline import BASELINE, compare, read_report, write_json
-from .timing import pin_to_one_core
+from .harness import Row, Setting, pin_to_one_core
 
 STORED = Path("results/benchmarks.json")
+QUICK = ("forward", "gradient", "jacobian", "devices")
+"""The tables that hold ten figures."""
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only the ten figures with targets")
+    from .report import BASELINE, DEFAULT, TABLES, title
+
+    names = "\n".join(f"  {name:<12}{'' if name in DEFAULT else '* '}{title(name)}" for name in TABLES)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=f"names (* only on request):\n{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=TABLES, metavar="NAME", help="measure these tables")
+    parser.add_argument("--quick", action="store_true", help="short: the ten figures, or of --only")
     parser.add_argument(
         "--json",
         type=Path,
         metavar="FILE",
-        help=f"store the report here (by default {STORED}); with --quick the figures alone, one flat object",
+        help=f"store the report here (by default {STORED}); of --quick the figures alone, one flat object",
+    )
+    parser.add_argument("--update-baseline", action="store_true", help="later runs compare with these tables")
+    parser.add_argument(
+        "--figures", type=Path, metavar="FOLDER", help="measure nothing: draw a stored report"
     )
     parser.add_argument(
-        "--update-baseline",
-        action="store_true",
-        help="later runs compare with this one",
-    )
-    parser.add_argument(
-        "--figures",
-        type=Path,
-        metavar="FOLDER",
-        help="measure nothing: draw a stored report",
-    )
-    parser.add_argument(
-        "--from",
-        dest="source",
-        type=Path,
-        default=BASELINE,
-        metavar="FILE",
-        help="what --figures draws",
+        "--from", dest="source", type=Path, default=BASELINE, metavar="FILE", help="of --figures"
     )
     parsed = parser.parse_args(arguments)
     if parsed.quick and parsed.update_baseline:
-        parser.error("--update-baseline stores the whole report: leave out --quick")
+        parser.error("--update-baseline stores whole tables: leave out --quick")
     return parsed
 
 
-def draw(source: Path, folder: Path) -> None:
-    """Figures and tables of a stored report."""
-    stored = read_report(source)
-    for path in figures.write_figures(stored, folder):
-        print(path)
-    path = folder / "performance_tables.md"
-    path.write_text(report.markdown(stored))
-    print(path)
+def about(command: str, cores: Sequence[int]) -> Row:
+    """Machine, date, versions and command of a run."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    packages = ("tunax_lite", "jax", "jaxlib", "equinox", "numpy")
+    versions = {"Python": platform.python_version()}
+    return {
+        "machine": f"{names[0] if names else platform.machine()}, {platform.system()}",
+        "n_cores": len(cores) or os.cpu_count(),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": command,
+        "versions": versions | {name: importlib.metadata.version(name) for name in packages},
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
+    }
 
 
-def main(arguments: list[str] | None = None) -> None:
+def measure(names: Sequence[str], quick: bool, cores: tuple[int, ...]) -> dict[str, Any]:
+    """Ceilings and the named tables."""
+    from .ceilings import measure_ceilings
+    from .report import TABLES
+
+    ceilings = measure_ceilings(rounds=7 if quick else 15)
+    setting = Setting(quick, cores, ceilings)
+    return {"ceilings": ceilings, "tables": {name: TABLES[name](setting) for name in names}}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, compare, store."""
+    cores = pin_to_one_core()  # before JAX starts its threads
+    from . import figures, report
+
     options = parse(arguments)
     if options.figures:
-        draw(options.source, options.figures)
+        for path in figures.draw(report.read_report(options.source), options.figures):
+            print(path)
         return
-    cores = pin_to_one_core()  # before JAX starts its threads
     configure(cache_folder=None)  # a program from the cache would seem to compile in no time
-    command = " ".join(["python -m benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
-    measured = suite.measure_quick(cores) if options.quick else suite.measure_suite(cores)
-    measured["about"] = suite.about(command, cores)
-    changes = compare(measured, read_report(BASELINE)) if BASELINE.is_file() else []
-    print(report.text(measured, changes))
+    measured = measure(
+        options.only or (QUICK if options.quick else tuple(report.DEFAULT)), options.quick, cores
+    )
+    measured["about"] = about(" ".join(["python -m benchmarks", *(arguments or sys.argv[1:])]), cores)
+    baseline = report.read_report(report.BASELINE) if report.BASELINE.is_file() else None
+    factors = report.worsened(measured, baseline) if baseline else {}
+    print(report.text(measured, factors))
     if options.quick:
         if options.json:
-            write_json(measured["figures"], options.json)
+            report.write_json(report.figures_of(measured), options.json)
         return
-    write_json(measured, options.json or STORED)
+    report.write_json(measured, options.json or STORED)
     if options.update_baseline:
-        write_json(measured, BASELINE)
+        kept = baseline["tables"] if baseline and options.only else {}
+        report.write_json(measured | {"tables": kept | measured["tables"]}, report.BASELINE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""The column that all benchmarks run: k-epsilon under wind and weak cooling, its loss, its parameters."""
+"""The column that the benchmarks run: k-epsilon under wind and weak cooling, its loss, its parameters."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,6 +12,7 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite.checkpointing import AbstractCheckpointing
 from tunax_lite.precision import in_precision
+from tunax_lite.runtime import Program
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 2880
@@ -33,75 +36,105 @@ TEN_PARAMETERS = (
 FIVE_PARAMETERS = TEN_PARAMETERS[:5]
 
 
-def wind_driven_case(n_levels: int = 64, n_columns: int = 1, n_steps: int = N_STEPS) -> tl.Case:
-    """256 m of stratified water under wind and weak cooling, without labels.
+class Shape(NamedTuple):
+    """What is run: one column has no batch axis."""
 
-    Args:
-        n_levels: cells of equal thickness.
-        n_columns: 1 is a column without a batch axis, under 1 N m-2 and 100 W m-2; more are a batch, no two
-            of whose columns have the same wind or heat flux.
-        n_steps: of `DT`; sets the duration.
+    n_columns: int = 1
+    n_levels: int = 64
+    precision: str = "float64"
+
+    @property
+    def n_steps(self) -> int:
+        return N_STEPS if self.n_columns == 1 else N_STEPS_OF_BATCHES
+
+    @property
+    def column_steps(self) -> int:
+        return self.n_columns * self.n_steps
+
+    def __str__(self) -> str:
+        return f"{self.n_columns} x {self.n_levels}, {self.precision}"
+
+
+def problem(shape: Shape = Shape()) -> tuple[tl.Model, tl.Case]:  # noqa: B008
+    """Model and case, to be arguments of a program: compiled in, they would be folded away.
+
+    256 m of stratified water under 1 N m-2 and 100 W m-2; no two columns of a batch have the same.
     """
-    spread = np.linspace(0.5, 1.5, n_columns) if n_columns > 1 else 1.0
-    grid = tl.Grid.uniform(256.0, n_levels)
-    return tl.Case(
+    spread = np.linspace(0.5, 1.5, shape.n_columns) if shape.n_columns > 1 else 1.0
+    grid = tl.Grid.uniform(256.0, shape.n_levels)
+    case = tl.Case(
         grid=grid,
         initial_state=tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.002 * z),
         forcing=tl.ConstantForcing(
             tl.SurfaceFluxes(stress_u=1.0 * spread, stress_v=0.0, heat_flux=-100.0 * spread)
         ),
         coriolis_parameter=1e-4,
-        duration=n_steps * DT,
+        duration=shape.n_steps * DT,
     )
+    return in_precision((tl.Model(tl.KEpsilon()), case), shape.precision)
 
 
-def problem(
-    *, n_columns: int = 1, n_levels: int = 64, precision: str = "float64"
-) -> tuple[tl.Model, tl.Case]:
-    """Model and case in a precision, as arguments of a program: compiled in, they would be folded away."""
-    model, case = tl.Model(tl.KEpsilon()), wind_driven_case(n_levels, n_columns)
-    return in_precision((model, case), precision)
-
-
-def temperature_frames(
+def frames(
     model: tl.Model,
     case: tl.Case,
-    checkpointing: AbstractCheckpointing,
-    n_steps: int = N_STEPS,
-    save=lambda current: current.state.temperature,
-):
-    """What `save` keeps of each frame: by default the temperature, `(n_frames, n_levels, *batch)` [degC]."""
+    layout: AbstractCheckpointing,
+    n_steps: int,
+    save: Callable,
+    every: int = 10,
+) -> Any:
+    """What `save` keeps of each frame, a frame every so many steps."""
     case = batched_case(model, case)
     return run_frames(
         model,
         case,
         start_of(model, case),
         DT,
-        n_frames=n_steps // STEPS_PER_FRAME,
-        steps_per_frame=STEPS_PER_FRAME,
-        checkpointing=checkpointing,
+        n_frames=n_steps // every,
+        steps_per_frame=every,
+        checkpointing=layout,
         save=save,
     )
 
 
-def loss(model: tl.Model, case: tl.Case, checkpointing: AbstractCheckpointing, n_steps: int = N_STEPS):
+def loss(model: tl.Model, case: tl.Case, layout: AbstractCheckpointing, n_steps: int):
     """Mean over the frames of the sum of squares of temperature less 19.5 degC [K2].
 
     The squares are summed in the frame, so that no stack of profiles counts as memory of the gradient.
     """
+    save = lambda current: jnp.sum((current.state.temperature - 19.5) ** 2)  # noqa: E731
+    return jnp.mean(frames(model, case, layout, n_steps, save))
 
-    def sum_of_squares(current):
-        return jnp.sum((current.state.temperature - 19.5) ** 2)
 
-    return jnp.mean(temperature_frames(model, case, checkpointing, n_steps, sum_of_squares))
+def value_and_gradient(
+    values: jax.Array,
+    model: tl.Model,
+    case: tl.Case,
+    names: Sequence[str],
+    layout: AbstractCheckpointing,
+    n_steps: int,
+):
+    """Loss, and its derivatives by the named parameters, at their values."""
+    return jax.value_and_grad(lambda v: loss(with_parameters(model, names, v), case, layout, n_steps))(values)
+
+
+def _leaves(model: tl.Model, names: Sequence[str]) -> list[jax.Array]:
+    return [operator.attrgetter(name)(model.closure) for name in names]
 
 
 def parameter_values(model: tl.Model, names: Sequence[str]) -> jax.Array:
     """Values of the named parameters of the closure, `(n_parameters,)`."""
-    return jnp.stack([getattr(model.closure, name) for name in names])
+    return jnp.stack(_leaves(model, names))
 
 
 def with_parameters(model: tl.Model, names: Sequence[str], values) -> tl.Model:
     """The model with these values of the named parameters of its closure."""
-    where = lambda m: [getattr(m.closure, name) for name in names]  # noqa: E731
-    return eqx.tree_at(where, model, list(values))
+    return eqx.tree_at(lambda m: _leaves(m, names), model, list(values))
+
+
+def costs(program: Program) -> dict[str, float]:
+    """What a program took to make and takes besides its arguments and results."""
+    return {
+        "trace_seconds": program.trace_seconds,
+        "compile_seconds": program.compile_seconds,
+        "temporary_bytes": program.memory.temporary,
+    }

@@ -1,129 +1,97 @@
-"""Figures of a stored report: cost against levels, columns, steps and chunk."""
+"""The figures of a report: cost against levels, columns and steps, and losses against seconds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
-from . import peers
-from .jacobian import fit_memory
+from .ceilings import PRECISIONS
+from .harness import Row
+from .report import heading, markdown
 
-COLOURS = {"float64": "tab:blue", "float32": "tab:orange"}
-PEER_COLOURS = {
-    "GOTM as shipped": "0.7",
-    "GOTM stripped": "0.2",
-}
-
-
-def _axes(xlabel: str, ylabel: str, title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
-    axes = figure.subplots()
-    axes.set(xlabel=xlabel, ylabel=ylabel, title=title, xscale="log", yscale="log")
-    axes.grid(True, which="major", alpha=0.3)
-    return figure, axes
+GOTM_US = {"as shipped": {64: 54.0, 128: 113.0, 256: 222.0}, "stripped": {64: 15.2, 128: 29.7, 256: 58.0}}
+"""GOTM's time of a step by levels [us]: docs/performance.md says of which machine."""
 
 
-def _ticks(axes: Axes, values: Sequence[float]) -> None:
-    axes.set_xticks(values, labels=[f"{value:g}" for value in values])
-    axes.minorticks_off()
-
-
-def _ours(axes: Axes, rows: Sequence[Mapping[str, Any]], index: str) -> None:
-    """Measured times and their limits, a colour for each precision."""
-    for precision, colour in COLOURS.items():
-        of_it = [row for row in rows if row["precision"] == precision]
-        if of_it:
-            x, us, least = zip(*sorted((r[index], r["us"], r["least_us"]) for r in of_it), strict=True)
-            axes.plot(x, us, "o-", color=colour, label=f"tunax_lite {precision}")
-            axes.plot(x, least, ":", color=colour, label=f"limit of the machine, {precision}")
-
-
-def _theirs(axes: Axes, times: Mapping[str, Mapping[int, float]]) -> None:
-    for name, by in times.items():
-        axes.plot(list(by), list(by.values()), "s--", color=PEER_COLOURS[name], markersize=4, label=name)
-
-
-def levels_figure(report: Mapping[str, Any]) -> Figure:
-    """Time of a step of one column against levels."""
-    axes = _axes("levels", "time of a step of one column [us]", "One column, one core, k-epsilon")
-    return _cost_figure(*axes, report["tables"]["levels"], "n_levels", peers.STEP_US)
-
-
-def columns_figure(report: Mapping[str, Any]) -> Figure:
-    """Time of a column-step against columns."""
-    axes = _axes("columns", "time of a column-step [us]", "Batches, 64 levels, one core, k-epsilon")
-    return _cost_figure(*axes, report["tables"]["columns"], "n_columns", {})
-
-
-def _cost_figure(figure: Figure, axes: Axes, rows, field: str, theirs) -> Figure:
-    _ours(axes, rows, field)
-    _theirs(axes, theirs)
-    _ticks(axes, sorted({row[field] for row in rows}))
-    figure.legend(fontsize="small", loc="outside right upper")
-    return figure
-
-
-def memory_figure(report: Mapping[str, Any]) -> Figure:
-    """Temporary memory of the gradient against steps."""
-    rows = report["tables"]["memory"]
-    figure, axes = _axes(
-        "steps", "temporary memory [MB]", "Gradient by 5 parameters, one column of 64 levels, float64"
+def forward_figure(rows: Sequence[Row]) -> Figure:
+    """Time of a column-step against levels and against columns."""
+    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
+    panels = figure.subplots(1, 2)
+    for axes, key, other, fixed in zip(
+        panels, ("n_levels", "n_columns"), ("n_columns", "n_levels"), (1, 64), strict=True
+    ):
+        of_panel = sorted((row for row in rows if row[other] == fixed), key=lambda row: row[key])
+        for precision, colour in zip(PRECISIONS, ("tab:blue", "tab:orange"), strict=True):
+            points = [(row[key], row["us"]) for row in of_panel if row["precision"] == precision]
+            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=precision)
+        ticks = sorted({row[key] for row in of_panel})
+        axes.set(xscale="log", yscale="log", xlabel=heading(key), ylabel="time of a column-step [us]")
+        axes.set_xticks(ticks, labels=[str(tick) for tick in ticks])
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+    for (name, times), grey in zip(GOTM_US.items(), ("0.7", "0.2"), strict=True):
+        panels[0].plot(*zip(*times.items(), strict=True), "s--", color=grey, label=f"GOTM {name}")
+    panels[0].set_title("one column", fontsize="medium")
+    panels[1].set_title("batches of 64 levels", fontsize="medium")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small"
     )
-    for layout in dict.fromkeys(row["layout"] for row in rows):
-        points = sorted((r["n_steps"], r["temporary_bytes"] / 1e6) for r in rows if r["layout"] == layout)
-        axes.plot(*zip(*points, strict=True), "o-", label=layout)
-    steps = sorted({row["n_steps"] for row in rows})
-    least = min(row["temporary_bytes"] for row in rows) / 1e6
+    return figure
+
+
+def memory_figure(rows: Sequence[Row]) -> Figure:
+    """Temporary memory of the gradient against steps."""
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    steps = np.array([row["n_steps"] for row in rows])
+    for key in (key for key in rows[0] if key != "n_steps"):
+        axes.plot(steps, [row[key] / 1e6 for row in rows], "o-", label=heading(key))
+    least = min(value for key, value in rows[0].items() if key != "n_steps") / 2e6
     for power, style in ((1.0, "-."), (0.5, ":")):
-        axes.plot(
-            steps,
-            [0.5 * least * (n / steps[0]) ** power for n in steps],
-            style,
-            color="0.6",
-            label=f"steps^{power:g}",
+        axes.plot(steps, least * (steps / steps[0]) ** power, style, color="0.6", label=f"steps^{power:g}")
+    axes.set(xscale="log", yscale="log", xlabel="steps", ylabel="temporary memory [MB]")
+    axes.set_title("gradient by 5 parameters, one column of 64 levels, float64", fontsize="medium")
+    axes.grid(alpha=0.25)
+    figure.legend(loc="outside right upper", fontsize="small")
+    return figure
+
+
+def calibration_figure(rows: Sequence[Row]) -> Figure:
+    """Lowest loss so far against seconds."""
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for row in rows:
+        axes.step(
+            row["seconds"], np.fmin.accumulate(np.array(row["losses"])), where="post", label=row["method"]
         )
-    for (name, theirs), marker in zip(peers.GRADIENT.items(), "s^", strict=True):
-        axes.plot([2880], [theirs["temporary_bytes"] / 1e6], marker, color="tab:green", label=name)
-    figure.legend(fontsize="small", loc="outside right upper")
+    axes.axhline(np.nanmin(rows[0]["losses"]), color="0.6", linewidth=0.8, linestyle=":")
+    axes.set(xscale="log", yscale="log", xlabel="seconds, compiling included", ylabel="lowest loss so far")
+    axes.set_title("k-epsilon on four large-eddy simulations", fontsize="medium")
+    axes.grid(which="both", alpha=0.25)
+    axes.legend(fontsize="small")
     return figure
 
 
-def chunk_figure(report: Mapping[str, Any]) -> Figure:
-    """Time and temporary memory of the Jacobian against the size of its chunk."""
-    rows = sorted(report["tables"]["chunks"], key=lambda row: row["chunk_size"])
-    chunks = [row["chunk_size"] for row in rows]
-    figure = Figure(figsize=(8.4, 4.0), layout="constrained")
-    of_time, of_memory = figure.subplots(1, 2)
-    of_time.plot(chunks, [row["over_forward"] for row in rows], "o-")
-    of_time.set(ylabel="time over that of a forward run", ylim=(0.0, None))
-    of_memory.plot(chunks, [row["temporary_bytes"] / 1e6 for row in rows], "o", label="compiler's count")
-    fit = fit_memory(rows)
-    of_memory.plot(chunks, [(fit["m0"] + fit["m1"] * n) / 1e6 for n in chunks], ":", label="m0 + m1 chunk")
-    of_memory.set(ylabel="temporary memory [MB]", ylim=(0.0, None))
-    of_memory.legend()
-    for axes in (of_time, of_memory):
-        axes.set(xlabel="parameters per chunk", xticks=chunks)
-        axes.grid(True, alpha=0.3)
-    n_parameters = rows[0]["n_parameters"]
-    figure.suptitle(f"Jacobian of all profiles of 48 h by {n_parameters} parameters, one column, float64")
-    return figure
-
-
-FIGURES = {
-    "performance_levels": levels_figure,
-    "performance_columns": columns_figure,
-    "performance_memory": memory_figure,
-    "performance_chunk": chunk_figure,
+DRAWINGS: dict[str, tuple[str, Callable[[Sequence[Row]], Figure]]] = {
+    "forward": ("performance_forward.png", forward_figure),
+    "memory": ("performance_memory.png", memory_figure),
+    "calibration": ("calibration_methods.png", calibration_figure),
 }
 
 
-def write_figures(report: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draw all figures of a report into a folder."""
+def draw(report: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Figures and tables of a report."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, draw in FIGURES.items():
-        paths.append(folder / f"{name}.png")
-        draw(report).savefig(paths[-1], dpi=120)
+    for name, (file, make) in DRAWINGS.items():
+        if rows := report["tables"].get(name):
+            paths.append(folder / file)
+            make(rows).savefig(paths[-1], dpi=110)
+    paths.append(folder / "performance_tables.md")
+    paths[-1].write_text(markdown(report))
     return paths

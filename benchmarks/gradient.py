@@ -1,19 +1,33 @@
-"""Time and memory of the gradient of the loss by parameters of the closure, in reverse mode."""
+"""Time and memory of gradients and Jacobians by parameters of the closure, and how far they reach."""
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 import tunax_lite as tl
 from tunax_lite.checkpointing import AbstractCheckpointing
 from tunax_lite.runtime import compile_program
+from tunax_lite.sensitivity import ChunkSize, CompiledJacobian, Mode
 
-from .column import FIVE_PARAMETERS, N_STEPS, loss, parameter_values, problem, with_parameters
-from .forward import Shape, compiled_forward, costs, state_bytes
-from .limits import Need, need_of
-from .timing import time_in_turn
+from .column import (
+    FIVE_PARAMETERS,
+    N_STEPS,
+    TEN_PARAMETERS,
+    Shape,
+    costs,
+    frames,
+    parameter_values,
+    problem,
+    value_and_gradient,
+    with_parameters,
+)
+from .forward import compiled
+from .harness import MICRO, Row, Setting, time_in_turn
 
 LAYOUTS: dict[str, AbstractCheckpointing] = {
     "SaveEverything": tl.SaveEverything(),
@@ -23,85 +37,183 @@ LAYOUTS: dict[str, AbstractCheckpointing] = {
     "SaveSegments, 2 levels": tl.SaveSegments(levels=2),
     "Auto": tl.Auto(),
 }
-DEFAULT = {"SavePairs": LAYOUTS["SavePairs"]}
-"""The layout of the figures that have targets."""
-CHOSEN_BY_NAME = {name: layout for name, layout in LAYOUTS.items() if name != "Auto"}
-OF_BATCHES = {name: layout for name, layout in CHOSEN_BY_NAME.items() if name != "SaveEverything"}
+DEFAULT = "SavePairs"
+"""The layout of the figures that are compared."""
+BATCH = Shape(128)
 STEP_COUNTS = (100, 1_000, 10_000, 100_000)
+# One more than the largest chunk: memory is a straight line where there are several chunks.
+SEVENTEEN_PARAMETERS = (
+    *TEN_PARAMETERS,
+    "bottom_roughness_length",
+    "initial_eddy_coefficient",
+    "stability.cc1",
+    "stability.cc2",
+    "stability.ct1",
+    "stability.ct2",
+    "stability.ct5",
+)
+DAY = 86400.0
 
 
-def value_and_gradient(
-    values: jax.Array,
-    model: tl.Model,
-    case: tl.Case,
-    names: Sequence[str] = FIVE_PARAMETERS,
-    layout: AbstractCheckpointing = LAYOUTS["SavePairs"],
-    n_steps: int = N_STEPS,
-):
-    """Loss, and its derivatives by the named parameters, at their values."""
-    return jax.value_and_grad(lambda v: loss(with_parameters(model, names, v), case, layout, n_steps))(values)
-
-
-def _compile(shape: Shape, names: Sequence[str], layout: AbstractCheckpointing, n_steps: int):
-    model, case = problem(**shape._asdict())
-    arguments = parameter_values(model, names), model, case
-    program = compile_program(value_and_gradient, *arguments, names=names, layout=layout, n_steps=n_steps)
-    return program, arguments
-
-
-def measure_gradient(
-    layouts: Mapping[str, AbstractCheckpointing],
-    shape: Shape = Shape(),  # noqa: B008
-    *,
+def gradients(
+    layouts: Sequence[str],
+    shape: Shape,
     names: Sequence[str] = FIVE_PARAMETERS,
     rounds: int = 15,
-) -> list[dict[str, Any]]:
-    """One row per layout; gradients by the named parameters and the forward run are timed in turn."""
-    n_steps = shape.n_steps
-    forward, forward_arguments = compiled_forward(shape)
-    calls: dict[str, Any] = {"forward": partial(forward, *forward_arguments)}
+) -> list[Row]:
+    """One row per layout; the gradients and the forward run are timed in turn."""
+    calls: dict[str, Callable] = {"forward": compiled(shape)[1]}
     rows = []
-    for layout_name, layout in layouts.items():
-        name = f"gradient by {len(names)}, {shape.name}, {layout_name}"
-        program, arguments = _compile(shape, names, layout, n_steps)
-        calls[name] = partial(program, *arguments)
-        labels = {"program": name, "layout": layout_name, "n_parameters": len(names), "n_steps": n_steps}
-        rows.append(labels | shape._asdict() | costs(program))
-    timings = time_in_turn(calls, rounds=rounds, seconds=30.0)
+    for layout in layouts:
+        model, case = problem(shape)
+        arguments = parameter_values(model, names), model, case
+        options = {"names": names, "layout": LAYOUTS[layout], "n_steps": shape.n_steps}
+        program = compile_program(value_and_gradient, *arguments, **options)
+        calls[layout] = partial(program, *arguments)
+        labels = {"layout": layout, "n_parameters": len(names), "n_columns": shape.n_columns}
+        rows.append(labels | {"n_steps": shape.n_steps, "us": 0.0, "over_forward": 0.0} | costs(program))
+    seconds = time_in_turn(calls, rounds=rounds, seconds=30.0)
     for row in rows:
-        timing = timings[row["program"]]
-        row["us"] = timing.minimum * 1e6 / (shape.n_columns * n_steps)
-        row["median_us"] = timing.median * 1e6 / (shape.n_columns * n_steps)
-        row["over_forward"] = timing.minimum / timings["forward"].minimum
+        taken = seconds[row["layout"]]
+        row["us"] = MICRO * taken / shape.column_steps
+        row["over_forward"] = taken / seconds["forward"]
     return rows
 
 
-def measure_memory(
-    layouts: Mapping[str, AbstractCheckpointing], step_counts: Sequence[int] = STEP_COUNTS
-) -> list[dict[str, Any]]:
-    """Temporary bytes of the gradient by five parameters against the number of steps; nothing is run."""
+def measure_gradient(setting: Setting) -> list[Row]:
+    """Gradient of the loss by parameters of the closure, 64 levels, float64, by layout."""
+    if setting.quick:
+        return gradients([DEFAULT], Shape(), rounds=10) + gradients([DEFAULT], BATCH, rounds=2)
+    rows = gradients(list(LAYOUTS), Shape())
+    rows += gradients([DEFAULT], Shape(), TEN_PARAMETERS)
+    of_batches = [name for name in LAYOUTS if name not in ("SaveEverything", "Auto")]
+    return rows + gradients(of_batches, BATCH, rounds=4)
+
+
+def measure_memory(setting: Setting) -> list[Row]:
+    """Temporary memory of the gradient by 5 parameters against steps; nothing is run."""
+    model, case = problem()
+    arguments = parameter_values(model, FIVE_PARAMETERS), model, case
     rows = []
-    for name, layout in layouts.items():
-        for n_steps in step_counts:
-            program, _ = _compile(Shape(), FIVE_PARAMETERS, layout, n_steps)
-            rows.append({"layout": name, "n_steps": n_steps} | costs(program))
+    for n_steps in STEP_COUNTS[:2] if setting.quick else STEP_COUNTS:
+        row: Row = {"n_steps": n_steps}
+        for name, layout in LAYOUTS.items():
+            if name != "Auto":  # takes one of the others
+                options = {"names": FIVE_PARAMETERS, "layout": layout, "n_steps": n_steps}
+                row[f"{name}_bytes"] = compile_program(
+                    value_and_gradient, *arguments, **options
+                ).memory.temporary
+        rows.append(row)
     return rows
 
 
-def gradient_need(single: bool) -> Need:
-    """What a column-step of the gradient needs with the default layout, in float64.
+def growth(rows: Sequence[Row], key: str, first: int = 1000) -> float:
+    """Exponent p of bytes ~ steps^p, fitted to runs of at least `first` steps."""
+    points = [(row["n_steps"], row[key]) for row in rows if row["n_steps"] >= first]
+    steps, taken = np.log(np.array(points, float).T)
+    return float(np.polyfit(steps, taken, 1)[0]) if len(points) > 1 else float("nan")
 
-    Three and a half passes forward and one backward, see `checkpointing`.
+
+def profiles(values, model: tl.Model, case: tl.Case, *, names: Sequence[str], layout: AbstractCheckpointing):
+    """All profiles of temperature, u and v of 48 h, every 10 minutes, `(n_frames, 3, n_levels)`."""
+
+    def save(current):
+        return jnp.stack([current.state.temperature, current.state.u, current.state.v])
+
+    return frames(with_parameters(model, names, values), case, layout, N_STEPS, save)
+
+
+def jacobian(
+    names: Sequence[str],
+    *,
+    chunk_size: ChunkSize = "auto",
+    mode: Mode = "forward",
+    n_residuals: int | None = None,
+) -> tuple[CompiledJacobian, tuple]:
+    """The Jacobian of all profiles, or of the last temperature of some cells below the surface."""
+    model, case = problem()
+    arguments = parameter_values(model, names), model, case
+    # What forward mode goes through keeps nothing in any case.
+    layout = tl.SaveSegments() if mode == "reverse" else tl.SaveEverything()
+
+    def residuals(values, model, case):
+        found = profiles(values, model, case, names=names, layout=layout)
+        return found if n_residuals is None else found[-1, 0, -n_residuals:]
+
+    return CompiledJacobian(residuals, *arguments, chunk_size=chunk_size, mode=mode), arguments
+
+
+def _jacobians(jacobians: Mapping[str, tuple[CompiledJacobian, tuple]], rounds: int) -> list[Row]:
+    """One row per Jacobian, timed in turn with the forward run that keeps nothing but its loss."""
+    calls: dict[str, Callable] = {"forward": compiled(Shape())[1]}
+    calls |= {name: partial(made.program, *arguments) for name, (made, arguments) in jacobians.items()}
+    seconds = time_in_turn(calls, rounds=rounds, seconds=60.0)
+    rows = []
+    for name, (made, _) in jacobians.items():
+        keys = ("mode", "n_parameters", "n_residuals", "chunk_size")
+        row = {"of": name} | {key: getattr(made.plan, key) for key in keys}
+        row |= {"us": MICRO * seconds[name] / N_STEPS, "over_forward": seconds[name] / seconds["forward"]}
+        rows.append(row | costs(made.program))
+    return rows
+
+
+def measure_jacobian(setting: Setting) -> list[Row]:
+    """Jacobian by 10 parameters of all profiles, and of few residuals in both modes."""
+    of_profiles = {"profiles": jacobian(TEN_PARAMETERS)}
+    if setting.quick:
+        return _jacobians(of_profiles, rounds=5)
+    modes: tuple[Mode, ...] = ("forward", "reverse")
+    few = {
+        f"{n} of the last temperatures, {mode}": jacobian(TEN_PARAMETERS, mode=mode, n_residuals=n)
+        for n in (1, 4)
+        for mode in modes
+    }
+    return _jacobians(of_profiles, rounds=15) + _jacobians(few, rounds=5)
+
+
+def measure_chunks(setting: Setting) -> list[Row]:
+    """Jacobian of all profiles by 17 parameters against the size of the chunk."""
+    sizes = (1, 8) if setting.quick else (1, 2, 4, 6, 8, 12, 16)
+    of_size = {f"profiles, {n}": jacobian(SEVENTEEN_PARAMETERS, chunk_size=n) for n in sizes}
+    return _jacobians(of_size, rounds=2 if setting.quick else 5)
+
+
+def straight_line(rows: Sequence[Row]) -> tuple[float, float]:
+    """m0 and m1 [bytes] of the temporary memory m0 + m1 * chunk."""
+    chunk, memory = (np.array([row[key] for row in rows], float) for key in ("chunk_size", "temporary_bytes"))
+    m1, m0 = np.polyfit(chunk, memory, 1)
+    return float(m0), float(m1)
+
+
+def measure_tangents(setting: Setting) -> list[Row]:
+    """A year at Papa: the largest derivative of any temperature by a uniform change of the initial one.
+
+    Against the step and the memory of the eddy coefficients; near 1 where a gradient is of use.
     """
-    shape = Shape(1 if single else 128)
-    model, case = problem(**shape._asdict())
-    return need_of(
-        partial(value_and_gradient, n_steps=shape.n_steps),
-        parameter_values(model, FIVE_PARAMETERS),
-        model,
-        case,
-        state_bytes=state_bytes(model, case),
-        passes=4.5,
-        n_columns=shape.n_columns,
-        n_steps=shape.n_steps,
-    )
+    from .papa import papa
+
+    model, case, dt = papa()
+    n_days = 2 if setting.quick else int(case.duration // DAY)
+
+    @eqx.filter_jit
+    def differentiate(model, case, dt):
+        def temperature(change):
+            where = lambda c: c.initial_state.temperature  # noqa: E731
+            moved = eqx.tree_at(where, case, where(case) + change)
+            run = tl.simulate(model, moved, dt=dt, duration=n_days * DAY, output_interval=DAY)
+            return run.state.temperature
+
+        return jax.jvp(temperature, (jnp.zeros(()),), (jnp.ones(()),))
+
+    rows = []
+    for step in (dt,) if setting.quick else (dt, dt / 6.0):
+        for memory in (None, 0.5) if setting.quick else (None, 0.3, 0.5, 0.8):
+            kept = None if memory is None else jnp.asarray(memory)
+            values, tangents = differentiate(dataclasses.replace(model, coefficient_memory=kept), case, step)
+            largest = np.asarray(jnp.max(jnp.abs(tangents), axis=1))
+            days = {f"day_{day}": f"{largest[day]:.1e}" for day in (60, 180, 270) if day < n_days}
+            row = {"step_seconds": step, "coefficient_memory": memory or 0.0} | days
+            rows.append(
+                row | {"end": f"{largest[-1]:.1e}", "surface_at_the_end": f"{float(values[-1, -1]):.3f}"}
+            )
+    return rows

@@ -1,275 +1,279 @@
-"""Tables of a report, in the same text on the terminal and in the docs."""
+"""What is measured, and how it is shown: one list of tables, on the terminal and in the docs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
+from . import calibration, forward, gpu, gradient, papa, reference, startup
+from .harness import Row, Setting
 
-from . import peers
-from .baseline import TOLERANCE, Change, Row
-from .jacobian import fit_memory
-from .targets import FIGURES
-
+BASELINE = Path(__file__).with_name("baseline.json")
+TOLERANCE = 1.3
+"""A figure that became worse by more than this factor is flagged."""
 MISSING = "–"
 
 
-def number(value: float | str | None, digits: int = 2) -> str:
-    """A number with this many decimals, fewer where it is large; words as they are."""
-    if value is None:
-        return MISSING
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) or abs(value) >= 1e4:
-        return f"{value:,.0f}".replace(",", " ")
-    return f"{value:.{0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else digits}f}"
+def _growth(rows: Sequence[Row]) -> str:
+    layouts = [key for key in rows[0] if key != "n_steps"]
+    powers = ", ".join(f"{gradient.growth(rows, key):.2f} ({heading(key)})" for key in layouts)
+    return f"Powers of the steps with which it grows, from 1000: {powers}."
 
 
-def size(n_bytes: float | None) -> str:
+def _line(rows: Sequence[Row]) -> str:
+    m0, m1 = gradient.straight_line(rows)
+    return f"Temporary memory is {size(m0)} + {size(m1)} x chunk."
+
+
+DEFAULT: dict[str, Callable[[Setting], list[Row]]] = {
+    "forward": forward.measure_forward,
+    "gradient": gradient.measure_gradient,
+    "memory": gradient.measure_memory,
+    "jacobian": gradient.measure_jacobian,
+    "chunks": gradient.measure_chunks,
+    "devices": forward.measure_devices,
+}
+"""What is measured if nothing is asked for."""
+TABLES = DEFAULT | {
+    "blocks": forward.measure_blocks,
+    "vectors": forward.measure_vectors,
+    "startup": startup.measure_startup,
+    "reference": reference.measure_reference,
+    "papa": papa.measure_papa,
+    "tangents": gradient.measure_tangents,
+    "calibration": calibration.measure_calibration,
+    "gpu": gpu.measure_gpu,
+}
+"""Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
+REMARKS: dict[str, Callable[[Sequence[Row]], str]] = {
+    "memory": _growth,
+    "chunks": _line,
+    "gpu": gpu.fastest_lines,
+}
+"""What stands below a table."""
+
+
+def title(name: str) -> str:
+    """Of a table."""
+    return (TABLES[name].__doc__ or name).splitlines()[0].rstrip(".")
+
+
+class Figure(NamedTuple):
+    """A number that later runs are compared with.
+
+    Args:
+        what, unit: in words.
+        table, row, key: where it stands: the first row with these entries.
+        ceiling: of the machine, with which it scales; `None` for ratios and bytes.
+        higher_is_better: of a speed, not a cost.
+    """
+
+    what: str
+    unit: str
+    table: str
+    row: Row
+    key: str
+    ceiling: str | None = None
+    higher_is_better: bool = False
+
+
+def _forward(what: str, n_columns: int, n_levels: int, precision: str) -> Figure:
+    row = {"n_columns": n_columns, "n_levels": n_levels, "precision": precision}
+    ceiling = f"dividing_link_{precision}_ns" if n_columns == 1 else f"fused_{precision}_ns"
+    unit = "us per step" if n_columns == 1 else "us per column-step"
+    return Figure(what, unit, "forward", row, "us", ceiling)
+
+
+_ONE = {"layout": gradient.DEFAULT, "n_parameters": 5, "n_columns": 1}
+_BATCH, _SPLIT = _ONE | {"n_columns": 128}, {"way": "two devices", "precision": "float32"}
+FIGURES = {
+    "forward_1x64_float64_us": _forward("one column of 64 levels", 1, 64, "float64"),
+    "forward_1x256_float64_us": _forward("one column of 256 levels", 1, 256, "float64"),
+    "forward_128x64_float64_us": _forward("128 columns of 64 levels", 128, 64, "float64"),
+    "forward_512x64_float32_us": _forward("512 columns of 64 levels, float32", 512, 64, "float32"),
+    "two_device_speedup": Figure(
+        "512 columns on two cores over one, float32", "x", "devices", _SPLIT, "over_one_core", None, True
+    ),
+    "gradient_over_forward": Figure(
+        "gradient of 48 h by 5 parameters over forward", "x", "gradient", _ONE, "over_forward"
+    ),
+    "gradient_temporary_bytes": Figure(
+        "temporary memory of that gradient", "bytes", "gradient", _ONE, "temporary_bytes"
+    ),
+    "gradient_compile_seconds": Figure(
+        "compilation of that gradient", "s", "gradient", _ONE, "compile_seconds", "dividing_link_float64_ns"
+    ),
+    "jacobian10_over_forward": Figure(
+        "Jacobian of profiles by 10 parameters over forward",
+        "x",
+        "jacobian",
+        {"of": "profiles"},
+        "over_forward",
+    ),
+    "gradient_128x64_float64_us": Figure(
+        *(
+            "gradient by 5 parameters, 128 columns of 64 levels",
+            "us per column-step",
+            "gradient",
+            _BATCH,
+            "us",
+        ),
+        "fused_float64_ns",
+    ),
+}
+
+
+def row_of(report: Mapping[str, Any], figure: Figure) -> Row:
+    for row in report["tables"].get(figure.table, ()):
+        if all(row[key] == value for key, value in figure.row.items()):
+            return row
+    return {}
+
+
+def figures_of(report: Mapping[str, Any]) -> dict[str, float | None]:
+    """The figures by name, `None` where a report lacks one."""
+    return {name: row_of(report, figure).get(figure.key) for name, figure in FIGURES.items()}
+
+
+def worsened(report: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, float]:
+    """Factors by which the figures that both reports hold became worse.
+
+    A time is divided by that of its ceiling in the same report: a slower machine is not slower code.
+    """
+    now, before = figures_of(report), figures_of(baseline)
+    factors = {}
+    for name, figure in FIGURES.items():
+        value, old = now[name], before[name]
+        if value and old:
+            factors[name] = old / value if figure.higher_is_better else value / old
+            if figure.ceiling is not None:
+                factors[name] *= baseline["ceilings"][figure.ceiling] / report["ceilings"][figure.ceiling]
+    return factors
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """A stored report.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: something else.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such report; `python -m benchmarks --json {path}` makes one.")
+    report = json.loads(path.read_text(encoding="utf-8"))
+    missing = [key for key in ("about", "ceilings", "tables") if key not in report]
+    if missing:
+        raise ValueError(f"{path}: expected a report of the benchmarks, but it lacks {', '.join(missing)}.")
+    return report
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Store as JSON; a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(content, indent=1) + "\n")
+    os.replace(temporary, path)
+
+
+def heading(key: str) -> str:
+    """What stands above a column: the key in words, with its unit."""
+    if key.endswith("_bytes"):
+        return key.removesuffix("_bytes")
+    return key.removeprefix("n_").replace("_seconds", " s").replace("_", " ")
+
+
+def size(n_bytes: float) -> str:
     """Bytes in kB, MB or GB."""
-    if n_bytes is None:
-        return MISSING
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= scale:
             return f"{n_bytes / scale:.3g} {unit}"
     return f"{n_bytes:.0f} B"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def shown(key: str, value: Any) -> str:
+    """An entry as its column shows it."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value.splitlines()[0]
+    if key.endswith("bytes"):
+        return size(value)
+    if key.startswith("over_"):
+        return f"{value:.2f}x"
+    if isinstance(value, int):
+        return str(value)
+    return (
+        f"{value:.2g}" if 0.0 < abs(value) < 0.01 else f"{value:.2f}" if abs(value) < 1e5 else f"{value:.3g}"
+    )
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """An aligned Markdown table; the first column is on the left, the others on the right."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
 
     def joined(cells: Sequence[str]) -> str:
         right = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
         return f"| {' | '.join([cells[0].ljust(widths[0]), *right[1:]])} |"
 
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join([joined(lines[0]), joined(rule), *map(joined, lines[1:])])
+    return "\n".join([joined(header), joined(rule), *map(joined, lines)])
 
 
-def targets_table(figures: Row, least: Row | None = None, changes: Sequence[Change] = ()) -> str:
-    """The figures beside what they must reach, their limit, and the baseline where there is one.
+def drawn(rows: Sequence[Row]) -> str:
+    """A table of all that rows hold besides lists, which figures show."""
+    keys = list(
+        dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
+    )
+    return table([heading(key) for key in keys], [[shown(key, row.get(key)) for key in keys] for row in rows])
 
-    Args:
-        figures: by the names of `FIGURES`.
-        least: limits of some of them.
-        changes: from `compare`.
-    """
-    by_name = {change.name: change for change in changes}
-    header = ["figure", "unit", "measured", "must", "aim", "limit", "over limit"]
-    if changes:
-        header.append("cost over baseline")
-    rows = []
+
+def figures_table(report: Mapping[str, Any], factors: Mapping[str, float]) -> str:
+    """The figures, beside the baseline where there is one."""
+    found, lines = figures_of(report), []
     for name, figure in FIGURES.items():
-        value, limit, change = figures.get(name), (least or {}).get(name), by_name.get(name)
-        show = size if figure.unit == "bytes" else number
-        over = MISSING
-        if value is not None and limit is not None:
-            over = f"{limit / value if figure.higher_is_better else value / limit:.1f}x"
-        factor = MISSING if change is None else f"{change.factor:.2f}x{' SLOWER' if change.is_worse else ''}"
-        shown = (show(value), show(figure.must), show(figure.aim), show(limit))
-        rows.append([figure.what, figure.unit, *shown, over, *([factor] if changes else [])])
-    return table(header, rows)
-
-
-def verdict(changes: Sequence[Change]) -> str:
-    """What became worse since the baseline, in a sentence."""
-    worse = [f"{c.name} ({c.factor:.2f}x)" for c in changes if c.is_worse]
-    if not worse:
-        return f"Nothing became worse than {TOLERANCE}x the baseline."
-    return f"WORSE than {TOLERANCE}x the baseline: {', '.join(worse)}."
-
-
-CEILINGS = (
-    ("copy from and to memory [GB/s]", "copy_memory_GB_per_s", None),
-    ("copy within the cache [GB/s]", "copy_cache_GB_per_s", None),
-    ("link of a chain, x <- 1 / (a - b x) [ns]", "dividing_link", "_ns"),
-    ("link of a chain, x <- r - u x [ns]", "plain_link", "_ns"),
-    ("independent division [ns]", "division", "_ns"),
-    ("independent square root [ns]", "root", "_ns"),
-    ("independent addition or multiplication [ns]", "simple", "_ns"),
-    ("fused loop of 9 divisions, 2 roots, 200 others [ns per level]", "fused", "_ns"),
-)
-
-
-def ceilings_table(ceilings: Row) -> str:
-    """What the machine reaches."""
-    rows = []
-    for what, name, suffix in CEILINGS:
-        if suffix is None:
-            rows.append([what, number(ceilings[name]), MISSING])
-        else:
-            values = (ceilings[f"{name}_{precision}{suffix}"] for precision in ("float64", "float32"))
-            rows.append([what, *(number(value, 3) for value in values)])
-    return table(["ceiling", "float64", "float32"], rows)
-
-
-def needs_table(rows: Sequence[Row]) -> str:
-    """What programs need per column-step, and the time that takes at the ceilings."""
-    header = ("divisions", "roots", "others", "dividing links", "plain links", "bytes", "limit us")
-    keys = ("divisions", "roots", "simple", "dividing_links", "plain_links", "bytes")
-    lines = [[row["program"], *(number(row[k], 0) for k in keys), number(row["least_us"])] for row in rows]
-    return table(["program, 64 levels", *header], lines)
-
-
-def pivot(rows: Iterable[Row], index: str, column: str, value: str) -> dict[Any, dict[str, Any]]:
-    """Values by the entries `index` and `column` of their rows."""
-    found: dict[Any, dict[str, Any]] = {}
-    for row in rows:
-        found.setdefault(row[index], {})[row[column]] = row[value]
-    return found
-
-
-def forward_table(rows: Sequence[Row], index: str, theirs: Mapping[str, Mapping[int, float]]) -> str:
-    """Time of a column-step against levels or columns, with its limit, beside the peers' times."""
-    times = pivot(rows, index, "precision", "us")
-    limits = pivot(rows, index, "precision", "least_us")
-    header = [index.removeprefix("n_")]
-    for precision in ("float64", "float32"):
-        header += [f"{precision} us", "limit us", "over limit"]
-    lines = []
-    for key in sorted(times):
-        line = [str(key)]
-        for precision in ("float64", "float32"):
-            us, least = times[key].get(precision), limits[key].get(precision)
-            line += [number(us), number(least), MISSING if not us or not least else f"{us / least:.1f}x"]
-        lines.append([*line, *(number(by.get(key)) for by in theirs.values())])
-    return table([*header, *theirs], lines)
-
-
-def tunax_ratios() -> str:
-    """What a step of Tunax takes beside ours, in words."""
-    ratios = [f"{ratio} times ours at {n} levels" for n, ratio in peers.TUNAX_STEP_OVER_OURS.items()]
-    return f"A step of Tunax takes {', '.join(ratios)}, in turns in one process."
-
-
-def gradient_table(rows: Sequence[Row]) -> str:
-    """Time and memory of gradients by layout, number of parameters and columns."""
-    header = ["layout", "parameters", "columns", "steps", "us", "over forward", "temporary", "compile s"]
-    lines = [
-        [
-            row["layout"],
-            *(str(row[key]) for key in ("n_parameters", "n_columns", "n_steps")),
-            number(row["us"]),
-            f"{row['over_forward']:.2f}x",
-            size(row["temporary_bytes"]),
-            number(row["compile_seconds"], 1),
-        ]
-        for row in rows
-    ]
-    for name, theirs in peers.GRADIENT.items():
-        lines.append(
-            [name, "5", "1", "2880", MISSING, theirs["over_forward"]]
-            + [size(theirs["temporary_bytes"]), number(theirs["compile_seconds"])]
-        )
-    return table(header, lines)
-
-
-def growth(rows: Sequence[Row], layout: str, first: int = 1000) -> float:
-    """Exponent p of bytes ~ steps^p, fitted to runs of at least `first` steps."""
-    points = [(r["n_steps"], r["temporary_bytes"]) for r in rows if r["layout"] == layout]
-    steps, taken = np.log(np.array([point for point in points if point[0] >= first], float).T)
-    return float(np.polyfit(steps, taken, 1)[0])
-
-
-def memory_table(rows: Sequence[Row]) -> str:
-    """Temporary memory of the gradient against steps, and the power of the steps with which it grows."""
-    found = pivot(rows, "n_steps", "layout", "temporary_bytes")
-    layouts = list(dict.fromkeys(row["layout"] for row in rows))
-    lines = [[str(n), *(size(found[n].get(layout)) for layout in layouts)] for n in sorted(found)]
-    lines.append(["power, from 1000", *(f"{growth(rows, layout):.2f}" for layout in layouts)])
-    return table(["steps", *layouts], lines)
-
-
-def compile_table(rows: Sequence[Row]) -> str:
-    """What programs took to trace and compile."""
-    keys = ("trace_seconds", "compile_seconds")
-    lines = [
-        [row["program"], *(number(row[key]) for key in keys), size(row["temporary_bytes"])] for row in rows
-    ]
-    return table(["program", "trace s", "compile s", "temporary"], lines)
+        factor = factors.get(name)
+        line = [figure.what, figure.unit, shown(figure.unit, found[name])]
+        if factors:
+            line.append(
+                MISSING if factor is None else f"{factor:.2f}x{' WORSE' if factor > TOLERANCE else ''}"
+            )
+        lines.append(line)
+    header = ["figure", "unit", "measured"]
+    return table([*header, "cost over baseline"] if factors else header, lines)
 
 
 def about_line(about: Row) -> str:
-    """Where, when and how the figures were measured, in a line."""
+    """Where, when and how a report was measured."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    return (
-        f"{about['machine']}, {about['n_cores']} cores, one of them used; {about['date']}; {versions}; "
-        f"`{about['command']}`"
-    )
+    return f"{about['machine']}, {about['n_cores']} cores; {about['date']}; {versions}; `{about['command']}`"
 
 
-def jacobian_table(rows: Sequence[Row]) -> str:
-    """Time and memory of Jacobians by mode and size of the chunk."""
-    counts = ("n_parameters", "n_residuals", "chunk_size")
-    header = ("mode", "parameters", "residuals", "chunk", "us", "over forward", "temporary", "compile s")
-    lines = [
-        [row["program"], row["mode"], *(str(row[key]) for key in counts), number(row["us"])]
-        + [f"{row['over_forward']:.2f}x", size(row["temporary_bytes"]), number(row["compile_seconds"], 1)]
-        for row in rows
-    ]
-    return table(["program", *header], lines)
-
-
-def all_jacobians_table(rows: Sequence[Row]) -> str:
-    """The same beside the peers' ratios."""
-    lines = [f"{name}: {ratio} times its forward run." for name, ratio in peers.JACOBIAN_OVER_FORWARD.items()]
-    return "\n\n".join([jacobian_table(rows), *lines])
-
-
-def chunks_table(rows: Sequence[Row]) -> str:
-    """The same against the size of the chunk, and the straight line through its memory."""
-    fit = fit_memory(rows)
-    line = f"Temporary memory is {size(fit['m0'])} + {size(fit['m1'])} x chunk, R² = {fit['r_squared']:.4f}."
-    return f"{jacobian_table(rows)}\n\n{line}"
-
-
-def devices_table(rows: Sequence[Row]) -> str:
-    """Time of a column-step on one core and on two."""
-    lines = [[row["way"], row["precision"], number(row["us"]), f"{row['speedup']:.2f}x"] for row in rows]
-    return table(["512 columns of 64 levels", "precision", "us per column-step", "over one core"], lines)
-
-
-SECTIONS: dict[str, tuple[str, Callable[[Sequence[Row]], str]]] = {
-    "levels": (
-        "Forward, one column: us per step against levels",
-        lambda rows: f"{forward_table(rows, 'n_levels', peers.STEP_US)}\n\n{tunax_ratios()}",
-    ),
-    "columns": (
-        "Forward, batches of 64 levels: us per column-step against columns",
-        lambda rows: forward_table(rows, "n_columns", {}),
-    ),
-    "gradient": ("Gradient of the loss, 64 levels, float64", gradient_table),
-    "memory": ("Temporary memory of the gradient by 5 parameters against steps", memory_table),
-    "jacobian": ("Jacobian by 10 parameters, one column of 64 levels, float64", all_jacobians_table),
-    "chunks": ("Jacobian of profiles against the size of the chunk", chunks_table),
-    "devices": ("Two cores", devices_table),
-    "compile": ("Programs: what they took to make", compile_table),
-    "needs": ("What a column-step needs", needs_table),
-}
-
-
-def sections(report: Row, changes: Sequence[Change] = ()) -> dict[str, tuple[str, str]]:
-    """Title and table of everything that a report holds."""
-    targets = targets_table(report["figures"], report.get("least"), changes)
-    found = {"targets": ("Figures with targets", targets)}
-    for name, (title, draw) in SECTIONS.items():
-        if rows := report.get("tables", {}).get(name):
-            found[name] = title, draw(rows)
-    found["ceilings"] = "Ceilings of this machine", ceilings_table(report["ceilings"])
+def sections(report: Mapping[str, Any], factors: Mapping[str, float] = {}) -> dict[str, tuple[str, str]]:  # noqa: B006
+    """Title and text of everything that a report holds."""
+    found = {"about": ("Measured", about_line(report["about"]))}
+    if any(value is not None for value in figures_of(report).values()):
+        found["figures"] = "Figures", figures_table(report, factors)
+    for name in TABLES:
+        if rows := report["tables"].get(name):
+            below = f"\n\n{REMARKS[name](rows)}" if name in REMARKS else ""
+            found[name] = title(name), drawn(rows) + below
     return found
 
 
-def text(report: Row, changes: Sequence[Change] = ()) -> str:
-    """A report for the terminal."""
-    parts = [about_line(report["about"])]
-    parts += [f"{title}\n\n{drawn}" for title, drawn in sections(report, changes).values()]
-    return "\n\n".join([*parts, verdict(changes)]) if changes else "\n\n".join(parts)
+def text(report: Mapping[str, Any], factors: Mapping[str, float]) -> str:
+    """A report for the terminal, with what became worse since the baseline."""
+    parts = [f"{title}\n\n{body}" for title, body in sections(report, factors).values()]
+    worse = [f"{name} ({factor:.2f}x)" for name, factor in factors.items() if factor > TOLERANCE]
+    if worse:
+        parts.append(f"WORSE than {TOLERANCE}x the baseline: {', '.join(worse)}.")
+    elif factors:
+        parts.append(f"Nothing became worse than {TOLERANCE}x the baseline.")
+    return "\n\n".join(parts)
 
 
-def markdown(report: Row) -> str:
+def markdown(report: Mapping[str, Any]) -> str:
     """The tables for the docs, each between comments by which a page includes it."""
-    parts = {"about": about_line(report["about"])}
-    parts |= {name: drawn for name, (_, drawn) in sections(report).items()}
-    begun = (f"<!-- begin {name} -->\n\n{drawn}\n\n<!-- end {name} -->" for name, drawn in parts.items())
+    parts = {name: body for name, (_, body) in sections(report).items()}
+    begun = (f"<!-- begin {name} -->\n\n{body}\n\n<!-- end {name} -->" for name, body in parts.items())
     return "\n\n".join(begun) + "\n"

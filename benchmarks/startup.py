@@ -1,17 +1,17 @@
-"""The start of a calibration: `python -m benchmarks.startup CONFIG`.
+"""The start of a calibration: CPU seconds to its first loss and gradient, without a cache and with one.
 
-Measured are CPU seconds to the first loss and gradient. The first process finds an empty cache, the second
-what the first left. Python compiles modules once and keeps them, unless told not to
-(PYTHONDONTWRITEBYTECODE): `--bytecode` has that done before, in a folder of its own.
+Python compiles modules once and keeps them: that is done before, in a folder of its own.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from .harness import Row, Setting
+
+CONFIG = "configs/calibrations/synthetic.yaml"
 # The processor's seconds, which depend less on what else the machine does.
 COMMAND = """
 import os, sys, time
@@ -30,45 +30,31 @@ main()
 """
 
 
-def start(config: Path, folder: Path, cache: str, environment: dict[str, str]) -> tuple[float, str]:
+def start(folder: Path, cache: str) -> tuple[float, str]:
     """CPU seconds of a process up to its first loss and gradient, and that loss."""
-    options = ("--cache-folder", str(folder / cache), "calibrate", str(config), "--overwrite")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+    options = ("--cache-folder", str(folder / cache), "calibrate", CONFIG, "--overwrite")
     command = (sys.executable, "-c", COMMAND, *options, "--output", str(folder / "results"))
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     for line in done.stdout.splitlines():
         if line.startswith("CPU "):
             _, seconds, loss = line.split()
             return float(seconds), loss
-    raise SystemExit(f"benchmarks.startup: the calibration did not start\n{done.stdout}{done.stderr}")
+    raise SystemExit(f"benchmarks: the calibration did not start\n{done.stdout}{done.stderr}")
 
 
-def measure(config: Path, folder: Path, repetitions: int, bytecode: bool) -> tuple[float, float]:
-    """Least CPU seconds of a first process and of one that comes after it."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    if bytecode:
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
-        start(config, folder, "for the bytecode", environment)
+def measure_startup(setting: Setting) -> list[Row]:
+    """CPU seconds to the first loss of a calibration, with an empty cache and with what that process left."""
     first, second = [], []
-    for number in range(repetitions):
-        seconds, loss = start(config, folder, f"cache {number}", environment)
-        again, loss_again = start(config, folder, f"cache {number}", environment)
-        assert loss_again == loss, "the stored program is another one"
-        first.append(seconds)
-        second.append(again)
-    return min(first), min(second)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
-    parser.add_argument("config", type=Path, nargs="?", default=Path("configs/calibrations/synthetic.yaml"))
-    parser.add_argument("--repetitions", type=int, default=2)
-    parser.add_argument("--bytecode", action="store_true", help="compile all modules of Python before")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        first, second = measure(options.config, Path(folder), options.repetitions, options.bytecode)
-    print(f"{options.config}: {first:.1f} s, then {second:.1f} s, which is {second / first:.2f} of it")
-
-
-if __name__ == "__main__":
-    main()
+        start(Path(folder), "for the bytecode")
+        for number in range(1 if setting.quick else 2):
+            seconds, loss = start(Path(folder), f"cache {number}")
+            again, loss_again = start(Path(folder), f"cache {number}")
+            assert loss_again == loss, "the stored program is another one"
+            first.append(seconds)
+            second.append(again)
+    times = {"first": min(first), "second": min(second), "over_first": min(second) / min(first)}
+    return [{"config": CONFIG} | times]

@@ -96,7 +96,7 @@ def langmuir() -> Figure:
             panel.plot(np.asarray(getattr(state, name))[-1], grid.z_center, label=label, **grey)
             label_profile(panel, name)
     panels[0].set(ylabel="z [m]", ylim=(-60.0, 0.0), xlim=(11.75, 12.0))
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     figure.suptitle("wind, cooling and waves, 48 h", fontsize="medium")
     return figure
 

@@ -1,56 +1,83 @@
-"""The benchmarks: what they count, compare and print. Nothing here is timed against a limit."""
+"""The benchmarks: what they compare, print and draw, and that they end. Nothing is timed against a limit."""
 
 import copy
+import dataclasses
 import json
 import re
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import pytest
 
 import benchmarks.__main__ as command_line
-from benchmarks import baseline, figures, forward, gradient, limits, report, suite, targets, timing
-from benchmarks.operations import Operations, count_operations
+from benchmarks import calibration, figures, forward, gpu, gradient, harness, report
+from benchmarks.column import Shape
+from benchmarks.gpu import Job
+from benchmarks.harness import Setting, Worker, WorkerError
 
-DOCS = Path(__file__).parents[2] / "docs"
-KEYS = {
-    "forward_1x64_float64_us",
-    "forward_1x256_float64_us",
-    "forward_128x64_float64_us",
-    "forward_512x64_float32_us",
-    "two_device_speedup",
-    "gradient_over_forward",
-    "gradient_temporary_bytes",
-    "gradient_compile_seconds",
-    "jacobian10_over_forward",
-    "gradient_128x64_float64_us",
-}
-TINY = forward.Shape(2, 4)
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+TINY = Shape(2, 4)
 
 
 @pytest.fixture(scope="module")
 def stored() -> dict:
     """The report that the docs show."""
-    return baseline.read_report(baseline.BASELINE)
+    return report.read_report(report.BASELINE)
 
 
-def test_the_figures_are_those_with_targets(stored):
-    assert set(targets.FIGURES) == KEYS
-    assert set(stored["figures"]) == KEYS
-    assert {figure.ceiling for figure in targets.FIGURES.values()} - {None} <= set(stored["ceilings"])
+@pytest.fixture
+def pretend(monkeypatch):
+    """Runs of the command line that measure nothing."""
+
+    def main(measured: dict, *arguments: str) -> None:
+        monkeypatch.setattr(command_line, "measure", lambda *_: copy.deepcopy(measured))
+        monkeypatch.setattr(command_line, "pin_to_one_core", lambda: (0,))
+        monkeypatch.setattr(command_line, "configure", lambda **_: None)
+        command_line.main(arguments)
+
+    return main
 
 
-def test_quick_figures_are_one_flat_object(stored, monkeypatch, tmp_path, capsys):
-    measured = {key: stored[key] for key in ("ceilings", "figures")}
-    monkeypatch.setattr(suite, "measure_quick", lambda cores: copy.deepcopy(measured))
-    monkeypatch.setattr(command_line, "pin_to_one_core", lambda: (0,))
-    monkeypatch.setattr(command_line, "configure", lambda **_: None)
-    command_line.main(["--quick", "--json", str(tmp_path / "figures.json")])
+def changed(stored: dict, **factors: float) -> dict:
+    """The report with some figures and ceilings multiplied."""
+    other = copy.deepcopy(stored)
+    for name, factor in factors.items():
+        if name in report.FIGURES:
+            report.row_of(other, report.FIGURES[name])[report.FIGURES[name].key] *= factor
+        else:
+            other["ceilings"][name] *= factor
+    return other
+
+
+def worse(report_now: dict, before: dict) -> set[str]:
+    factors = report.worsened(report_now, before)
+    return {name for name, factor in factors.items() if factor > report.TOLERANCE}
+
+
+def test_baseline_holds_every_figure_and_ceiling(stored):
+    assert all(value is not None for value in report.figures_of(stored).values())
+    assert {figure.ceiling for figure in report.FIGURES.values()} - {None} <= set(stored["ceilings"])
+    assert set(report.DEFAULT) <= set(stored["tables"]) <= set(report.TABLES)
+    assert {figure.table for figure in report.FIGURES.values()} == set(command_line.QUICK)
+
+
+def test_quick_figures_are_one_flat_object(stored, pretend, tmp_path, capsys):
+    pretend(stored, "--quick", "--json", str(tmp_path / "figures.json"))
     written = json.loads((tmp_path / "figures.json").read_text())
-    assert set(written) == KEYS
-    assert all(isinstance(value, float | int) for value in written.values())
+    assert written == report.figures_of(stored)
     assert "Nothing became worse" in capsys.readouterr().out
+
+
+def test_some_tables_of_the_baseline_can_be_measured_again(stored, pretend, tmp_path, monkeypatch):
+    baseline = tmp_path / "baseline.json"
+    monkeypatch.setattr(report, "BASELINE", baseline)
+    report.write_json(stored, baseline)
+    rows = [{"run": "one column, one core", "seconds": 0.13}]
+    measured = {"ceilings": stored["ceilings"], "tables": {"papa": rows}}
+    pretend(measured, "--only", "papa", "--update-baseline", "--json", str(tmp_path / "papa.json"))
+    assert json.loads((tmp_path / "papa.json").read_text())["tables"] == {"papa": rows}
+    assert report.read_report(baseline)["tables"] == stored["tables"] | {"papa": rows}
 
 
 def test_a_quick_run_is_no_baseline():
@@ -58,47 +85,36 @@ def test_a_quick_run_is_no_baseline():
         command_line.parse(["--quick", "--update-baseline"])
 
 
-def changed(stored: dict, **factors: float) -> dict:
-    """The report with some figures and ceilings multiplied."""
-    other = copy.deepcopy(stored)
-    for name, factor in factors.items():
-        kind = "figures" if name in other["figures"] else "ceilings"
-        other[kind][name] *= factor
-    return other
-
-
 def test_only_what_became_worse_is_flagged(stored):
     now = changed(stored, forward_1x64_float64_us=1.4, gradient_temporary_bytes=0.5, two_device_speedup=0.6)
-    worse = {change.name for change in baseline.compare(now, stored) if change.is_worse}
-    assert worse == {"forward_1x64_float64_us", "two_device_speedup"}
-    assert not any(change.is_worse for change in baseline.compare(stored, stored))
-    shown = report.text({"about": stored["about"], **now}, baseline.compare(now, stored))
-    assert shown.count("SLOWER") == 2
-    assert "WORSE than 1.3x the baseline: forward_1x64_float64_us (1.40x)" in shown
+    assert worse(now, stored) == {"forward_1x64_float64_us", "two_device_speedup"}
+    assert not worse(stored, stored)
+    text = report.text(now, report.worsened(now, stored))
+    assert text.count("x WORSE") == 2
+    assert "WORSE than 1.3x the baseline: forward_1x64_float64_us (1.40x)" in text
 
 
 def test_a_slower_machine_is_not_slower_code(stored):
-    names = [name for name, figure in targets.FIGURES.items() if figure.ceiling is not None]
+    names = [name for name, figure in report.FIGURES.items() if figure.ceiling is not None]
     slower = changed(stored, **dict.fromkeys(names, 2.0))
-    assert {c.name for c in baseline.compare(slower, stored) if c.is_worse} == set(names)
-    ceilings = {figure.ceiling for figure in targets.FIGURES.values() if figure.ceiling is not None}
-    slower = changed(slower, **dict.fromkeys(ceilings, 2.0))
-    assert not any(change.is_worse for change in baseline.compare(slower, stored))
+    assert worse(slower, stored) == set(names)
+    ceilings = {figure.ceiling for figure in report.FIGURES.values() if figure.ceiling is not None}
+    assert not worse(changed(slower, **dict.fromkeys(ceilings, 2.0)), stored)
 
 
 def test_a_figure_that_was_not_measured_is_not_compared(stored):
     now = copy.deepcopy(stored)
-    now["figures"]["two_device_speedup"] = None
-    assert "two_device_speedup" not in {change.name for change in baseline.compare(now, stored)}
-    assert report.MISSING in report.targets_table(now["figures"])
+    del now["tables"]["devices"]
+    assert "two_device_speedup" not in report.worsened(now, stored)
+    assert report.MISSING in report.figures_table(now, {})
 
 
 def test_reports_that_cannot_be_read_say_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError, match="python -m benchmarks --json"):
-        baseline.read_report(tmp_path / "none.json")
-    baseline.write_json({"forward_1x64_float64_us": 1.0}, tmp_path / "flat.json")
-    with pytest.raises(ValueError, match="without --quick"):
-        baseline.read_report(tmp_path / "flat.json")
+        report.read_report(tmp_path / "none.json")
+    report.write_json({"forward_1x64_float64_us": 1.0}, tmp_path / "flat.json")
+    with pytest.raises(ValueError, match="lacks about, ceilings, tables"):
+        report.read_report(tmp_path / "flat.json")
 
 
 def test_the_docs_show_the_stored_report(stored):
@@ -106,82 +122,159 @@ def test_the_docs_show_the_stored_report(stored):
     assert tables == report.markdown(stored), "run: python -m benchmarks --figures docs/figures"
     wanted = re.findall(r":start-after: (<!-- begin \w+ -->)", (DOCS / "performance.md").read_text())
     assert wanted == [marker for marker in wanted if tables.count(marker) == 1]
-    assert len(wanted) == len(set(re.findall(r"<!-- begin \w+ -->", tables)))
+    assert set(wanted) == set(re.findall(r"<!-- begin \w+ -->", tables))
 
 
 def test_figures_are_drawn_for_the_docs(stored, tmp_path):
-    names = {path.name for path in figures.write_figures(stored, tmp_path)}
+    names = {path.name for path in figures.draw(stored, tmp_path) if path.suffix == ".png"}
     assert names == set(re.findall(r"\(figures/(\w+\.png)\)", (DOCS / "performance.md").read_text()))
     assert all((DOCS / "figures" / name).is_file() for name in names)
 
 
+def test_commands_that_stand_somewhere_exist():
+    pages = [ROOT / "Makefile", *DOCS.rglob("*.md"), *(ROOT / "tunax_lite").rglob("*.py")]
+    named = {
+        name
+        for page in pages
+        for names in re.findall(r"python -m benchmarks --only ([a-z ]+)", page.read_text(encoding="utf-8"))
+        for name in names.split()
+    }
+    assert named and named <= set(report.TABLES)
+
+
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("key", "value", "shown"),
     [
-        (None, "–"),
-        ("7 to 10", "7 to 10"),
-        (3.14159, "3.14"),
-        (158.04, "158.0"),
-        (12345.6, "12 346"),
-        (7, "7"),
+        ("us", None, "–"),
+        ("us", 3.14159, "3.14"),
+        ("n_steps", 2880, "2880"),
+        ("column_steps_per_second", 2.5e7, "2.5e+07"),
+        ("seconds_per_step", 0.00123, "0.0012"),
+        ("temporary_bytes", 444096, "444 kB"),
+        ("over_forward", 4.588, "4.59x"),
+        ("failed", "took too long\nand said this", "took too long"),
     ],
 )
-def test_numbers_are_short(value, shown):
-    assert report.number(value) == shown
+def test_entries_are_short(key, value, shown):
+    assert report.shown(key, value) == shown
+
+
+def test_headings_follow_from_keys():
+    assert [report.heading(key) for key in ("n_levels", "compile_seconds", "temporary_bytes", "us")] == [
+        "levels",
+        "compile s",
+        "temporary",
+        "us",
+    ]
 
 
 def test_growth_is_the_power_of_the_steps():
-    rows = [{"layout": "root", "n_steps": n, "temporary_bytes": 7.0 * n**0.5} for n in (100, 1000, 10000)]
-    assert report.growth(rows, "root") == pytest.approx(0.5)
-
-
-def test_operations_are_counted_through_loops():
-    def program(x):
-        def over_levels(carry, value):
-            carry = 1.0 / (value + carry)
-            return carry, carry
-
-        def over_steps(carry, _):
-            return jax.lax.scan(over_levels, 0.0 * carry[0], jnp.sqrt(carry))[1] / 3.0, None
-
-        return jax.lax.scan(over_steps, x, length=10)[0]
-
-    expected = Operations(
-        divisions=50, roots=50, simple=50 + 10 + 50, dividing_links=50, linked_divisions=50, linked_simple=50
-    )
-    assert count_operations(program, jnp.ones(5)) == expected
-
-
-def test_the_least_time_is_chains_and_arithmetic():
-    costs = {"dividing_link": 5.0, "plain_link": 2.0, "division": 1.0, "root": 2.0, "simple": 0.05}
-    ideal = 9 * 1.0 + 2 * 2.0
-    ceilings = {f"{name}_float64_ns": cost for name, cost in (costs | {"fused": 2.0 * ideal}).items()}
-    ceilings["copy_cache_GB_per_s"] = 1.0
-    operations = Operations(
-        divisions=200, roots=50, simple=100, dividing_links=10, plain_links=10, linked_divisions=100
-    )
-    single = limits.Need(operations, 8.0, True, "float64")
-    # The fused loop reaches half of the speed of its parts.
-    assert limits.least_us(single, ceilings) == pytest.approx((10 * 5 + 10 * 2 + 2 * (100 + 50 * 2)) / 1e3)
-    batch = single._replace(single=False)
-    assert limits.least_us(batch, ceilings) == pytest.approx(2 * (200 + 50 * 2) / 1e3)
-    assert limits.least_us(batch.scaled(3.0), ceilings) == pytest.approx(3 * limits.least_us(batch, ceilings))
-    assert limits.least_us(batch._replace(bytes=5000.0), ceilings) == pytest.approx(5.0)
+    rows = [{"n_steps": n, "root_bytes": 7.0 * n**0.5} for n in (100, 1000, 10000)]
+    assert gradient.growth(rows, "root_bytes") == pytest.approx(0.5)
 
 
 def test_calls_take_turns():
     order = []
     calls = {name: lambda name=name: order.append(name) or jnp.zeros(()) for name in "ab"}
-    timings = timing.time_in_turn(calls, rounds=3)
+    seconds = harness.time_in_turn(calls, rounds=3)
     assert order == ["a", "b"] * 4  # one round that does not count
-    assert all(0.0 <= taken.minimum <= taken.median for taken in timings.values())
+    assert all(taken >= 0.0 for taken in seconds.values())
 
 
 @pytest.mark.long
-def test_forward_and_gradient_of_a_tiny_batch():
-    (run,) = forward.measure_forward([TINY], rounds=2)
-    (row,) = gradient.measure_gradient({"SaveSegments": gradient.LAYOUTS["SaveSegments"]}, TINY, rounds=2)
+def test_forward_and_gradient_of_a_tiny_batch(monkeypatch):
+    monkeypatch.setattr(forward, "COMPARED", (TINY,))
+    (run,) = forward.measure_forward(Setting(True, (), {}))
+    (row,) = gradient.gradients(["SaveSegments"], TINY, rounds=2)
     assert (run["n_columns"], run["n_levels"], run["precision"]) == TINY
     for measured in (run, row):
         assert min(measured[key] for key in ("us", "compile_seconds", "temporary_bytes")) > 0.0
     assert run["temporary_bytes"] < row["temporary_bytes"]
+
+
+def test_methods_of_calibration_are_counted_to_the_mark():
+    row = {
+        "method": "Levenberg-Marquardt",
+        "losses": [3.0, 2.0, 2.5, 0.5, 0.4],
+        "rejected": [False, False, True, False, False],
+        "seconds": [5.0, 6.0, 6.5, 8.0, 9.0],
+    }
+    found = calibration.summary(row, 0.5)
+    assert found["evaluations"] == "4 Jacobians, 5 runs"
+    # The loss is known before the Jacobian of that iteration.
+    assert found["to_the_mark"] == "2 Jacobians, 4 runs" and found["seconds_to_it"] == 8.0
+    assert calibration.summary(row, 0.1)["to_the_mark"] == "not reached"
+
+
+def test_worker_says_why_it_ended():
+    worker = Worker("benchmarks.forward:batch_runs", {"shape": [2, 4, "float16"], "n_steps": 8})
+    try:
+        with pytest.raises(WorkerError, match=r"(?s)ended early.*float16"):
+            worker.ask()
+    finally:
+        worker.stop()
+
+
+def test_worker_that_hangs_is_given_up():
+    worker = Worker("time:sleep", {})
+    try:
+        with pytest.raises(WorkerError, match="took too long"):
+            worker.ask(seconds=0.0)
+    finally:
+        worker.stop()
+
+
+@pytest.mark.slow
+def test_two_devices_are_measured_against_one():
+    rows = forward.split_runs(Shape(4, 8), (0, 0), n_steps=8, rounds=2)
+    by_way = {row["way"]: row for row in rows}
+    assert list(by_way) == ["one core", "one device, two cores", "two devices"]
+    for row in rows:
+        assert row["over_one_core"] == pytest.approx(by_way["one core"]["us"] / row["us"])
+
+
+def test_one_processor_has_no_second_to_measure():
+    assert forward.measure_devices(Setting(True, (0,), {})) == []
+
+
+def result(job: Job, seconds_per_step: float) -> dict:
+    return dataclasses.asdict(job) | {"seconds_per_step": seconds_per_step}
+
+
+def test_gpu_plan_covers_everything_once_and_begins_with_one_column_and_many():
+    jobs = gpu.plan(quick=False)
+    assert len(jobs) == len(set(jobs))
+    covered = {(job.method, job.n_columns, job.precision, job.kind) for job in jobs}
+    sizes = {job.n_columns for job in jobs}
+    assert len(covered) == len(gpu.METHODS) * len(sizes) * 4 and {1, 1_000_000} <= sizes
+    assert {job.command_buffers for job in jobs} == set(gpu.COMMAND_BUFFERS)
+    first = [(job.n_columns, job.precision, job.kind) for job in jobs[:2]]
+    assert first == [(1, "float32", "forward"), (100_000, "float32", "forward")]
+
+
+def test_gpu_choice_is_the_fastest_of_each_size_that_worked():
+    rows = [result(Job("ThomasScan", n), 1.0 / n) for n in (1, 32)]
+    rows += [result(Job("VendorLibrary", n, command_buffers="loops"), 0.1) for n in (1, 32)]
+    rows.append(dataclasses.asdict(Job("VendorLibrary", 1)) | {"failed": "took too long"})
+    chosen = [(row["n_columns"], row["method"], row["command_buffers"]) for row in gpu.fastest(rows)]
+    assert chosen == [(1, "VendorLibrary", "loops"), (32, "ThomasScan", "default")]
+
+
+def test_gpu_without_time_gives_no_rows():
+    assert gpu.measure(gpu.plan(quick=True), "cpu", seconds=0.0) == []
+
+
+def test_gpu_that_is_missing_is_said():
+    with pytest.raises(WorkerError, match="(?i)tpu"):
+        gpu.measure(gpu.plan(quick=True), "tpu", seconds=120.0)
+
+
+@pytest.mark.slow
+def test_gpu_table_in_small_on_a_cpu():
+    rows = gpu.measure(gpu.plan(quick=True), "cpu", seconds=300.0)
+    assert len(rows) == len(gpu.plan(quick=True))
+    assert not [row["failed"] for row in rows if "failed" in row]
+    assert {row["kind"] for row in rows} == {"forward", "gradient"}
+    # The second method is compared with the first, in float32.
+    assert 0.0 < rows[1]["difference"] < 1e-5
+    assert "ParallelCyclicReduction" in report.drawn(rows)

@@ -30,6 +30,7 @@ COARE = {"tau": (5e-3, 0.01), "sensible": (0.02, 0.03), "latent": (0.02, 0.08)}
 @pytest.mark.filterwarnings("ignore")
 def test_fluxes_of_airseafluxcode(method, formula, limits, tmp_path, monkeypatch):
     """AirSeaFluxCode (Biri et al. 2023): median and rms of the relative difference where there is a flux."""
+    monkeypatch.chdir(tmp_path)  # it writes a log where it is called
     peer: Any = pytest.importorskip("AirSeaFluxCode.AirSeaFluxCode")
     monkeypatch.chdir(tmp_path)  # it writes a log where it runs
     wind, air, water, humidity = random_weather(5, 200)

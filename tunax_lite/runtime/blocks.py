@@ -13,7 +13,7 @@ from .devices import of_arrays
 ColumnBlock = int | Literal["auto"] | None
 
 BYTES_PER_BLOCK = 150_000
-"""Of what a step hands to the next: what was fastest in `python -m benchmarks.blocks`."""
+"""Of what a step hands to the next: what was fastest in `python -m benchmarks --only blocks`."""
 _SMALLEST_BLOCK = 16
 """Less does not fill the registers."""
 _LEAST_COLUMNS = 4

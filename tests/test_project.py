@@ -1,0 +1,73 @@
+"""What stands in several places of the project agrees: versions, targets, links."""
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, flags=re.MULTILINE))
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+
+
+def steps(key: str) -> list:
+    """What stands under this key in the steps of all jobs of the workflow."""
+    return [step[key] for job in WORKFLOW["jobs"].values() for step in job["steps"] if key in step]
+
+
+def test_pythons_are_the_same_everywhere():
+    label = "Programming Language :: Python :: "
+    pythons = [c.removeprefix(label) for c in PROJECT["project"]["classifiers"] if c.startswith(label)]
+    first, last = (tuple(map(int, pythons[i].split("."))) for i in (0, -1))
+    assert PROJECT["project"]["requires-python"] == f">={pythons[0]},<{last[0]}.{last[1] + 1}"
+    assert f"{first} <= sys.version_info[:2] <= {last}" in MAKEFILE
+    assert WORKFLOW["jobs"]["unit"]["strategy"]["matrix"]["python"] == pythons
+    others = {asked["python-version"] for asked in steps("with") if "python-version" in asked}
+    assert others - {"${{ matrix.python }}"} <= set(pythons)
+    assert PROJECT["tool"]["pyright"]["pythonVersion"] == pythons[0]
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{pythons[0].replace('.', '')}"
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert f"Python {pythons[0]} to {pythons[-1]}" in text, name
+
+
+def test_hosted_checks_and_hooks_call_targets_of_the_makefile():
+    hooks = [hook["entry"] for repo in HOOKS["repos"] for hook in repo["hooks"]]
+    commands = [command for command in steps("run") if not command.startswith(".venv/bin/pytest")]
+    for command in [*hooks, *commands]:
+        make, *targets = command.split()
+        assert make == "make" and set(targets) <= TARGETS, command
+    # A hook from elsewhere would bring a version of its own.
+    assert {repo["repo"] for repo in HOOKS["repos"]} == {"local"}
+    assert {"lint", "types", "unit", "docs", "wheel"} <= {
+        word for command in commands for word in command.split()
+    }
+
+
+def test_linter_and_type_checker_are_those_that_the_project_fixes():
+    fixed = dict(
+        line.split("==") for line in PROJECT["project"]["optional-dependencies"]["dev"] if "==" in line
+    )
+    assert set(fixed) == {"pyright", "ruff"}
+    assert {name: version(name) for name in fixed} == fixed
+
+
+def test_citation_is_that_of_the_project():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = PROJECT["project"]
+    assert citation["title"] == project["name"] and str(citation["version"]) == project["version"]
+    assert citation["license"] == project["license"] and citation["keywords"] == project["keywords"]
+    assert [author["name"] for author in citation["authors"]] == [one["name"] for one in project["authors"]]
+
+
+def test_contributing_names_what_is_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"`((?:tests|docs|data)/[\w/.]+)`", text)
+    assert named and not [name for name in named if not (ROOT / name).exists()]
+    assert set(re.findall(r"^    make ([a-z -]+?) +#", text, flags=re.MULTILINE)) <= TARGETS | {"lint types"}
+    assert len(text.splitlines()) <= 80
