@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from ...io.atomic import replacing
+from ...io.yaml_file import yaml_text
 from .result import Posterior
 
 
@@ -50,5 +49,4 @@ def write_summary(
         "provenance": dict(attributes or {}),
     }
     with replacing(path) as temporary:
-        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(yaml_text(content), encoding="utf-8")
