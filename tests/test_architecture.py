@@ -12,7 +12,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
-    ("_types", "constants", "interrupts", "variables"),
+    ("_types", "constants", "interrupts", "quantities"),
     ("runtime",),
     ("grid",),
     ("numerics",),

@@ -23,9 +23,9 @@ from .. import closures
 from ..case import Case
 from ..grid import Grid
 from ..observables import variable_of
+from ..quantities import GRID_NAMES as grid_names
 from ..state import State
 from ..trajectory import Means, Trajectory
-from ..variables import GRID_NAMES as grid_names
 from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file

@@ -14,8 +14,8 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from ..io.atomic import replacing
 from ..io.protection import product_of
 from ..observables import unit_of_difference
+from ..quantities import QUANTITIES
 from ..trajectory import Trajectory
-from ..variables import VARIABLES
 
 _STATE = ("temperature", "salinity", "u", "v")
 _VELOCITIES = ("u", "v")
@@ -74,7 +74,7 @@ def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
         return colour_map("thermal"), Normalize()
     if name == "salinity":
         return colour_map("haline"), Normalize()
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     if variable is not None and variable.location == "face" and values.min() >= 0.0 and values.max() > 0.0:
         top = float(values.max())
         lowest = max(float(values[values > 0.0].min()), top * 10.0**-LOGARITHMIC_DECADES)
@@ -84,12 +84,12 @@ def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
 
 
 def long_name(name: str) -> str:
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     return variable.long_name if variable is not None else name.replace("_", " ")
 
 
 def unit_label(name: str) -> str:
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     return f"[{in_math(variable.unit)}]" if variable is not None else ""
 
 
