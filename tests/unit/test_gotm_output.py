@@ -4,7 +4,7 @@ import pytest
 import xarray as xr
 
 from tests.unit.gotm_folders import write_case
-from tunax_lite.cli.variables import select
+from tunax_lite.cli.run import select
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.gotm.output import OURS

@@ -13,7 +13,7 @@ from .. import io
 from .._types import iterate_options
 from ..config import ConfigError, Run
 from ..io.errors import FileFormatError, check_possible
-from ..io.provenance import Provenance, read_provenance
+from ..io.protection import Provenance, read_provenance
 from ..io.yaml_file import parse_yaml
 from ..trajectory import Restart
 from .source import RunSource

@@ -30,7 +30,7 @@ from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file
 from .netcdf import check_variable, read_netcdf
-from .provenance import Provenance
+from .protection import Provenance
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""

@@ -7,9 +7,8 @@ import numpy as np
 from ..observables import OBSERVABLES, is_number
 from ..observables.names import parse
 from .errors import FileFormatError, reading
-from .flags import GOOD_FLAGS
 from .measured import has_flag
-from .series import Series
+from .series import GOOD_FLAGS, Series
 from .table import read_series, read_table
 
 
