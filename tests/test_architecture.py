@@ -12,7 +12,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
-    ("_types", "constants", "interrupts", "variables"),
+    ("_types", "constants", "interrupts", "quantities"),
     ("runtime",),
     ("grid",),
     ("numerics",),
@@ -52,13 +52,12 @@ SIBLINGS = {
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
-    "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "yaml", "gsw"},
-    "calibration": CORE | {"optax", "scipy", "xarray", "yaml"},  # blackjax by name, where it is installed
+    "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
+    "calibration": CORE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
-    "config": CORE | {"pydantic", "pydantic_core", "yaml"},
-    "gotm": CORE | {"yaml"},
-    "report": CORE | {"jinja2", "matplotlib", "xarray", "yaml"},
-    "cli": CORE | {"typer", "click", "rich", "xarray", "yaml", "matplotlib"},
+    "config": CORE | {"pydantic", "pydantic_core"},
+    "report": CORE | {"jinja2", "matplotlib", "xarray"},
+    "cli": CORE | {"typer", "click", "rich", "xarray", "matplotlib"},
 }
 
 

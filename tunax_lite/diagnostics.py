@@ -226,7 +226,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "stokes_drift_u": _stokes_drift(0),
     "stokes_drift_v": _stokes_drift(1),
 }
-"""Diagnostics by name; names, units and places are those of `VARIABLES`."""
+"""Diagnostics by name; names, units and places are those of `QUANTITIES`."""
 
 
 def diagnostic(name: str) -> Diagnostic:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ._types import CenterArray, ScalarLike, array_field, batch_shape_of
 from .grid import Grid
-from .variables import GRID_NAMES, VARIABLES
+from .quantities import GRID_NAMES, QUANTITIES
 
 _NAME = re.compile(r"\w[^\s/\x00-\x1f\x7f]{0,99}")
 
@@ -43,7 +43,7 @@ class State(eqx.Module):
                     "State: expected names of tracers of at most 100 characters, without blanks and slashes, "
                     f"got {str(name)[:100]!r}; rename it."
                 )
-            if name in VARIABLES or name in GRID_NAMES:
+            if (name in QUANTITIES and QUANTITIES[name].location != "outside") or name in GRID_NAMES:
                 raise ValueError(
                     f"State: expected a tracer of another name than the variables of the model, got "
                     f"'{name}'; rename it."

@@ -13,8 +13,8 @@ from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.forcing import AbstractForcing, TimeSeriesForcing
 from tunax_lite.interior import BottomFriction, DriftVector, Interior, StokesDrift
+from tunax_lite.quantities import QUANTITIES
 from tunax_lite.time_series import TimeSeries
-from tunax_lite.variables import VARIABLES
 
 GRID = Grid.uniform(40.0, 20)
 PRODUCTION = ("shear_production", "buoyancy_production", "shear_squared")
@@ -76,7 +76,7 @@ def test_production_terms_are_those_of_the_coefficients():
     shear = np.diff(trajectory.state.u, axis=1) ** 2 + np.diff(trajectory.state.v, axis=1) ** 2
     np.testing.assert_allclose(found["shear_squared"][:, 1:-1], shear / 4.0, rtol=1e-10, atol=1e-25)
     for name, values in found.items():
-        size = {"center": (20,), "face": (21,), "scalar": ()}[VARIABLES[name].location]
+        size = {"center": (20,), "face": (21,), "scalar": ()}[QUANTITIES[name].location]
         assert values.shape == (trajectory.n_frames, *size), name
 
 

@@ -4,12 +4,12 @@ import pytest
 import xarray as xr
 
 from tests.unit.gotm_folders import write_case
-from tunax_lite.cli.variables import select
+from tunax_lite.cli.run import select
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.gotm.output import OURS
 from tunax_lite.io import run_to_file
-from tunax_lite.variables import VARIABLES
+from tunax_lite.quantities import QUANTITIES
 
 BELOW = ("SS", "P", "NN", "G", "buoy")
 SOURCES = ("temp", "h", "NN", "nuh", "qe", "u_taus", "sst", "my_tracer")
@@ -97,7 +97,7 @@ def test_the_file_holds_all_that_was_asked_for(tmp_path):
     )
     with xr.open_dataset(tmp_path / "out.nc") as dataset:
         for name in set(OURS.values()) - {"cell_thickness"}:
-            assert name in dataset and dataset[name].attrs["units"] == VARIABLES[name].unit
+            assert name in dataset and dataset[name].attrs["units"] == QUANTITIES[name].unit
         assert dataset["surface_stress_u"].values == pytest.approx([0.1, 0.1, 0.1])
 
 

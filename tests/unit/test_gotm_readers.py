@@ -126,7 +126,7 @@ def test_a_missing_file_names_the_line_of_the_configuration(tmp_path):
         ("surface.precip", None, "2.5", "mm per hour"),
         ("surface.sst", None, "285", "Kelvin, set offset: -273.15"),
         ("surface.swr", None, "-5", "from 0 to 1800 W m-2"),
-        ("surface.airt", None, "90", "from -90 to 65"),
+        ("surface.airt", None, "90", "from -90 to 60"),
     ],
 )
 def test_units_that_cannot_be_right_are_caught(tmp_path, path, kind, value, advice):

@@ -28,12 +28,11 @@ from tunax_lite.calibration.posterior import (
 )
 from tunax_lite.calibration.posterior.chains import sample_chains
 from tunax_lite.calibration.posterior.density import log_posterior
-from tunax_lite.calibration.posterior.file import write_posterior
+from tunax_lite.calibration.posterior.file import write_posterior, write_summary
 from tunax_lite.calibration.posterior.infer import mixing
 from tunax_lite.calibration.posterior.laplace import covariance_of, draw_normal, fisher_information
 from tunax_lite.calibration.posterior.likelihood import effective_number
 from tunax_lite.calibration.posterior.nuts import start_chain
-from tunax_lite.calibration.posterior.summary import write_summary
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.simulation import simulate

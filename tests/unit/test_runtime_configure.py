@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 from tunax_lite.runtime import configuration, configure
-from tunax_lite.runtime.xla_flags import FUSION_FLAG, time_loop_is_fused, vector_flag
+from tunax_lite.runtime.configure import FUSION_FLAG, time_loop_is_fused, vector_flag
 
 REPORT = """
 import json, jax, jax.numpy as jnp

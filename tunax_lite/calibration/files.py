@@ -4,11 +4,9 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from ..io.atomic import replacing
-from ..io.errors import decimal, names_its_file, read_text, shortened
-from ..io.yaml_file import ConfigError, parse_yaml
+from ..io.errors import names_its_file, read_text, shortened
+from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path
 from .remarks import remarks, remarks_in_short
@@ -90,8 +88,7 @@ def write_parameters(
         "provenance": dict(attributes or {}),
     }
     with replacing(path) as temporary:
-        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(yaml_text(content), encoding="utf-8")
 
 
 def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
@@ -159,12 +156,6 @@ def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, f
 
 
 def _number(path: Path, name, value) -> float:
-    # YAML 1.1 reads 1e-6 as text.
-    if isinstance(value, str):
-        try:
-            value = decimal(value)
-        except ValueError:
-            pass
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(
             f"{path}: parameters.{name}: expected a finite number, got {shortened(repr(value))}."

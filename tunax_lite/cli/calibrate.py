@@ -1,6 +1,8 @@
 """`tunax-lite calibrate`: the parameters of a closure from observations."""
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.parameters import units_in_short
+from ..closures import AbstractClosure
 from ..config import (
     Calibration,
     CalibrationConfig,
@@ -34,8 +37,9 @@ from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory
+from ..validation import CHECKS_NAME, CheckRow, checks_in_words, run_checks, write_table
+from ..validation.checks import AbstractCheck
 from . import options
-from .checks import checked
 from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written
@@ -215,3 +219,31 @@ def _summarise(result: CalibrationResult) -> None:
         typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
         typer.echo(f"{result.n_failed} members of the ensemble broke down in all; they were drawn anew")
+
+
+def checked(
+    checks: Sequence[AbstractCheck], before: AbstractClosure, result: CalibrationResult, folder: Path
+) -> list[Path]:
+    """Run the checks of a calibration, say what they give, write their table and return its path."""
+    path = folder / CHECKS_NAME
+    if not checks:
+        path.unlink(missing_ok=True)  # of an earlier configuration
+        return []
+    rows = run_checks(checks, before, result.closure, result.best)
+    say(rows)
+    write_table(path, rows)
+    return [path]
+
+
+def say(rows: Sequence[CheckRow]) -> None:
+    """Errors before and after, and a warning where they grow too much."""
+    typer.echo("checks: root mean square errors without and with the calibrated parameters")
+    width = max(len(row.check) for row in rows)
+    for row in rows:
+        growth = f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number"
+        typer.echo(
+            f"  {row.check:{width}}  {row.variable}  {row.uncalibrated:.5g} -> {row.calibrated:.5g} "
+            f"{row.unit}  {growth}"
+        )
+    for sentence in checks_in_words(rows):
+        typer.echo(sentence, err=any(row.too_large for row in rows))

@@ -16,9 +16,8 @@ from .cross_validate import cross_validation
 from .doctor import doctor
 from .environment import check_devices, check_flags, print_any_text, print_warnings_as_messages
 from .evaluate import evaluate
-from .plot import plot
+from .plot import plot, report
 from .posterior import posterior
-from .report import report
 from .run import run
 from .session import errors_as_messages
 

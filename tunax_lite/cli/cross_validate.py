@@ -17,8 +17,7 @@ from ..validation import (
     write_table,
 )
 from . import options
-from .calibrate import write
-from .checks import checked
+from .calibrate import checked, write
 from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import errors_as_messages, origin_of, precision, report_written

@@ -26,7 +26,7 @@ from ..model import Model
 from ..observables import unit_of_difference
 from ..validation import run_checks
 from . import options
-from .checks import say
+from .calibrate import say
 from .session import errors_as_messages, parameters_for, precision, report_written
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from ..calibration.checkpoint import CHECKPOINT_NAME
 from ..calibration.files import RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
-from ..io.protection import check_outputs, mark_of, product_of_run
-from ..io.provenance import Provenance
+from ..io.protection import Provenance, check_outputs, mark_of, product_of_run
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:

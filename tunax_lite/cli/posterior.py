@@ -173,8 +173,7 @@ def _write(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     # What takes long to import, where it is needed.
-    from ..calibration.posterior.file import posterior_dataset, write_posterior
-    from ..calibration.posterior.summary import write_summary
+    from ..calibration.posterior.file import posterior_dataset, write_posterior, write_summary
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = origin_of(loaded, [target.case.name for target in setup.targets], closure)

@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 import typer
-import yaml
 
 from .. import io
 from .._types import iterate_options
 from ..config import ConfigError, Run
 from ..io.errors import FileFormatError, check_possible
-from ..io.provenance import Provenance, read_provenance
+from ..io.protection import Provenance, read_provenance
+from ..io.yaml_file import parse_yaml
 from ..trajectory import Restart
 from .source import RunSource
 
@@ -145,8 +145,8 @@ def _settings(text: str, left_out: Sequence[str] = _MAY_DIFFER) -> dict[str, str
             yield path, json.dumps(section, default=str)
 
     try:
-        return dict(flat(yaml.safe_load(text), ""))
-    except yaml.YAMLError:
+        return dict(flat(parse_yaml(text), ""))
+    except ConfigError:
         return {}
 
 

@@ -1,16 +1,22 @@
 """`tunax-lite run`: one model on one case."""
 
+import dataclasses
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import jax
 import typer
 
 from .. import io
 from ..config import ConfigError, Run
+from ..config.sections import closest
+from ..diagnostics import diagnostic
+from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.lock import claimed
-from ..io.provenance import Provenance
+from ..io.protection import Provenance
 from ..trajectory import Restart
 from . import options
 from .outputs import check_run_outputs
@@ -18,7 +24,6 @@ from .progress import share_of
 from .restart import read_restart, say_what_differs
 from .session import errors_as_messages, precision, provenance, report_written
 from .source import RunSource, build_source, load_source
-from .variables import select
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")
@@ -153,3 +158,46 @@ def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
         written.append(path.with_name(f"{path.stem}_{name}.png"))
         save_figure(figure, written[-1])
     return written
+
+
+_STATE = ("temperature", "salinity", "u", "v")
+
+
+def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
+    """The run with the diagnostics among these names alone, and the names as the file has them.
+
+    Args:
+        setup: of the run.
+        names: ours, or GOTM's, such as `temp` and `nuh`.
+        where: the option or key that they come from, for the message.
+
+    Raises:
+        ConfigError: a name that is not known, or that this run does not have.
+    """
+    shapes = jax.eval_shape(setup.model.init, setup.case)
+    carried = {field for field, value in _fields(shapes) if value is not None}
+    held = {*_STATE, *setup.case.initial_state.tracers, *carried}
+    ours = tuple(dict.fromkeys(name if name in held else OURS.get(name, name) for name in names))
+    computed = []
+    for name in ours:
+        if name in held:
+            continue
+        try:
+            diagnostic(name)
+        except ValueError:
+            known = [*sorted(held), *OURS]
+            raise ConfigError(
+                f"{where}: expected variables of this run, or diagnostics, got '{name}'; "
+                f"{closest(name, known)}"
+            ) from None
+        computed.append(name)
+    return dataclasses.replace(setup, diagnostics=tuple(computed)), ours
+
+
+def _fields(clo_state):
+    for field in dataclasses.fields(clo_state):
+        value = getattr(clo_state, field.name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, jax.ShapeDtypeStruct):
+            yield from _fields(value)
+        else:
+            yield field.name, value

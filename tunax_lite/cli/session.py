@@ -21,8 +21,7 @@ from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
 from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError, within_a_screen
-from ..io.protection import protecting
-from ..io.provenance import Provenance
+from ..io.protection import Provenance, protecting
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 

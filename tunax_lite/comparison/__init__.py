@@ -7,8 +7,8 @@ from .compare import Compared as Compared
 from .compare import compare_closures as compare_closures
 from .reference import Reference as Reference
 from .reference import ShownCase as ShownCase
+from .summary import Row as Row
 from .summary import Summary as Summary
 from .summary import summaries as summaries
 from .summary import write_markdown as write_markdown
-from .table import Row as Row
-from .table import write_rows as write_rows
+from .summary import write_rows as write_rows

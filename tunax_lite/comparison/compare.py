@@ -28,7 +28,7 @@ from ..state import State
 from ..trajectory import Restart
 from .baselines import PERSISTENCE, StoredResult, at_common_times, persistence
 from .reference import VARIABLES, Profiles, Reference, ShownCase, Yardstick
-from .table import Row
+from .summary import Row
 
 _STEPS_TIMED = 5000  # at least: a call by itself takes as long as some 50 steps
 

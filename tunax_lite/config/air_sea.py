@@ -23,6 +23,7 @@ from ..air_sea import (
     Payne,
     WeatherOffsets,
 )
+from ..quantities import quantity_of
 from .sections import Section, closest, invalid, named
 
 BULK_FORMULAE: dict[str, Any] = {
@@ -207,22 +208,29 @@ class TableWeather(Section):
     )
 
 
+def _possible(quantity: str) -> dict[str, Any]:  # keywords of Field are of many types
+    low, high = quantity_of(quantity).possible
+    return {"ge": low, "le": high}
+
+
 class ConstantWeather(Section):
     """Weather that does not change."""
 
     format: Literal["constant"]
-    wind_u: float = Field(ge=-120.0, le=120.0, description="eastward wind [m s-1]")
-    wind_v: float = Field(default=0.0, ge=-120.0, le=120.0, description="northward wind [m s-1]")
-    air_temperature: float = Field(ge=-90.0, le=60.0, description="air temperature [degC]")
+    wind_u: float = Field(**_possible("wind_u"), description="eastward wind [m s-1]")
+    wind_v: float = Field(default=0.0, **_possible("wind_v"), description="northward wind [m s-1]")
+    air_temperature: float = Field(**_possible("air_temperature"), description="air temperature [degC]")
     humidity: float = Field(ge=-100.0, le=130.0, description="humidity, in the unit of its measure")
     humidity_measure: HumidityMeasure = Field(
         default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
     )
-    air_pressure: float = Field(default=101325.0, ge=5e4, le=1.1e5, description="air pressure [Pa]")
+    air_pressure: float = Field(
+        default=101325.0, **_possible("air_pressure"), description="air pressure [Pa]"
+    )
     cloud_cover: float | None = Field(default=None, ge=0.0, le=1.0, description="cloud cover, 0 to 1")
     precipitation: float | None = Field(default=None, ge=0.0, le=1e-3, description="rain [m s-1]")
     shortwave: float | None = Field(default=None, ge=0.0, le=2000.0, description="sunlight [W m-2]")
-    longwave: float | None = Field(default=None, ge=-500.0, le=700.0, description="longwave [W m-2]")
+    longwave: float | None = Field(default=None, **_possible("longwave"), description="longwave [W m-2]")
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | ConstantWeather, Field(discriminator="format")]

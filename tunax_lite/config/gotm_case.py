@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from ..gotm import GotmOptions, LoadedGotm, build_gotm, load_gotm
 from ..gotm.settings import Settings
 from ..grid import Grid
 from ..io.registry import resolve
-from ..io.yaml_file import ConfigError
+from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from ..run import Run
 from .cases import GotmCase
 from .describe import model_section
@@ -92,7 +91,7 @@ def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> s
         case["vertical_velocity"] = True
     if settings:
         pairs = (setting.partition("=") for setting in settings)
-        case["settings"] = {key: yaml.safe_load(value) for key, _, value in pairs}
+        case["settings"] = {key: parse_yaml(value) for key, _, value in pairs}
     duration, model = run.duration_from(0.0), model_section(run.model)
     content = {
         "case": case,
@@ -105,7 +104,7 @@ def configuration_of(run: Run, source: LoadedGotm, settings: Sequence[str]) -> s
         "# What is given here replaces what that file says of it"
     )
     header += ".\n" if model is not None else "; its closure, which has no words here, is that of the file.\n"
-    return header + yaml.safe_dump(content, sort_keys=False)
+    return header + yaml_text(content)
 
 
 def _grid_section(grid: Grid, settings: Settings) -> dict[str, Any]:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 import pydantic
-import yaml
 from pydantic.fields import FieldInfo
 
 from ..closures import AbstractClosure
-from ..io.yaml_file import ConfigError, Document, read_document, with_overrides
+from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .cases import GotmCase
 from .schema import CalibrationConfig, RunConfig
 from .sections import closure_class
@@ -71,7 +70,7 @@ class Loaded(Generic[ConfigT]):
         """
         own = isinstance(self.config.case, GotmCase) if isinstance(self.config, RunConfig) else False
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
-        return yaml.safe_dump(self.config.model_dump(exclude=unset), sort_keys=False)
+        return yaml_text(self.config.model_dump(exclude=unset))
 
 
 def load_run(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig]:

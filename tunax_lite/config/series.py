@@ -115,7 +115,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
 
     Args:
         section: of the configuration.
-        quantity: what it is: a key of `io.units.QUANTITIES`.
+        quantity: what it is: its name in the table of quantities.
         setting: of the case.
         keys: of the section below the case, for messages.
 

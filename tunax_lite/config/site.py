@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ..io.dates import start_of_case
-from ..io.flags import GOOD_FLAGS
+from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, Paths, WeatherSection
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial

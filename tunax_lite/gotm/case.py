@@ -4,12 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from ..case import Case
 from ..forcing import AbstractForcing
 from ..grid import Grid
-from ..io.yaml_file import Document, naming, read_document, with_overrides
+from ..io.yaml_file import Document, naming, read_document, with_overrides, yaml_text
 from ..run import Run
 from .bulk import read_bulk_fluxes
 from .clock import Clock, read_clock
@@ -78,7 +76,7 @@ class LoadedGotm:
     @property
     def text(self) -> str:
         """The settings of the file as YAML: what is stored with results."""
-        return yaml.safe_dump(self.document.data, sort_keys=False)
+        return yaml_text(self.document.data)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..diagnostics import DIAGNOSTICS
 from ..io.yaml_file import ConfigError
-from ..variables import VARIABLES
+from ..quantities import QUANTITIES
 from .keys import OUTPUT
 from .settings import Settings, checked
 
@@ -84,7 +84,7 @@ class OutputFile:
     @property
     def has_profiles(self) -> bool:
         known = [OURS[name] for name in self.variables if name in OURS]
-        return any(VARIABLES[name].location != "scalar" for name in known)
+        return any(QUANTITIES[name].location != "scalar" for name in known)
 
 
 def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:

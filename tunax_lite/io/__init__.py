@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .atomic import replacing as replacing
 from .errors import FileFormatError as FileFormatError
 from .mapping import Mapping as Mapping
-from .provenance import Provenance as Provenance
+from .protection import Provenance as Provenance
 from .registry import read_manifest as read_manifest
 from .registry import resolve as resolve
 

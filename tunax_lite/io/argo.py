@@ -15,12 +15,11 @@ import xarray as xr
 
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, read_time
-from .dates import start_of_case
 from .errors import FileFormatError, check_possible, names_its_file
-from .flags import BAD_FLAGS, GOOD_FLAGS
 from .measured import as_paths, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import absolute_salinity, conservative_temperature
+from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)

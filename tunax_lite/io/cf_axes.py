@@ -7,10 +7,11 @@ from typing import Any
 import netCDF4
 import numpy as np
 
+from ..quantities import quantity_of
 from ..runtime.limits import MOST_CELLS
 from .contents import FileContents, FileVariable
 from .errors import FileFormatError, check_increasing
-from .units import QUANTITIES, conversion
+from .units import conversion
 
 _VERTICAL_NAMES = {
     "depth",
@@ -83,7 +84,7 @@ def converted(path, variable: FileVariable, quantity: str, unit: str | None) -> 
         raise FileFormatError(
             path,
             str(variable.name),
-            f"a unit that converts to {QUANTITIES[quantity].unit}",
+            f"a unit that converts to {quantity_of(quantity).unit}",
             f"'{unit}'",
             f"correct the unit of {quantity} in the mapping (units)",
         ) from None

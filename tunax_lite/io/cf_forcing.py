@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from ..variables import VARIABLES
+from ..quantities import quantity_of
 from .cf_axes import TimeAxis, converted, find_axis, read_time
 from .contents import Contents, read_contents
 from .errors import FileFormatError, check_possible
@@ -72,7 +72,7 @@ def read_forcing(
 
 def _own_name(dataset: Contents, flux: str) -> str | None:
     """The variable with our name or our CF standard name."""
-    known = VARIABLES[f"surface_{flux}"]
+    known = quantity_of(flux)
     if known.name in dataset.variables:
         return known.name
     for name in dataset.variables:

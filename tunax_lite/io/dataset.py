@@ -23,14 +23,14 @@ from .. import closures
 from ..case import Case
 from ..grid import Grid
 from ..observables import variable_of
+from ..quantities import GRID_NAMES as grid_names
 from ..state import State
 from ..trajectory import Means, Trajectory
-from ..variables import GRID_NAMES as grid_names
 from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file
 from .netcdf import check_variable, read_netcdf
-from .provenance import Provenance
+from .protection import Provenance
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""

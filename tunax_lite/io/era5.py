@@ -23,6 +23,7 @@ from ..air_sea import (
     SolarPosition,
     Weather,
 )
+from ..quantities import quantity_of
 from ..time_series import TimeSeries
 from .era5_point import Series, read_point
 from .errors import FileFormatError, names_its_file
@@ -50,23 +51,31 @@ class _Parameter:
     hint: str = "check the unit"
 
 
+def _possible(quantity: str, zero: float = 0.0) -> tuple[float, float]:
+    low, high = quantity_of(quantity).possible
+    return low + zero, high + zero
+
+
 _WIND_UNITS = ("m s**-1", "m s-1", "m/s", "m s^-1")
 _ENERGY_UNITS = ("J m**-2", "J m-2", "J/m2", "J m^-2")
 _ENERGY_HINT = "it has to be accumulated over the hour before its stamp, and count downward"
 _KELVIN_HINT = "it looks like degC; ERA5 is in K"
 _PARAMETERS = {
-    "wind_u": _Parameter(("u10", "10u"), _WIND_UNITS, -120.0, 120.0),
-    "wind_v": _Parameter(("v10", "10v"), _WIND_UNITS, -120.0, 120.0),
-    "air_temperature": _Parameter(("t2m", "2t"), ("K", "kelvin"), 183.0, 335.0, hint=_KELVIN_HINT),
-    "humidity": _Parameter(("d2m", "2d"), ("K", "kelvin"), 173.0, 320.0, hint=_KELVIN_HINT),
+    "wind_u": _Parameter(("u10", "10u"), _WIND_UNITS, *_possible("wind_u")),
+    "wind_v": _Parameter(("v10", "10v"), _WIND_UNITS, *_possible("wind_v")),
+    "air_temperature": _Parameter(
+        ("t2m", "2t"), ("K", "kelvin"), *_possible("air_temperature", _KELVIN), hint=_KELVIN_HINT
+    ),
+    "humidity": _Parameter(
+        ("d2m", "2d"), ("K", "kelvin"), *_possible("dew_point", _KELVIN), hint=_KELVIN_HINT
+    ),
     "air_pressure": _Parameter(
-        ("sp", "msl"), ("Pa", "pascal"), 5e4, 1.1e5, hint="if it is hPa, multiply it by 100"
+        ("sp", "msl"), ("Pa", "pascal"), *_possible("air_pressure"), hint="if it is hPa, multiply it by 100"
     ),
     "cloud_cover": _Parameter(
         ("tcc",),
         ("(0 - 1)", "(0-1)", "0-1", "1", "dimensionless"),
-        0.0,
-        1.0,
+        *_possible("cloud_cover"),
         rounding=1e-3,
         hint="if it is %, divide it by 100",
     ),

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from .._types import valid_range_of
+from ..quantities import quantity_of
 from ..runtime.limits import TooLargeError, check_memory
 from .protection import note_input
 
@@ -121,49 +122,6 @@ def check_size(path, key: str, n_bytes: int | float) -> None:
         ) from None
 
 
-# Beyond these values a number is in another unit or a fill value, not sea water or air.
-_POSSIBLE = {
-    "temperature": (-5.0, 60.0),
-    "salinity": (0.0, 60.0),
-    "u": (-20.0, 20.0),
-    "v": (-20.0, 20.0),
-    "stress_u": (-50.0, 50.0),
-    "stress_v": (-50.0, 50.0),
-    "heat_flux": (-1e4, 1e4),
-    "shortwave_flux": (-1.0, 2e3),
-    "freshwater_flux": (-1.0, 1.0),
-    "salt_flux": (-1.0, 1.0),
-    "wind_u": (-120.0, 120.0),
-    "wind_v": (-120.0, 120.0),
-    "air_temperature": (-90.0, 60.0),
-    "wet_bulb": (-90.0, 60.0),
-    "dew_point": (-100.0, 60.0),
-    "relative_humidity": (0.0, 130.0),
-    "specific_humidity": (0.0, 0.1),
-    "air_pressure": (5e4, 1.1e5),
-    "cloud_cover": (0.0, 1.0),
-    "precipitation": (-1e-4, 1e-3),
-    "shortwave": (-50.0, 2000.0),
-    "longwave": (-500.0, 700.0),
-    "slope": (-1e-2, 1e-2),
-    "velocity": (-20.0, 20.0),
-    "vertical_velocity": (-1.0, 1.0),
-    "height": (-12000.0, 12000.0),
-}
-_IN_KELVIN = (183.0, 340.0, "give the unit K")
-# Values of a wrong unit that is easily taken for the right one.
-_SUSPECTS = {
-    "temperature": _IN_KELVIN,
-    "air_temperature": _IN_KELVIN,
-    "wet_bulb": _IN_KELVIN,
-    "dew_point": _IN_KELVIN,
-    "specific_humidity": (0.1, 60.0, "it looks like g kg-1: give that unit"),
-    "air_pressure": (500.0, 1100.0, "it looks like hPa: give that unit"),
-    "cloud_cover": (1.0, 100.0, "it looks like %: give that unit"),
-    "precipitation": (1e-3, 1e3, "it looks like mm h-1 or mm day-1: give that unit"),
-}
-
-
 def what_is_at(path: Path) -> str:
     """What is found at a path: "a file", or what is there instead."""
     try:
@@ -258,19 +216,23 @@ def check_possible(
 
     Args:
         path, key: for the message.
-        quantity: its name in this package.
+        quantity: its name in the table of quantities.
         values: in the unit of this package; NaN passes.
         describe: says when a record (the first axis) was taken.
     """
-    if quantity not in _POSSIBLE:
+    try:
+        known = quantity_of(quantity)
+    except KeyError:  # a passive tracer
         return
-    low, high = _POSSIBLE[quantity]
+    low, high = known.possible
     wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
     if len(wrong):
         value = values[tuple(wrong[0])]
-        least, most, suspicion = _SUSPECTS.get(quantity, (0.0, 0.0, ""))
-        likely = least < value < most
-        advice = suspicion if likely else "check the unit, the sign and the fill value"
+        advice = "check the unit, the sign and the fill value"
+        if known.positive is not None:
+            advice = f"check the unit, the sign (positive is {known.positive}) and the fill value"
+        if known.suspect is not None and known.suspect[1] <= value <= known.suspect[2]:
+            advice = f"give the unit {known.suspect[0]}, which it looks like"
         when = "" if describe is None else f" at {describe(int(wrong[0][0]))}"
         raise FileFormatError(
             path, key, f"{quantity} between {low:g} and {high:g}", f"{value:g}{when}", advice

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from .cf_axes import TimeAxis
-from .dates import start_of_case
 from .errors import FileFormatError
+from .series import start_of_case
 
 
 def as_paths(paths) -> list[Path]:

@@ -4,21 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..observables import is_number, variable_of
+from ..observables import OBSERVABLES, is_number
+from ..observables.names import parse
 from .errors import FileFormatError, reading
-from .flags import GOOD_FLAGS
 from .measured import has_flag
-from .series import Series
+from .series import GOOD_FLAGS, Series
 from .table import read_series, read_table
-
-_QUANTITIES = {
-    "degC": "temperature",
-    "m": "height",
-    "J m-2": "energy_per_area",
-    "J m-3": "energy_per_volume",
-    "kg m-2": "mass_per_area",
-}
-"""By unit of the observable."""
 
 
 def read_numbers(
@@ -50,14 +41,14 @@ def read_numbers(
         FileNotFoundError: no such file.
         FileFormatError: as `read_series`; no flags of that name, or no good value.
     """
-    known = variable_of(observable)
-    if known is None or not is_number(observable) or known.unit not in _QUANTITIES:
+    name = parse(observable).name
+    if name not in OBSERVABLES or not is_number(observable):
         raise ValueError(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."
         )
     with reading(path, "a table"):
-        return _read(path, variable, _QUANTITIES[known.unit], start_time, unit, flags, good_flags)
+        return _read(path, variable, name, start_time, unit, flags, good_flags)
 
 
 def _read(

@@ -7,7 +7,7 @@ from ..case import Case
 from ..forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..observations import Observations
 from ..physics import LinearEquationOfState, TwoBandAbsorption
-from ..variables import VARIABLES
+from ..quantities import quantity_of
 from .cf_netcdf import ABSORPTION_ATTRIBUTES, EQUATION_OF_STATE_ATTRIBUTES
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .mapping import FLUXES
@@ -101,7 +101,7 @@ def _flux_variables(fluxes: SurfaceFluxes, dims: tuple[str, ...]) -> dict[str, t
     for flux in FLUXES:
         values = getattr(fluxes, flux)
         if values is not None:
-            name = VARIABLES[f"surface_{flux}"].name
+            name = quantity_of(flux).name
             variables[name] = (dims, np.asarray(values), attributes_of(name))
     return variables
 

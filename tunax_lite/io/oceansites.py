@@ -15,10 +15,10 @@ import xarray as xr
 from ..observations import Observations
 from .cf_axes import TimeAxis, converted, find_axis, is_vertical, read_time
 from .errors import FileFormatError, check_increasing, check_possible, names_its_file
-from .flags import BAD_FLAGS, GOOD_FLAGS
 from .measured import as_paths, check_gaps, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import modelled_water
+from .series import BAD_FLAGS, GOOD_FLAGS
 
 _NAMES = {
     "temperature": ("TEMP",),

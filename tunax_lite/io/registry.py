@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pooch
-import yaml
 
 from .errors import FileFormatError, shortened, what_is_at
 from .protection import note_input
+from .yaml_file import read_document
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
 REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
@@ -60,7 +60,7 @@ def read_manifest() -> dict[str, Entry]:
             f"{_DATA_FOLDERS[0] / 'MANIFEST.yaml'}: expected the list of named files, got none; install "
             "the package again."
         )
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = read_document(path).data
     entries = {}
     for name, values in content["files"].items():
         source = content["sources"][name.partition(":")[0]]

@@ -1,11 +1,32 @@
-"""Series of files as arrays, and several of them on common times."""
+"""Values over time: series as arrays, several of them on common times, the start of a case, quality flags."""
 
 import dataclasses
+import datetime
 from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+GOOD_FLAGS = (1, 2, 5, 8)
+"""Good, probably good, changed, interpolated or estimated: the same numbers in OceanSITES and Argo."""
+BAD_FLAGS = (3, 4, 9)
+"""Probably bad, bad, missing: what a time or a position must not be."""
+
+
+def start_of_case(start_time: str) -> datetime.datetime:
+    """The moment at which the time of a case is 0, Universal Time.
+
+    Raises:
+        ValueError: not an ISO 8601 time.
+    """
+    try:
+        start = datetime.datetime.fromisoformat(start_time)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"start_time: expected an ISO 8601 time, got {start_time!r}; write it like 2011-03-21T00:00:00."
+        ) from None
+    return start if start.tzinfo is None else start.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ from ..trajectory import Restart, Trajectory
 from .atomic import clear_left_over, replacing
 from .dataset import count_frames, read_trajectory, with_batch, with_numbers, write_dataset
 from .lock import claims
-from .provenance import Provenance
+from .protection import Provenance
 
 _NOTE = "run.json"
 

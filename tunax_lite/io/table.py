@@ -56,7 +56,7 @@ def read_series(
         path: of the file, for messages.
         dataset: from `read_table`.
         name: of the column.
-        quantity: what it is: a key of `units.QUANTITIES`.
+        quantity: what it is: its name in the table of quantities.
         start_time: ISO 8601 time at which the time of the case is 0, Universal Time; `None` for times that
             count from the start of the case.
         unit: goes before the one in the file.

@@ -4,16 +4,18 @@ A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each of which
 exponents of metre, second, kilogram and kelvin.
 """
 
+import functools
 import re
-from dataclasses import dataclass
 
 from .. import constants
+from ..quantities import quantity_of
 
 _Dimensions = tuple[int, int, int, int]
 _NONE: _Dimensions = (0, 0, 0, 0)
 
 _FACTORS: dict[str, tuple[float, _Dimensions]] = {
     "1": (1.0, _NONE),
+    "%": (1e-2, _NONE),
     "m": (1.0, (1, 0, 0, 0)),
     "meter": (1.0, (1, 0, 0, 0)),
     "metre": (1.0, (1, 0, 0, 0)),
@@ -55,59 +57,23 @@ _CELSIUS = {
 }
 _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"}
-_TOKEN = re.compile(r"([A-Za-z]+|1)(?:(?:\^|\*\*)?([+-]?\d+))?$")
+_TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """What a variable is: its unit in the package, scales of other kinds of the same thing, and that unit.
-
-    `size` is the unit of the package in metre, second, kilogram and kelvin.
-    """
-
-    unit: str
-    dimensions: _Dimensions
-    also: tuple[tuple[_Dimensions, float], ...] = ()
-    size: float = 1.0
-
-
+# What else a unit is taken for: fluxes per mass or heat capacity, with the constants of the package, and rain
+# as a mass of fresh water.
 _RHO, _RHO_CP = constants.REFERENCE_DENSITY, constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
-# Fluxes per mass or heat capacity are taken with the constants of the package; rain in m s-1 is fresh.
-QUANTITIES: dict[str, Quantity] = {
-    "temperature": Quantity("degC", (0, 0, 0, 1)),
-    "salinity": Quantity("g kg-1", _NONE),
-    "u": Quantity("m s-1", (1, -1, 0, 0)),
-    "v": Quantity("m s-1", (1, -1, 0, 0)),
-    "z": Quantity("m", (1, 0, 0, 0)),
-    "interval": Quantity("s", (0, 1, 0, 0)),
-    "stress_u": Quantity("N m-2", (-1, -2, 1, 0), (((2, -2, 0, 0), _RHO),)),
-    "stress_v": Quantity("N m-2", (-1, -2, 1, 0), (((2, -2, 0, 0), _RHO),)),
-    "heat_flux": Quantity("W m-2", (0, -3, 1, 0), (((1, -1, 0, 1), _RHO_CP),)),
-    "shortwave_flux": Quantity("W m-2", (0, -3, 1, 0), (((1, -1, 0, 1), _RHO_CP),)),
-    "freshwater_flux": Quantity("kg m-2 s-1", (-2, -1, 1, 0), (((1, -1, 0, 0), 1000.0),)),
-    "salt_flux": Quantity("kg m-2 s-1", (-2, -1, 1, 0)),
-    "wind_u": Quantity("m s-1", (1, -1, 0, 0)),
-    "wind_v": Quantity("m s-1", (1, -1, 0, 0)),
-    "air_temperature": Quantity("degC", (0, 0, 0, 1)),
-    "wet_bulb": Quantity("degC", (0, 0, 0, 1)),
-    "dew_point": Quantity("degC", (0, 0, 0, 1)),
-    "relative_humidity": Quantity("%", _NONE, size=1e-2),
-    "specific_humidity": Quantity("kg kg-1", _NONE),
-    "air_pressure": Quantity("Pa", (-1, -2, 1, 0)),
-    "cloud_cover": Quantity("1", _NONE),
-    "precipitation": Quantity("m s-1", (1, -1, 0, 0), (((-2, -1, 1, 0), 1e-3),)),
-    "shortwave": Quantity("W m-2", (0, -3, 1, 0)),
-    "longwave": Quantity("W m-2", (0, -3, 1, 0)),
-    "slope": Quantity("1", _NONE),
-    "velocity": Quantity("m s-1", (1, -1, 0, 0)),
-    "vertical_velocity": Quantity("m s-1", (1, -1, 0, 0)),
-    "height": Quantity("m", (1, 0, 0, 0)),
-    "energy_per_area": Quantity("J m-2", (0, -2, 1, 0)),
-    "energy_per_volume": Quantity("J m-3", (-1, -2, 1, 0)),
-    "mass_per_area": Quantity("kg m-2", (-2, 0, 1, 0)),
+_ALSO = {
+    "surface_stress_u": ("m2 s-2", _RHO),
+    "surface_stress_v": ("m2 s-2", _RHO),
+    "surface_heat_flux": ("K m s-1", _RHO_CP),
+    "surface_shortwave_flux": ("K m s-1", _RHO_CP),
+    "surface_freshwater_flux": ("m s-1", 1000.0),
+    "precipitation": ("kg m-2 s-1", 1e-3),
 }
 
 
+@functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factors that follow it."""
     scale, dimensions = 1.0, [0, 0, 0, 0]
@@ -129,28 +95,28 @@ def conversion(quantity: str, unit: str) -> tuple[float, float]:
     """Scale and offset that bring a quantity from `unit` to the unit of the package.
 
     Args:
-        quantity: a name of `QUANTITIES`.
+        quantity: its name in the table of quantities.
         unit: as written in the file. Practical salinity counts as g kg-1 (0.5 % less than absolute).
 
     Raises:
         ValueError: a unit that is not known, or that belongs to another quantity.
     """
-    target = QUANTITIES[quantity]
+    target = quantity_of(quantity)
     plain = unit.strip().lower()
-    is_temperature = target.unit == "degC"
-    if is_temperature and plain in _CELSIUS:
-        return 1.0, 0.0
-    if quantity == "salinity" and (plain in _SALINITY or plain == "1"):
+    refused = ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.")
+    is_temperature, is_salinity = target.unit == "degC", target.name == "salinity"
+    if is_temperature and plain in _CELSIUS or is_salinity and plain in (*_SALINITY, "1"):
         return 1.0, 0.0
     try:
-        scale, dimensions = (1e-2, _NONE) if plain in _PERCENT else _parse(unit)
+        scale, dimensions = _parse("%" if plain in _PERCENT else unit)
     except KeyError:
-        raise ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.") from None
-    if is_temperature and dimensions == target.dimensions and scale == 1.0:
-        return 1.0, -273.15
-    if quantity == "salinity" and dimensions == _NONE:
-        return scale * 1e3, 0.0
-    for accepted, factor in ((target.dimensions, 1.0), *target.also):
-        if dimensions == accepted and not is_temperature:
-            return scale * factor / target.size, 0.0
-    raise ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.")
+        raise refused from None
+    size, wanted = _parse("K" if is_temperature else target.unit)
+    if is_temperature:
+        if (scale, dimensions) == (size, wanted):
+            return 1.0, -273.15
+    elif dimensions == wanted:
+        return scale / size, 0.0
+    elif target.name in _ALSO and dimensions == _parse(_ALSO[target.name][0])[1]:
+        return scale * _ALSO[target.name][1], 0.0
+    raise refused

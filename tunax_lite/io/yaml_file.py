@@ -1,16 +1,28 @@
-"""Reading YAML: duplicate keys are errors, numbers are as in YAML 1.2, every key knows its line.
+"""Reading and writing YAML: a key stands once, numbers are those of YAML 1.2, every key knows its line.
 
-`1e-3` is a number, `12:30` and `2020-01-01` are strings, only `true` and `false` are booleans: what a
-reader of the file expects, and PyYAML's default of YAML 1.1 does not do.
+The syntax is that of ruamel.yaml. Its events are put together here: its own loaders lose the lines or take
+ten times as long, make `2020-01-01` a date, and can be made to fill the memory or to crash. `1e-3` is a
+number, `no`, `12:30` and `2020-01-01` are texts, and `true` and `false` alone are booleans.
 """
 
 import contextlib
+import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    Event,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+)
+from ruamel.yaml.representer import SafeRepresenter
 
 from .errors import ConfigError as ConfigError
 from .errors import FileFormatError, read_text, shortened, what_is_at
@@ -20,6 +32,18 @@ _MOST_VALUES = 1_000_000
 _MOST_BYTES = 16 * 2**20
 _DEEPEST = 100
 """Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
+
+# The words and numbers of YAML 1.2.
+_WORDS: dict[str, bool | float | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **{f"{sign}.{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")},
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_TAG = "tag:yaml.org,2002:"
 
 
 @contextlib.contextmanager
@@ -42,114 +66,155 @@ class Document(NamedTuple):
         source: name of the file, for messages.
     """
 
-    data: dict[str, Any]
+    data: dict[str, Any]  # what a file may hold
     origins: dict[tuple[str, ...], str]
     source: str
 
 
-class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers: dict = {}
+class _Node(NamedTuple):
+    """A value that begins on a line, and how much stands below it; what aliases repeat counts every time."""
+
+    line: int
+    value: Any  # a scalar, a list of nodes, or lines of keys with nodes by key
+    n_values: int = 1
+    depth: int = 0
+
+    def plain(self, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> Any:
+        """The Python value, a copy for every alias; notes the lines."""
+        origins.setdefault(path, f"line {self.line}")
+        if isinstance(self.value, list):
+            return [node.plain((*path, str(i)), origins) for i, node in enumerate(self.value)]
+        if not isinstance(self.value, dict):
+            return self.value
+        origins.update({(*path, key): f"line {line}" for key, (line, _) in self.value.items()})
+        return {key: node.plain((*path, key), origins) for key, (_, node) in self.value.items()}
 
 
-_PATTERNS = (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?[0-9]+", "-+0123456789"),
-    (
-        "float",
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        "-+0123456789.",
-    ),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-)
-for _tag, _pattern, _first in _PATTERNS:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
-
-
-def _construct_int(loader: _Loader, node: yaml.Node) -> int:
-    # PyYAML reads a leading zero as octal.
-    return int(loader.construct_scalar(node))  # type: ignore[arg-type]
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-
-
-def _to_python(loader: _Loader, node: yaml.Node, path: tuple[str, ...], origins: dict) -> Any:
-    origins[path] = f"line {node.start_mark.line + 1}"
-    if isinstance(node, yaml.SequenceNode):
-        items = enumerate(node.value)
-        return [_to_python(loader, child, (*path, str(index)), origins) for index, child in items]
-    if not isinstance(node, yaml.MappingNode):
-        return loader.construct_object(node, deep=True)
-    mapping = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
-        line = key_node.start_mark.line + 1
-        if key in mapping:
-            raise ConfigError(
-                f"line {line}: {'.'.join((*path, key))}: expected every key once, got '{key}' again "
-                f"(first on {origins[(*path, key)]}); keep one of the two."
-            )
-        mapping[key] = _to_python(loader, value_node, (*path, key), origins)
-        origins[(*path, key)] = f"line {line}"
-    return mapping
-
-
-def _count(node: yaml.Node, known: dict[int, int], above: tuple[int, ...] = ()) -> int:
-    """Number of values that a node stands for, what aliases repeat counted every time."""
-    if id(node) in known:
-        return known[id(node)]
-    where = f"line {node.start_mark.line + 1}"
-    if id(node) in above:
-        raise ConfigError(f"{where}: expected values, got an alias of what it is part of; write it out.")
-    if len(above) >= _DEEPEST:
-        raise ConfigError(f"{where}: expected at most {_DEEPEST} levels of keys, got more; correct the file.")
-    below = (*above, id(node))
-    if isinstance(node, yaml.MappingNode):
-        known[id(node)] = 1 + sum(_count(value, known, below) for _, value in node.value)
-    elif isinstance(node, yaml.SequenceNode):
-        known[id(node)] = 1 + sum(_count(value, known, below) for value in node.value)
+def _composed(
+    event: NodeEvent, events: Iterator[Any], anchors: dict[str, _Node | None], path: tuple[str, ...] = ()
+) -> _Node:
+    """The value that begins with an event, of ruamel.yaml as those that follow; an alias shares the node."""
+    line = event.start_mark.line + 1
+    known = anchors.get(event.anchor) if isinstance(event, AliasEvent) else None
+    if isinstance(event, AliasEvent) and known is None:
+        what = "what it is part of" if event.anchor in anchors else "nothing above it"
+        raise ConfigError(f"line {line}: expected values, got an alias of {what}; write it out.")
+    if len(path) + (0 if known is None else known.depth) >= _DEEPEST:
+        raise ConfigError(
+            f"line {line}: expected at most {_DEEPEST} levels of keys, got more; correct the file."
+        )
+    if known is not None:
+        return known
+    if event.anchor is not None:
+        anchors[event.anchor] = None  # until it is complete
+    if isinstance(event, ScalarEvent):
+        node = _Node(line, _scalar(event))
     else:
-        known[id(node)] = 1
-    return known[id(node)]
+        is_mapping, below = isinstance(event, MappingStartEvent), {}
+        while not isinstance(first := next(events), CollectionEndEvent):
+            key_line = first.start_mark.line + 1
+            key = _key(first, below, path) if is_mapping else str(len(below))
+            one = _composed(next(events) if is_mapping else first, events, anchors, (*path, key))
+            below[key] = (key_line, one)
+        nodes = [one for _, one in below.values()]
+        n_values, depth = sum(one.n_values for one in nodes), max((one.depth for one in nodes), default=0)
+        node = _Node(line, below if is_mapping else nodes, 1 + n_values, 1 + depth)
+    if event.anchor is not None:
+        anchors[event.anchor] = node
+    return node
+
+
+def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ...]) -> str:
+    line = event.start_mark.line + 1
+    if not isinstance(event, ScalarEvent):
+        raise ConfigError(
+            f"line {line}: expected a word as key, got a list, a mapping or an alias; correct it."
+        )
+    if event.value in before:
+        raise ConfigError(
+            f"line {line}: {'.'.join((*path, event.value))}: expected every key once, got '{event.value}' "
+            f"again (first on line {before[event.value][0]}); keep one of the two."
+        )
+    return event.value
+
+
+def _scalar(event: ScalarEvent) -> Any:
+    tag, text = str(event.tag or "").removeprefix(_TAG), event.value
+    if tag not in ("", "!", "str", "int", "float", "bool", "null"):
+        line = event.start_mark.line + 1
+        raise ConfigError(
+            f"line {line}: expected a plain value, got one with the tag {tag}; leave out the tag."
+        )
+    if not event.implicit[0] and tag in ("", "!", "str"):  # in quotes, or a block of text
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _document(events: Iterator[Event]) -> _Node | None:
+    """The only document of a stream; `None` for one without."""
+    document = None
+    for event in events:
+        if isinstance(event, NodeEvent):
+            if document is not None:
+                line = event.start_mark.line + 1
+                raise ConfigError(f"line {line}: expected one document, got a second one; keep one of them.")
+            document = _composed(event, events, {})
+    return document
 
 
 def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
     origins: dict[tuple[str, ...], str] = {}
-    loader = None
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        n_values = 0 if node is None else _count(node, {})
-        if n_values > _MOST_VALUES:
-            raise ConfigError(
-                f"expected at most {_MOST_VALUES} values, got {n_values:.3g}, which aliases repeat; write "
-                "them out."
-            )
-        return (None if node is None else _to_python(loader, node, (), origins)), origins
+        node = _document(iter(YAML(typ="safe").parse(text)))
     except ConfigError:
         raise
-    except yaml.MarkedYAMLError as error:
+    except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ConfigError(
-            f"{where}expected YAML, got {shortened(error.problem or error.context)}; correct the syntax "
-            "there or in the line before."
+            f"{where}expected YAML, got an error ({shortened(error.problem or error.context)}); correct the "
+            "syntax there or in the line before."
         ) from error
-    except yaml.YAMLError as error:
+    except YAMLError as error:
         raise ConfigError(
             f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
         ) from error
-    except RecursionError as error:
-        raise ConfigError(
-            f"expected at most {_DEEPEST} levels of keys, got many more; correct the file."
-        ) from error
-    except Exception as error:  # PyYAML passes on what its constructors raise
+    except ValueError as error:  # of int(), for thousands of digits
         raise ConfigError(
             f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
         ) from error
-    finally:
-        if loader is not None:
-            loader.dispose()
+    if node is None:
+        return None, origins
+    if node.n_values > _MOST_VALUES:
+        raise ConfigError(
+            f"expected at most {_MOST_VALUES} values, got {node.n_values:.3g}, which aliases repeat; write "
+            "them out."
+        )
+    return node.plain((), origins), origins
+
+
+class _Representer(SafeRepresenter):
+    """Writes numbers so that readers of YAML 1.1 take them for numbers, too: `1.0e-06`."""
+
+    def represent_float(self, data: float) -> Any:
+        text = super().represent_float(data).value
+        return self.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
+
+
+_Representer.add_representer(float, _Representer.represent_float)
+
+
+def yaml_text(content: Any) -> str:
+    """Plain values as YAML, keys in their order; `parse_yaml` reads the same values."""
+    yaml = YAML(typ="safe")
+    yaml.Representer = _Representer
+    yaml.default_flow_style, yaml.sort_base_mapping_type_on_output = False, False  # pyright: ignore
+    yaml.dump(content, stream := io.StringIO())
+    return stream.getvalue()
 
 
 def parse_yaml(text: str) -> Any:

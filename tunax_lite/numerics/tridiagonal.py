@@ -17,7 +17,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
 from .._types import ColumnArray
-from ..runtime.xla_flags import time_loop_is_fused
+from ..runtime.configure import time_loop_is_fused
 from .thomas import ThomasScan, TwistedThomas
 from .tridiagonal_method import (
     AbstractTridiagonalMethod,

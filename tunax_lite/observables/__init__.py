@@ -1,4 +1,4 @@
-"""What can be observed of a column besides the variables of its state, by the names of `VARIABLES`.
+"""What can be observed of a column besides the variables of its state, by the names of `QUANTITIES`.
 
 Profiles (buoyancy) and numbers (the depth of the mixed layer): each is a function of the state, the grid and
 the equation of state, differentiable, with the vertical first and the batch last. Diagnostics, misfits,

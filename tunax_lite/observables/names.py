@@ -9,7 +9,7 @@ mixed_layer_depth_density_0.125kg  0.125 kg m-3 above the density of the uppermo
 import dataclasses
 import re
 
-from ..variables import VARIABLES, Variable
+from ..quantities import QUANTITIES, Quantity
 
 INTEGRALS = ("heat_content", "salt_content", "potential_energy", "potential_energy_anomaly", "kinetic_energy")
 """What can be asked for above a depth."""
@@ -64,10 +64,10 @@ def parse(name: str) -> Parsed:
     return Parsed(found["name"], depth, threshold)
 
 
-def variable_of(name: str) -> Variable | None:
+def variable_of(name: str) -> Quantity | None:
     """The line of the table for a name, with its numbers in words; `None` for a passive tracer."""
     parsed = parse(name)
-    variable = VARIABLES.get(parsed.name)
+    variable = QUANTITIES.get(parsed.name)
     if variable is None or parsed.name == name:
         return variable
     if parsed.name in INTEGRALS:

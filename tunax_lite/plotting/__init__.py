@@ -5,6 +5,7 @@ writes it, a notebook shows it.
 """
 
 from .calibration import history_figures as history_figures
+from .calibration import plot_cross_validation as plot_cross_validation
 from .calibration import plot_loss as plot_loss
 from .calibration import plot_parameters as plot_parameters
 from .comparison import plot_closure_profiles as plot_closure_profiles
@@ -22,4 +23,3 @@ from .posterior import posterior_figures as posterior_figures
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
 from .style import save_figure as save_figure
-from .validation import plot_cross_validation as plot_cross_validation

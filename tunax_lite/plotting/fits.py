@@ -12,8 +12,7 @@ from ..calibration.misfit.regridding import faces_from_centers, regrid
 from ..case import Case
 from ..observations import Observations
 from ..trajectory import Trajectory
-from .style import difference_label, fields_of, label_profile
-from .times import FigureTime
+from .style import FigureTime, difference_label, fields_of, label_profile
 
 LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
 """Colour and dashes of the runs of a fit."""

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from ..calibration.posterior import Bands, spectrum_of
 from ..observations import Observations
-from .style import colour_map, in_math, long_name, unit_label
-from .times import FigureTime
+from .style import FigureTime, colour_map, in_math, long_name, unit_label
 
 _BLUE, _RED = "#3b75af", "#c44e30"
 _MOST_BINS = 40

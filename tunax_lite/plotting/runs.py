@@ -13,6 +13,7 @@ from ..trajectory import Trajectory
 from .mixed_layer import MixedLayer
 from .style import (
     LOGARITHMIC_DECADES,
+    FigureTime,
     colour_map,
     colours_of,
     fields_of,
@@ -20,7 +21,6 @@ from .style import (
     long_name,
     unit_label,
 )
-from .times import FigureTime
 
 _MIXED_LAYER_IN = ("temperature", "salinity", "u", "v")
 

@@ -8,14 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LogNorm, Normalize
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..io.atomic import replacing
 from ..io.protection import product_of
+from ..io.series import start_of_case
 from ..observables import unit_of_difference
+from ..quantities import QUANTITIES
 from ..trajectory import Trajectory
-from ..variables import VARIABLES
 
 _STATE = ("temperature", "salinity", "u", "v")
 _VELOCITIES = ("u", "v")
@@ -74,7 +76,7 @@ def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
         return colour_map("thermal"), Normalize()
     if name == "salinity":
         return colour_map("haline"), Normalize()
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     if variable is not None and variable.location == "face" and values.min() >= 0.0 and values.max() > 0.0:
         top = float(values.max())
         lowest = max(float(values[values > 0.0].min()), top * 10.0**-LOGARITHMIC_DECADES)
@@ -84,12 +86,12 @@ def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
 
 
 def long_name(name: str) -> str:
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     return variable.long_name if variable is not None else name.replace("_", " ")
 
 
 def unit_label(name: str) -> str:
-    variable = VARIABLES.get(name)
+    variable = QUANTITIES.get(name)
     return f"[{in_math(variable.unit)}]" if variable is not None else ""
 
 
@@ -123,3 +125,52 @@ def number_log_axis(axis: Axis) -> None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+_HOUR, _DAY = 3600.0, 86400.0
+_LONGEST_IN_HOURS = 5.0 * _DAY
+
+
+class FigureTime:
+    """Where the times of a run stand in a figure, and how they are written.
+
+    Args:
+        latest: of the times that are shown [s] since the start of the case; decides between hours and days.
+        start_time: ISO 8601 date of the start; `None` for an idealised case.
+
+    Raises:
+        ValueError: a start that is no ISO 8601 time.
+    """
+
+    def __init__(self, latest: float, start_time: str | None = None):
+        self._start = np.datetime64(start_of_case(start_time), "ms") if start_time else None
+        self._latest = latest
+        in_hours = latest <= _LONGEST_IN_HOURS
+        self._unit, self._length = ("h", _HOUR) if in_hours else ("d", _DAY)
+
+    @property
+    def label(self) -> str:
+        if self._start is None:
+            return f"time [{self._unit}]"
+        years = np.unique(self.places(np.array([0.0, self._latest])).astype("datetime64[Y]"))
+        return " to ".join(str(year) for year in years)
+
+    def places(self, seconds: np.ndarray) -> np.ndarray:
+        """Dates, or hours or days since the start."""
+        if self._start is None:
+            return seconds / self._length
+        return np.asarray(self._start + np.round(1e3 * seconds).astype("timedelta64[ms]"))
+
+    def moment(self, seconds: float) -> str:
+        """One time in words."""
+        if self._start is not None:
+            return str(self.places(np.asarray(seconds)).astype("datetime64[m]")).replace("T", " ")
+        return f"{seconds / self._length:.4g} {self._unit}"
+
+    def finish(self, panel: Axes, fontsize: str = "medium") -> None:
+        """Label the horizontal axis of a panel."""
+        panel.set_xlabel(self.label, fontsize=fontsize)
+        if self._start is not None:
+            locator = AutoDateLocator(minticks=3, maxticks=7)
+            panel.xaxis.set_major_locator(locator)
+            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -16,9 +16,8 @@ from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
 from .descriptions import Description, describe_corrections, describe_parameters
-from .embedded import encoded
 from .posterior import posterior_of
-from .run_folder import FIGURES, RunFolder
+from .run_folder import FIGURES, RunFolder, encoded
 
 _ERROR = "_error"
 

@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from ..plotting import posterior_figures
-from .embedded import encoded
-from .run_folder import POSTERIOR_FIGURES, RunFolder
+from .run_folder import POSTERIOR_FIGURES, RunFolder, encoded
 
 _PREFIX = "parameter "
 _TOO_FEW, _TOO_LARGE = 100.0, 1.05

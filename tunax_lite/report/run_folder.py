@@ -1,12 +1,15 @@
 """What a calibration left in its folder, read and checked."""
 
+import base64
 import dataclasses
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from matplotlib.figure import Figure
 
 from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME
 from ..io.errors import FileFormatError, names_its_file, read_text, what_is_at
@@ -131,3 +134,25 @@ def _read_posterior(path: Path) -> xr.Dataset:
             "compute it again."
         )
     return dataset
+
+
+def encoded(
+    captions: Mapping[str, str], stored: Mapping[str, Path], drawn: Mapping[str, Figure]
+) -> Iterator[dict[str, str]]:
+    """Name, caption and content of the figures that are there, in the order of the captions.
+
+    Args:
+        captions: by name.
+        stored: files by name.
+        drawn: those that have no file.
+    """
+    for name, caption in captions.items():
+        if name in stored:
+            content = stored[name].read_bytes()
+        elif name in drawn:
+            buffer = io.BytesIO()
+            drawn[name].savefig(buffer, format="png", dpi=130)
+            content = buffer.getvalue()
+        else:
+            continue
+        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}

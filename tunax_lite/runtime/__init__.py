@@ -16,10 +16,10 @@ from .configure import Configuration as Configuration
 from .configure import configuration as configuration
 from .configure import configure as configure
 from .configure import default_cache_folder as default_cache_folder
+from .configure import is_own_flag as is_own_flag
 from .devices import Devices as Devices
 from .devices import column_mesh as column_mesh
 from .devices import map_columns as map_columns
 from .devices import shard_columns as shard_columns
 from .memory import free_memory as free_memory
 from .memory import used_memory as used_memory
-from .xla_flags import is_own_flag as is_own_flag

@@ -10,8 +10,8 @@ from .cross_validation import CrossValidationRow as CrossValidationRow
 from .cross_validation import cross_validate as cross_validate
 from .measures import EntrainmentLaw as EntrainmentLaw
 from .measures import ObservedCase as ObservedCase
-from .persistence import persistence_errors as persistence_errors
+from .measures import persistence_errors as persistence_errors
+from .tables import checks_in_words as checks_in_words
+from .tables import cross_validation_in_words as cross_validation_in_words
 from .tables import read_table as read_table
 from .tables import write_table as write_table
-from .verdict import checks_in_words as checks_in_words
-from .verdict import cross_validation_in_words as cross_validation_in_words

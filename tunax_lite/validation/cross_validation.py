@@ -25,7 +25,7 @@ from ..checkpointing import AbstractCheckpointing
 from ..io.lock import claims
 from ..model import Model
 from ..observables import unit_of_difference
-from .persistence import persistence_errors
+from .measures import persistence_errors
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,12 +7,15 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from ..calibration.misfit import Target, prepare, root_mean_square_errors
+from ..calibration.misfit import Comparison, Target, prepare, root_mean_square_errors
 from ..case import Case
-from ..forcing import ConstantForcing
+from ..closures import Constant
+from ..forcing import ConstantForcing, SurfaceFluxes
+from ..interior import Interior
 from ..model import Model
 from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
+from ..precision import in_precision, precision_of
 from ..simulation import simulate
 from .checks import AbstractCheck, Error
 
@@ -142,3 +145,28 @@ class ObservedCase(AbstractCheck):
 
 def _root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
+
+
+def persistence_errors(comparison: Comparison) -> dict[str, float]:
+    """Root mean square errors of the initial profiles kept, by variable [unit of the variable].
+
+    Args:
+        comparison: of a case, from `calibration.prepare`.
+    """
+    still = dataclasses.replace(
+        comparison,
+        case=_undisturbed(comparison.case),
+        dt=comparison.dt * comparison.steps_per_frame,
+        steps_per_frame=1,
+    )
+    nothing = Model(
+        Constant(viscosity=0.0, diffusivity=0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0
+    )
+    return root_mean_square_errors(in_precision(nothing, precision_of(case=comparison.case)), still)
+
+
+def _undisturbed(case: Case) -> Case:
+    """The same water where nothing acts on it."""
+    forcing = in_precision(ConstantForcing(SurfaceFluxes()), precision_of(case=case))
+    f = 0.0 * case.coriolis_parameter
+    return dataclasses.replace(case, forcing=forcing, interior=Interior(), coriolis_parameter=f)

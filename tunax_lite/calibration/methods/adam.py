@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ..._types import ScalarLike
 from ..evaluation import GradientEvaluation, GradientEvaluator, MiniBatch
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState, compiled, optax_update
@@ -101,7 +100,7 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
     def tell(self, state: AdamState, evaluation: GradientEvaluation) -> AdamState:
         if not evaluation.is_finite:
             return self._shorten(state)
-        return self._advance(state, jnp.asarray(evaluation.gradient), self.schedule.share(int(state.step)))
+        return self._advance(state, jnp.asarray(evaluation.gradient))
 
     @compiled
     def _start(self, x: UnconstrainedVector) -> AdamState:
@@ -128,9 +127,10 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
         )
 
     @compiled
-    def _advance(self, state: AdamState, gradient: UnconstrainedVector, share: ScalarLike) -> AdamState:
+    def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
         adam = self._transformation
         scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
+        share = self.schedule.share(state.step)
         update = (-self.learning_rate * share * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection the full length comes back by doubling.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from statistics import NormalDist
 from typing import Any
 
 import jax.numpy as jnp
@@ -130,8 +131,7 @@ class MultiStart(AbstractMethod[MultiStartState, AbstractEvaluation]):
 
     def _drawn(self, n_parameters: int) -> np.ndarray:
         """Normal numbers of the starts after the first, `(n_starts - 1, n_parameters)`."""
-        from scipy.special import ndtri  # takes long to import
-
         generator, n = np.random.default_rng(self.seed), self.n_starts - 1
         layers = generator.permuted(np.tile(np.arange(n), (n_parameters, 1)), axis=1).T
-        return ndtri((layers + generator.random(layers.shape)) / n)
+        chances = (layers + generator.random(layers.shape)) / n
+        return np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)

@@ -1,15 +1,20 @@
-"""How the learning rate changes over the steps of a method."""
+"""How the learning rate changes over the steps of a method, by the schedules of optax."""
 
 import abc
 import dataclasses
-import math
+
+import jax.numpy as jnp
+
+from ..._types import ScalarLike
+
+# optax is imported where it is needed: commands that do not calibrate start sooner.
 
 
 class AbstractSchedule(abc.ABC):
     """The learning rate over the accepted steps, as a share of its peak."""
 
     @abc.abstractmethod
-    def share(self, step: int) -> float:
+    def share(self, step: ScalarLike) -> ScalarLike:
         """Share of the peak at a step, counted from 0."""
 
 
@@ -17,7 +22,7 @@ class AbstractSchedule(abc.ABC):
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
 
-    def share(self, step: int) -> float:
+    def share(self, step: ScalarLike) -> ScalarLike:
         del step
         return 1.0
 
@@ -37,11 +42,12 @@ class CosineDecay(AbstractSchedule):
     def __post_init__(self):
         _check_schedule(self.n_steps, self.n_warmup, self.final_share)
 
-    def share(self, step: int) -> float:
-        if step < self.n_warmup:
-            return _rise(step, self.n_warmup)
-        fraction = min(1.0, (step - self.n_warmup) / (self.n_steps - self.n_warmup))
-        return self.final_share + (1.0 - self.final_share) * 0.5 * (1.0 + math.cos(math.pi * fraction))
+    def share(self, step: ScalarLike) -> ScalarLike:
+        from optax.schedules import warmup_cosine_decay_schedule
+
+        begin = _begin(self.n_warmup)
+        schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_share)
+        return jnp.asarray(schedule(step))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,10 +67,12 @@ class ExponentialDecay(AbstractSchedule):
         if self.final_share == 0.0:
             raise ValueError("ExponentialDecay: expected a positive final_share, got 0.")
 
-    def share(self, step: int) -> float:
-        if step < self.n_warmup:
-            return _rise(step, self.n_warmup)
-        return self.final_share ** min(1.0, (step - self.n_warmup) / (self.n_steps - self.n_warmup))
+    def share(self, step: ScalarLike) -> ScalarLike:
+        from optax.schedules import warmup_exponential_decay_schedule
+
+        begin, rate, n_decay = _begin(self.n_warmup), self.final_share, self.n_steps - self.n_warmup
+        schedule = warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
+        return jnp.asarray(schedule(step))
 
 
 def _check_schedule(n_steps: int, n_warmup: int, final_share: float) -> None:
@@ -76,6 +84,6 @@ def _check_schedule(n_steps: int, n_warmup: int, final_share: float) -> None:
         raise ValueError(f"schedule: expected a final_share of 0 to 1, got {final_share}.")
 
 
-def _rise(step: int, n_warmup: int) -> float:
+def _begin(n_warmup: int) -> float:
     # Not 0 at the first step, which would be an evaluation for nothing.
-    return (step + 1) / (n_warmup + 1)
+    return 1.0 / (n_warmup + 1)

@@ -1,0 +1,55 @@
+"""The table of variables."""
+
+import numpy as np
+import pytest
+
+from tunax_lite.io.errors import FileFormatError, check_possible
+from tunax_lite.io.units import conversion
+from tunax_lite.quantities import QUANTITIES, quantity_of
+
+
+def test_names_are_unique_and_long_names_have_no_symbols():
+    for name, variable in QUANTITIES.items():
+        assert name == variable.name
+        assert name.isidentifier()
+        assert variable.long_name.isascii()
+        assert variable.unit
+
+
+def test_standard_names_are_unique():
+    standard_names = [v.standard_name for v in QUANTITIES.values() if v.standard_name is not None]
+    assert len(standard_names) == len(set(standard_names))
+    assert all(name == name.lower().replace(" ", "_") for name in standard_names)
+
+
+def test_fluxes_are_found_by_their_names_in_the_forcing():
+    assert quantity_of("heat_flux") is QUANTITIES["surface_heat_flux"] and quantity_of("u").unit == "m s-1"
+
+
+def test_a_suspect_unit_lies_beyond_what_is_possible_and_what_has_a_range_converts():
+    for quantity in QUANTITIES.values():
+        low, high = quantity.possible
+        assert low < high
+        if quantity.suspect is not None:
+            assert not low < quantity.suspect[1] < high or quantity.unit == "Pa"
+        if np.isfinite(low):
+            unit = "K" if quantity.unit == "degC" else quantity.unit
+            assert conversion(quantity.name, unit)[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "quantity, value, advice",
+    [
+        ("heat_flux", 2e4, "the sign \\(positive is into the water\\)"),
+        ("air_temperature", 283.0, "give the unit K"),
+        ("air_pressure", 1013.0, "give the unit hPa"),
+        ("wind_u", 110.0, "between -100 and 100"),
+    ],
+)
+def test_every_reader_says_what_a_value_looks_like(quantity, value, advice):
+    with pytest.raises(FileFormatError, match=advice):
+        check_possible("a.nc", "x", quantity, np.array([value]))
+
+
+def test_a_passive_tracer_may_have_any_value():
+    check_possible("a.nc", "dye", "dye", np.array([1e30]))
