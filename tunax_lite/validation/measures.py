@@ -7,7 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from ..calibration.misfit import Target, prepare, root_mean_square_errors
+from ..calibration.misfit import Target, root_mean_square_errors
 from ..case import Case
 from ..forcing import ConstantForcing
 from ..model import Model
@@ -132,11 +132,11 @@ class ObservedCase(AbstractCheck):
     kind: ClassVar[str] = "observations"
 
     def __post_init__(self):
-        prepare(self.target)
+        _ = self.target.comparison
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of each variable."""
-        found = root_mean_square_errors(model, prepare(self.target))
+        found = root_mean_square_errors(model, self.target.comparison)
         return tuple(Error(name, unit_of_difference(name), found[name]) for name in self.target.weights)
 
 

@@ -15,7 +15,7 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
     """Root mean square errors of the initial profiles kept, by variable [unit of the variable].
 
     Args:
-        comparison: of a case, from `calibration.prepare`.
+        comparison: of a case, `Target.comparison`.
     """
     still = dataclasses.replace(
         comparison,

@@ -69,7 +69,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
             "acceptance": sampling.acceptance,
         }
     best = posterior.best
-    priors = {free.path: free for free in posterior.free_parameters.parameters}
+    priors = {free.path: free for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
         free = priors.get(path)
         data[variable_name(path)] = _variable(
