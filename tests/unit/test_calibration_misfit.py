@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import (
-    FreeParameters,
     MeanSquare,
     Physical,
     RootMeanSquare,
