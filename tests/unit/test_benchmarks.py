@@ -225,6 +225,7 @@ def test_worker_that_hangs_is_given_up():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_devices_are_measured_against_one():
     rows = forward.split_runs(Shape(4, 8), (0, 0), n_steps=8, rounds=2)
     by_way = {row["way"]: row for row in rows}
@@ -270,6 +271,7 @@ def test_gpu_that_is_missing_is_said():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_gpu_table_in_small_on_a_cpu():
     rows = gpu.measure(gpu.plan(quick=True), "cpu", seconds=300.0)
     assert len(rows) == len(gpu.plan(quick=True))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import (
-    FreeParameters,
     MeanSquare,
     Physical,
     RootMeanSquare,
@@ -17,7 +16,6 @@ from tunax_lite.calibration import (
     Uncertainty,
     ZScore,
     misfit,
-    prepare,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.calibration.misfit.operators import AtCenters
@@ -54,7 +52,7 @@ def _modelled(name: str, interval: float = DT) -> np.ndarray:
 
 
 def _misfit(target: Target, score=None) -> float:
-    comparison = prepare(target)
+    comparison = target.comparison
     return float(misfit(MODEL, comparison, score or MeanSquare(), SaveSegments())[0])
 
 
@@ -87,7 +85,7 @@ def test_misfit_equals_a_plain_computation():
 
 def test_mean_squares_are_physical_and_include_weight_zero():
     target = Target(CASE, OBSERVED, {"temperature": 1.0, "v": 0.0}, dt=DT, scale=ZScore())
-    _, mean_squares = misfit(MODEL, prepare(target), MeanSquare(), SaveSegments())
+    _, mean_squares = misfit(MODEL, target.comparison, MeanSquare(), SaveSegments())
     for name in ("temperature", "v"):
         difference = _modelled(name, 1800.0) - np.asarray(OBSERVED.profiles[name])
         assert float(mean_squares[name]) == pytest.approx(np.mean(difference**2), rel=1e-12)
@@ -102,15 +100,15 @@ def test_other_times_and_heights_are_interpolated():
     steps = np.arange(len(_modelled("temperature"))) * DT
     at_z = np.stack([np.interp(z, CASE.grid.z_center, profile) for profile in _modelled("temperature")])
     at_times = np.stack([np.interp(times, steps, at_z[:, level]) for level in range(4)], axis=1)
-    assert prepare(target).n_frames == 34  # no step after the last observation
+    assert target.comparison.n_frames == 34  # no step after the last observation
     assert _misfit(target) == pytest.approx(np.mean((at_times - 20.0) ** 2), rel=1e-12)
 
 
 def test_frames_meet_the_observed_times_and_no_others():
-    comparison = prepare(Target(CASE, OBSERVED, dt=DT, time_window=(3600.0, 7200.0)))
+    comparison = Target(CASE, OBSERVED, dt=DT, time_window=(3600.0, 7200.0)).comparison
     assert (comparison.steps_per_frame, comparison.n_frames) == (6, 4)
     assert comparison.in_time is None and set(map(type, comparison.operators.values())) == {AtCenters}
-    coarse = prepare(Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0))
+    coarse = Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0).comparison
     assert coarse.steps_per_frame == 18 and coarse.in_time is not None
 
 
@@ -253,17 +251,17 @@ CONSTANT = jnp.full(OBSERVED.profiles["temperature"].shape, 20.0)
 def test_bad_targets_are_refused(change, message):
     target = dataclasses.replace(Target(CASE, OBSERVED, dt=DT, scale=Physical()), **change)
     with pytest.raises(ValueError, match=message):
-        prepare(target)
+        _ = target.comparison
 
 
 def test_heights_below_the_bottom_are_refused():
     deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
     with pytest.raises(ValueError, match="between the bottom at -64 m and the surface"):
-        prepare(Target(CASE, deep, dt=DT))
+        _ = Target(CASE, deep, dt=DT).comparison
 
 
 def _problem(targets):
-    free: FreeParameters = CHEAP_FREE.resolve(MODEL.closure)
+    free = CHEAP_FREE.resolve(MODEL.closure)
     return Problem(MODEL, free, targets, MeanSquare())
 
 

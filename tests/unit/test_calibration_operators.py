@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, prepare, residuals
+from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
 from tunax_lite.calibration.misfit import starting_at
 from tunax_lite.calibration.misfit.regridding import faces_from_centers, regrid
 from tunax_lite.checkpointing import SaveSegments
@@ -46,7 +46,7 @@ def modelled(interval: float = DT):
 @pytest.fixture(scope="module")
 def all_found():
     """All observables relative to their largest values: residuals, and what these change with alpha."""
-    comparison = prepare(ALL)
+    comparison = ALL.comparison
     sizes = {name: float(jnp.max(jnp.abs(values))) for name, values in comparison.observed.items()}
     factors = {name: jnp.asarray(1.0 / max(size, 1e-30) ** 2) for name, size in sizes.items()}
     comparison = dataclasses.replace(comparison, factors=factors)
@@ -59,8 +59,8 @@ def all_found():
 
 def test_a_perfect_model_leaves_nothing_of_any_observable():
     perfect = dataclasses.replace(ALL, observations=observe(MODEL, CASE, dt=DT, interval=1800.0))
-    found, mean_squares = run_residuals(MODEL, prepare(perfect))
-    comparison = prepare(perfect)
+    found, mean_squares = run_residuals(MODEL, perfect.comparison)
+    comparison = perfect.comparison
     # A depth or an energy is some 1e0 to 1e10: round-off of each by its own size.
     for name in NAMES:
         size = float(np.max(np.abs(np.asarray(comparison.observed[name]))))
@@ -153,7 +153,7 @@ def test_heights_that_move_and_numbers_beside_them():
     at_z = np.stack([np.interp(row, CENTERS, profile) for row, profile in zip(z, at_times, strict=True)])
     profile = np.nanmean((at_z - values) ** 2)
     surface = np.mean((at_times[[0, 2], -1] - [19.0, 19.5]) ** 2)
-    assert float(run_misfit(MODEL, prepare(target))) == pytest.approx(
+    assert float(run_misfit(MODEL, target.comparison)) == pytest.approx(
         (profile + 2.0 * surface) / 3.0, rel=1e-12
     )
     first, second = account(target)
@@ -161,7 +161,7 @@ def test_heights_that_move_and_numbers_beside_them():
     at_times[2] = np.asarray(state.temperature)[14]
     at_z[2] = np.interp(z[2], CENTERS, at_times[2])
     target = dataclasses.replace(target, observations=on_steps, weights={"temperature": 1.0})
-    assert float(run_misfit(MODEL, prepare(target))) == pytest.approx(
+    assert float(run_misfit(MODEL, target.comparison)) == pytest.approx(
         np.nanmean((at_z - values) ** 2), rel=1e-12
     )
     assert (first.n_counting, first.n_missing, first.n_rejected, first.n_above, first.n_below) == (
@@ -212,7 +212,7 @@ def test_profiles_of_other_cells_are_compared_as_means(n_cells):
     target = Target(
         case, OBSERVED, dt=DT, averaging="cell_means", depth_window=(-44.0, -4.0), time_window=(1.0, 1e9)
     )
-    comparison = prepare(target)
+    comparison = target.comparison
     start = np.asarray(OBSERVED.profiles["temperature"])
     if n_cells == 8:
         expected = 0.5 * (start[:, ::2] + start[:, 1::2])
@@ -247,7 +247,7 @@ def test_whitened_residuals_sum_to_the_mahalanobis_distance(time, gaps):
     )
     if gaps == "changing" and time:
         with pytest.raises(ValueError, match="temperature: expected values at the same heights at all times"):
-            prepare(target)
+            _ = target.comparison
         return
     t, z = np.meshgrid(np.asarray(observed.time)[1:], CENTERS, indexing="ij")
     difference = np.asarray(modelled(1800.0).temperature)[1:] - values[1:]
@@ -256,7 +256,7 @@ def test_whitened_residuals_sum_to_the_mahalanobis_distance(time, gaps):
     covariance = np.exp(-np.abs(z[:, None] - z) / 12.0)
     in_time = np.exp(-np.abs(t[:, None] - t) / time) if time else (t[:, None] == t).astype(float)
     expected = difference @ np.linalg.solve(covariance * in_time, difference)
-    comparison = prepare(target)
+    comparison = target.comparison
     assert float(run_misfit(MODEL, comparison)) == pytest.approx(expected, rel=1e-9)
     found, mean_squares = run_residuals(MODEL, comparison)
     assert float(jnp.sum(found["temperature"] ** 2)) == pytest.approx(expected, rel=1e-9)
@@ -306,7 +306,7 @@ def test_targets_that_cannot_be_compared_are_refused(change, message):
     if "observations" in change:
         change = {**change, "observations": others[change["observations"]]}
     with pytest.raises(ValueError, match=message):
-        prepare(dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change))
+        _ = dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change).comparison
 
 
 @pytest.mark.parametrize(

@@ -168,9 +168,9 @@ n_iterations: 7
     assert type(target.scale).__name__ == "ZScore"
     assert type(setup.score).__name__ == "MeanSquare"
     assert (type(setup.method).__name__, setup.n_iterations) == ("LBFGS", 7)
-    free = setup.free_parameters.resolve(setup.model.closure)
+    free = setup.free_parameters
     assert free.paths == ("c_eps_1", "stability.cc1")
-    assert [(f.lower, f.upper, f.start) for f in free.parameters] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
+    assert [(f.lower, f.upper, f.start) for f in free.numbers] == [(1.2, 1.7, 1.5), (2.0, 12.0, 5.0)]
 
 
 def test_priors_arrive(tmp_path):

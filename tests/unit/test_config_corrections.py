@@ -82,14 +82,14 @@ PARAMETERS = {
 
 def test_parameters_of_a_case_are_free_with_its_corrections(write):
     setup = build_calibration(load_calibration(write(parameters=PARAMETERS)))
-    free = setup.resolved
+    free = setup.free_parameters
     assert free.paths == (
         "c_eps_1",
         *(f"cases.small.forcing.stress_scale[{i}]" for i in range(4)),  # a knot every ten hours of a day
         *(f"case.initial_correction.temperature[{i}]" for i in range(2)),
         "case.coriolis_parameter",
     )
-    assert [p.coordinate for p in free.parameters[1:7]] == [0.0, 36000.0, 72000.0, 108000.0, -12.0, -4.0]
+    assert [p.coordinate for p in free.numbers[1:7]] == [0.0, 36000.0, 72000.0, 108000.0, -12.0, -4.0]
     assert free.units["case.coriolis_parameter"] == "s-1"
 
 

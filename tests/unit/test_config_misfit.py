@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tunax_lite.calibration import Correlation, ZScore, account, prepare
+from tunax_lite.calibration import Correlation, ZScore, account
 from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
 
 from .test_io_argo import write as write_argo
@@ -48,7 +48,7 @@ def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
     depth, last = float(fine.case.grid.depth), float(np.asarray(fine.observations.time)[-1])
     assert fine.depth_window == (pytest.approx(-2.0 / 3.0 * depth), -4.0)
     assert fine.time_window[0] == last
-    counts = np.asarray(prepare(fine).counts["buoyancy"])
+    counts = np.asarray(fine.comparison.counts["buoyancy"])
     faces = np.asarray(fine.case.grid.z_face)
     inside = (faces[:-1] >= -2.0 / 3.0 * depth) & (faces[1:] <= -4.0)
     np.testing.assert_array_equal(counts[-1] > 0.0, inside)
@@ -118,7 +118,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     # In situ to conservative: the difference at 18 degC and 35.6 g kg-1 is a few hundredths of a kelvin.
     np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], atol=0.03)
     assert sst[0] != 18.2 and np.isnan(sst[[1, 3, 4]]).all()
-    comparison = prepare(target)
+    comparison = target.comparison
     assert set(comparison.moving) == {"temperature"} and comparison.n_frames == 20
     evaluated = evaluation_of(load_any(config.path))[1][0]
     assert set(evaluated.weights) == {"temperature", "sea_surface_temperature", "mixed_layer_depth"}

@@ -12,7 +12,7 @@ import pytest
 import tunax_lite as tl
 from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
 from tests.unit.calibration_twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
-from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, prepare, with_parameters
+from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.precision import in_precision, precision_of
 from tunax_lite.simulation import simulate
@@ -101,7 +101,7 @@ def float32_target(z) -> Target:
 
 @pytest.mark.parametrize("z", [None, (-33.3, -2.5)], ids=["on levels", "interpolated"])
 def test_the_misfit_of_a_case_in_float32_is_computed_in_float32(z):
-    comparison = prepare(float32_target(z))
+    comparison = float32_target(z).comparison
     assert precision_of(comparison=comparison) == np.float32
     model = in_precision(tl.Model(tl.PacanowskiPhilander()), "float32")
 

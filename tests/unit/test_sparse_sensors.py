@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.calibration import Target, errors_of, prepare, residuals
+from tunax_lite.calibration import Target, errors_of, residuals
 from tunax_lite.calibration.misfit.sparse import seen_through
 from tunax_lite.case import Case
 from tunax_lite.closures import Constant
@@ -111,7 +111,7 @@ def observed(values, depths=DEPTHS) -> Observations:
 )
 def test_a_mooring_gives_the_depth_between_its_instruments(name, change, expected):
     values = [change.get(depth, value) for depth, value in zip(DEPTHS, PAPA, strict=True)]
-    comparison = prepare(Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0))
+    comparison = Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
     # The line between the instruments bends at 10 m, between two centers of the model: 0.003 K at a slope of
     # 0.04 K per metre or more.
     np.testing.assert_allclose(comparison.observed[name][1:, 0], expected, atol=0.08)
@@ -133,7 +133,7 @@ def test_a_mooring_gives_the_depth_between_its_instruments(name, change, expecte
 def test_what_instruments_do_not_reach_does_not_count(name, change):
     values = [change.get(depth, value) for depth, value in zip(DEPTHS, PAPA, strict=True)]
     with pytest.raises(ValueError, match="at least one profile has to begin at the reference depth"):
-        prepare(Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0))
+        _ = Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
 
 
 def test_the_model_is_seen_at_the_same_depths():
@@ -142,7 +142,7 @@ def test_the_model_is_seen_at_the_same_depths():
     values = [8.0 if depth < 40.0 else 5.0 for depth in DEPTHS]
     name = "mixed_layer_depth_from_10m"
     target = Target(case, observed(values), {name: 1.0}, dt=60.0)
-    comparison = prepare(target)
+    comparison = target.comparison
     np.testing.assert_allclose(comparison.observed[name][1:, 0], 35.0 + 10.0 * 0.2 / 3.0, rtol=1e-9)
     found, _ = residuals(MODEL, comparison)
     np.testing.assert_allclose(found[name], 0.0, atol=1e-9)
@@ -156,7 +156,9 @@ def test_mean_errors_have_a_sign():
     # Still water of 10 degC, observed 0.5 K too warm at 30 m and 0.25 K too cold at 10 m.
     z, row = jnp.array([-30.0, -10.0]), jnp.array([10.5, 9.75])
     seen = Observations(jnp.array([60.0, 120.0]), z, {"temperature": jnp.stack([row, row])})
-    found = errors_of(MODEL, prepare(Target(case_of(lambda z: 10.0 + 0.0 * z), seen, dt=60.0)))["temperature"]
+    found = errors_of(MODEL, Target(case_of(lambda z: 10.0 + 0.0 * z), seen, dt=60.0).comparison)[
+        "temperature"
+    ]
     assert found.mean == pytest.approx(-0.125, rel=1e-9)
     assert found.root_mean_square == pytest.approx(np.sqrt(0.5 * (0.25 + 0.0625)), rel=1e-9)
 
@@ -166,7 +168,7 @@ def test_heights_that_move_and_a_profile_without_values():
     # 0.1 K m-1 below 20 m, then below 21 m; nothing at the last time.
     temperature = jnp.array([[9.0, 10.0, 10.0], [8.8, 10.0, 10.0], [jnp.nan, jnp.nan, jnp.nan]])
     moving = Observations(jnp.array([0.0, 60.0, 120.0]), z, {"temperature": temperature})
-    comparison = prepare(Target(case_of(warm_skin), moving, {"mixed_layer_depth_from_10m": 1.0}, dt=60.0))
+    comparison = Target(case_of(warm_skin), moving, {"mixed_layer_depth_from_10m": 1.0}, dt=60.0).comparison
     np.testing.assert_allclose(
         comparison.observed["mixed_layer_depth_from_10m"][:, 0], [22.0, 23.0, 0.0], rtol=1e-9
     )

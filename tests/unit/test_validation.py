@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.conftest import ROOT
-from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, prepare, with_parameters
+from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, with_parameters
 from tunax_lite.cli import app
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.validation import (
@@ -132,7 +132,7 @@ def test_persistence_between_centers_and_frames():
     time = jnp.asarray([700.0, 5000.0])
     observed = jnp.asarray([[19.0, 19.5, jnp.nan], [19.1, 19.4, 20.2]])
     observations = tl.Observations(time, z, {"temperature": observed})
-    comparison = prepare(Target(target.case, observations, dt=300.0))
+    comparison = Target(target.case, observations, dt=300.0).comparison
     difference = (20.0 + 0.02 * np.asarray(z)) - np.asarray(observed)
     expected = np.sqrt(np.nanmean(difference**2))
     assert persistence_errors(comparison)["temperature"] == pytest.approx(expected, rel=1e-12)

@@ -31,11 +31,11 @@ from .misfit import ZScore as ZScore
 from .misfit import account as account
 from .misfit import errors_of as errors_of
 from .misfit import misfit as misfit
-from .misfit import prepare as prepare
 from .misfit import residuals as residuals
 from .misfit import root_mean_square_errors as root_mean_square_errors
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
+from .parameters import ResolvedParameters as ResolvedParameters
 from .parameters import Tied as Tied
 from .parameters import in_short as in_short
 from .parameters import known_parameters as known_parameters

@@ -16,7 +16,7 @@ from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare, Target
-from .parameters import FreeParameters
+from .parameters import FreeParameters, ResolvedParameters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ Report = Callable[[Iteration], None]
 @claims("folder", folder=True)
 def calibrate(
     model: Model,
-    free_parameters: FreeParameters,
+    free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
     method: AbstractMethod,
     n_iterations: int,
@@ -245,7 +245,7 @@ def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) ->
     )
 
 
-def _report(report: Report, history: History, free: FreeParameters, case_names: tuple[str, ...]) -> None:
+def _report(report: Report, history: History, free: ResolvedParameters, case_names: tuple[str, ...]) -> None:
     def by_path(row: int) -> dict[str, float]:
         return free.with_tied(dict(zip(free.paths, history.values[row].tolist(), strict=True)))
 

@@ -36,7 +36,7 @@ def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
         "prior weight": repr(problem.prior_weight),
         "case weights": repr(problem.weights.tolist()),
     }
-    for free in problem.free_parameters.parameters:
+    for free in problem.free_parameters.numbers:
         known = free.scale if free.prior is None else repr(free.prior)
         parts[f"free parameter {free.path}"] = (
             f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"

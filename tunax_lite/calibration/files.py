@@ -54,11 +54,11 @@ def write_parameters(
             **({} if free.prior is None else {"prior": repr(free.prior)}),
             **({"remark": remarked[free.path]} if free.path in remarked else {}),
         }
-        for free in result.free_parameters.parameters
+        for free in result.free_parameters.numbers
         if split_path(free.path)[1] is None
     }
     for tied in result.free_parameters.tied:
-        free = result.free_parameters.free(tied)
+        free = result.free_parameters.followed_by(tied)
         least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
         parameters[tied.path] = {
             "value": best[tied.path],
@@ -104,7 +104,7 @@ def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str
             entries[field]["start"] = [start.get(each.path, float(each.value)) for each in numbers]
             if numbers[0].coordinate is not None:
                 entries[field]["coordinate"] = [number.coordinate for number in numbers]
-    for free in result.free_parameters.parameters:
+    for free in result.free_parameters.numbers:
         field = split_path(free.path)[0]
         if field in entries:
             entries[field] |= {"lower": free.lower, "upper": free.upper}

@@ -9,7 +9,7 @@ import numpy as np
 from ..case import Case
 from ..closures.base import AbstractClosure
 from .evaluation import AbstractEvaluation
-from .parameters import FreeParameters, with_case_parameters, with_parameters
+from .parameters import ResolvedParameters, with_case_parameters, with_parameters
 
 
 class History(eqx.Module):
@@ -138,7 +138,7 @@ class CalibrationResult:
 
     closure: AbstractClosure
     cases: Mapping[str, Case]
-    free_parameters: FreeParameters
+    free_parameters: ResolvedParameters
     history: History
     variables: tuple[str, ...]
     stop_reason: str
@@ -149,7 +149,7 @@ class CalibrationResult:
         cls,
         start_closure: AbstractClosure,
         start_cases: Mapping[str, Case],
-        free_parameters: FreeParameters,
+        free_parameters: ResolvedParameters,
         history: History,
         variables: tuple[str, ...],
         stop_reason: str,
@@ -176,9 +176,7 @@ class CalibrationResult:
     def start(self) -> dict[str, float]:
         """The physical values that the calibration started from, by path."""
         free = self.free_parameters
-        return free.with_tied(
-            {parameter.path: float(parameter.start or 0.0) for parameter in free.parameters}
-        )
+        return free.with_tied({number.path: number.start for number in free.numbers})
 
     @property
     def units(self) -> dict[str, str]:

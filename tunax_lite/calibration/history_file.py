@@ -67,7 +67,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             unit_of_difference(name),
         )
     vectors: dict[str, list[int]] = {}
-    for column, free in enumerate(result.free_parameters.parameters):
+    for column, free in enumerate(result.free_parameters.numbers):
         field, index = split_path(free.path)
         if index is not None:
             vectors.setdefault(field, []).append(column)
@@ -82,7 +82,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             **({} if free.prior is None else {"prior": repr(free.prior)}),
         )
     for tied in result.free_parameters.tied:
-        free = result.free_parameters.free(tied)
+        free = result.free_parameters.followed_by(tied)
         least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
         data[_name(tied.path)] = variable(
             "iteration",
@@ -94,14 +94,14 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             tied_to=str(tied),
         )
     for field, columns in vectors.items():
-        name, free = _name(field), result.free_parameters.parameters[columns[0]]
+        name, free = _name(field), result.free_parameters.numbers[columns[0]]
         number = f"free_number_of_{name}"
         values, unit = history.values[:, columns], units[free.path]
         about = {} if free.prior is None else {"prior": repr(free.prior)}
         about |= {"valid_min": free.lower, "valid_max": free.upper}
         data[name] = variable(("iteration", number), values, f"parameter {field}", unit, **about)
         if free.coordinate is not None:
-            where = [result.free_parameters.parameters[column].coordinate for column in columns]
+            where = [result.free_parameters.numbers[column].coordinate for column in columns]
             long_name = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = variable((number,), where, long_name, "1")
     coords = {

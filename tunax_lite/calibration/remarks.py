@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from .history import CalibrationResult
-from .parameters import FreeParameter, paths_in_short
+from .parameters import FreeNumber, paths_in_short
 from .priors import LogBounded, LogUniform, Normal
 
 NEAR_A_BOUND = 0.02
@@ -22,7 +22,7 @@ def remarks(result: CalibrationResult) -> dict[str, str]:
     """
     best, start = result.best, result.start
     found = {}
-    for free in result.free_parameters.parameters:
+    for free in result.free_parameters.numbers:
         said = _on_bound(free, best[free.path]) or _still(free, start[free.path], best[free.path])
         if said:
             found[free.path] = said
@@ -47,7 +47,7 @@ def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str
     return short
 
 
-def _on_bound(free: FreeParameter, value: float) -> str:
+def _on_bound(free: FreeNumber, value: float) -> str:
     prior = free.distribution
     lower, upper = prior.lower, prior.upper
     if not (math.isfinite(lower) and math.isfinite(upper)):
@@ -60,7 +60,7 @@ def _on_bound(free: FreeParameter, value: float) -> str:
     return f"on its lower bound, {lower:.6g}" if place < 0.5 else f"on its upper bound, {upper:.6g}"
 
 
-def _still(free: FreeParameter, start: float, value: float) -> str:
+def _still(free: FreeNumber, start: float, value: float) -> str:
     prior = free.distribution
     if isinstance(prior, Normal):  # a number of a vector with correlated ones, too
         change = (value - start) / prior.standard_deviation

@@ -94,7 +94,7 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
         typer.echo(f"note: {note}")
     for line in (line for target in setup.targets for line in account(target) if line.is_notable):
         typer.echo(str(line))
-    n_free = len(setup.resolved.paths)
+    n_free = len(setup.free_parameters.paths)
     typer.echo(f"calibrating {n_free} parameters on {names}; compiling ...")
     try:
         with progress_of(setup.n_iterations) as show, ordered_end("this iteration") as safe_point:

@@ -105,7 +105,7 @@ def _describe_calibration(setup: Calibration) -> None:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         typer.echo(f"  weights: {weights}; time step {target.dt:g} s")
     _describe_model(setup.model)
-    for parameter in setup.resolved.parameters:
+    for parameter in setup.free_parameters.numbers:
         typer.echo(
             f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {parameter.distribution!r}"
         )

@@ -14,7 +14,6 @@ from ..calibration import (
     Target,
     account,
     errors_of,
-    prepare,
     with_case_parameters,
     with_parameters,
 )
@@ -110,7 +109,7 @@ def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str
     rows = []
     for number, target in enumerate(targets):
         errors = {
-            label: errors_of(model, prepare(dataclasses.replace(target, case=cases[label][number])))
+            label: errors_of(model, dataclasses.replace(target, case=cases[label][number]).comparison)
             for label, model in models.items()
         }
         for variable in target.weights:

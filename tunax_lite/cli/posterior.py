@@ -102,7 +102,7 @@ def _infer(
     overwrite: bool,
 ) -> Posterior:
     section = loaded.config.posterior
-    method, free = section.build(), setup.resolved
+    method, free = section.build(), setup.free_parameters
     names = ", ".join(target.case.name for target in setup.targets)
     typer.echo(f"posterior of {len(free.paths)} parameters on {names}")
     try:

@@ -17,7 +17,6 @@ from ..calibration import (
     CosineDecay,
     EnsembleKalman,
     ExponentialDecay,
-    FreeParameters,
     LevenbergMarquardt,
     LogNormal,
     MeanSquare,
@@ -28,11 +27,10 @@ from ..calibration import (
     Target,
     Uncertainty,
     ZScore,
-    prepare,
 )
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
-from ..calibration.parameters import paths_in_short
+from ..calibration.parameters import ResolvedParameters, paths_in_short
 from ..case import Case
 from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
@@ -66,7 +64,7 @@ class Calibration:
     """
 
     model: Model
-    free_parameters: FreeParameters
+    free_parameters: ResolvedParameters
     targets: tuple[Target, ...]
     method: AbstractMethod
     n_iterations: int
@@ -76,12 +74,6 @@ class Calibration:
     max_non_finite: int
     checks: tuple[AbstractCheck, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def resolved(self) -> FreeParameters:
-        """What may change, with bounds, start values and units."""
-        cases = {target.case.name: target.case for target in self.targets}
-        return self.free_parameters.resolve(self.model.closure, cases)
 
 
 def build_calibration(
@@ -112,8 +104,9 @@ def build_calibration(
                 "remove one of the two, or choose grids of different n_cells."
             )
     cases = {target.case.name: target.case for target in targets}
+    model = build_model(config.model, source, parameters)
     with naming(source, "parameters"):
-        free = config.free_parameters.resolve(config.model.closure.build(), cases)
+        free = config.free_parameters.resolve(model.closure, cases)
         for name in names:
             if free.in_case(name) is None:
                 raise ValueError(f"expected a free parameter in the case {name}, got none; leave it out.")
@@ -124,8 +117,8 @@ def build_calibration(
     if said := _idle_priors(config, free):
         notes = [*notes, said]
     return Calibration(
-        model=build_model(config.model, source, parameters),
-        free_parameters=config.free_parameters,
+        model=model,
+        free_parameters=free,
         targets=targets,
         method=method,
         n_iterations=config.n_iterations,
@@ -138,11 +131,11 @@ def build_calibration(
     )
 
 
-def _idle_priors(config: CalibrationConfig, free: FreeParameters) -> str:
+def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
     """What to know where priors with a most probable value are given, and do not pull."""
     if config.misfit.prior_weight > 0.0 or isinstance(config.optimiser, EnsembleKalmanSection):
         return ""
-    known = [each.path for each in free.parameters if isinstance(each.prior, Normal | LogNormal)]
+    known = [each.path for each in free.numbers if isinstance(each.prior, Normal | LogNormal)]
     if not known:
         return ""
     names = ", ".join(paths_in_short(known))
@@ -172,7 +165,7 @@ def _targets(config: CalibrationConfig, index: int, source: Path) -> Iterator[Ta
             case = section.corrections.of(dataclasses.replace(case, name=name))
         with naming(source, key):
             target = _target(config, index, case, observations, step)
-            prepare(target)  # raises what would stop the calibration later
+            _ = target.comparison  # raises what would stop the calibration later
         yield target
 
 
@@ -268,7 +261,7 @@ def _evaluation_target(target: Target, variables: Sequence[str], source: Path) -
         )
     target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
     with naming(source, "evaluation"):
-        prepare(target)
+        _ = target.comparison  # raises what does not fit
     return target
 
 

@@ -16,7 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..calibration import CalibrationResult, FreeParameters, RootMeanSquare, Target, write_results
+from ..calibration import (
+    CalibrationResult,
+    FreeParameters,
+    ResolvedParameters,
+    RootMeanSquare,
+    Target,
+    write_results,
+)
 from ..calibration.calibrate import Report, calibrate_weighted
 from ..calibration.evaluation import AbstractEvaluator, Problem
 from ..calibration.methods import AbstractMethod
@@ -74,7 +81,7 @@ class CrossValidation:
 @claims("folder", folder=True)
 def cross_validate(
     model: Model,
-    free_parameters: FreeParameters,
+    free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
     method: AbstractMethod,
     n_iterations: int,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from ..calibration.misfit import Comparison, Target, prepare, root_mean_square_errors
+from ..calibration.misfit import Comparison, Target, root_mean_square_errors
 from ..case import Case
 from ..closures import Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
@@ -135,11 +135,11 @@ class ObservedCase(AbstractCheck):
     kind: ClassVar[str] = "observations"
 
     def __post_init__(self):
-        prepare(self.target)
+        _ = self.target.comparison
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of each variable."""
-        found = root_mean_square_errors(model, prepare(self.target))
+        found = root_mean_square_errors(model, self.target.comparison)
         return tuple(Error(name, unit_of_difference(name), found[name]) for name in self.target.weights)
 
 
@@ -151,7 +151,7 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
     """Root mean square errors of the initial profiles kept, by variable [unit of the variable].
 
     Args:
-        comparison: of a case, from `calibration.prepare`.
+        comparison: of a case, `Target.comparison`.
     """
     still = dataclasses.replace(
         comparison,

@@ -18,8 +18,8 @@ import numpy as np
 from ...checkpointing import AbstractCheckpointing, SaveSegments
 from ...model import Model
 from ...runtime import shapes_of
-from ..misfit import AbstractScore, Comparison, Target, prepare
-from ..parameters import FreeParameters, UnconstrainedVector
+from ..misfit import AbstractScore, Comparison, Target
+from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -30,12 +30,12 @@ class CaseParameters:
     """What is free in the run of one case.
 
     Args:
-        free: with paths from `FreeParameters.in_case`; cases that differ by their names only have the same.
+        free: with paths from `ResolvedParameters.in_case`; the same for cases that differ by name only.
         places: of these among the free parameters of all cases.
         n_all: how many those are.
     """
 
-    free: FreeParameters
+    free: ResolvedParameters
     places: tuple[int, ...]
     n_all: int
 
@@ -88,7 +88,7 @@ class Problem:
     def __init__(
         self,
         model: Model,
-        free_parameters: FreeParameters,
+        free_parameters: FreeParameters | ResolvedParameters,
         targets: Sequence[Target],
         score: AbstractScore,
         checkpointing: AbstractCheckpointing | None = None,
@@ -96,12 +96,14 @@ class Problem:
         prior_weight: float = 0.0,
     ):
         self.cases = {target.case.name: target.case for target in targets}
-        self.free_parameters = free_parameters.resolve(model.closure, self.cases)
+        if isinstance(free_parameters, FreeParameters):
+            free_parameters = free_parameters.resolve(model.closure, self.cases)
+        self.free_parameters = free_parameters
         if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
             raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
         self.case_names = _distinct_names(targets)
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
-        self.comparisons = tuple(prepare(target) for target in targets)
+        self.comparisons = tuple(target.comparison for target in targets)
         self.weigh([target.weight for target in targets])
         self.model = model
         self.of_cases = tuple(_in_case(self.free_parameters, name) for name in self.case_names)
@@ -186,7 +188,7 @@ class Problem:
         return total
 
 
-def _in_case(free_parameters: FreeParameters, name: str) -> CaseParameters:
+def _in_case(free_parameters: ResolvedParameters, name: str) -> CaseParameters:
     found = free_parameters.in_case(name)
     if found is None:
         raise ValueError(

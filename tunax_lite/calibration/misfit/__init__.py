@@ -22,4 +22,3 @@ from .scales import Uncertainty as Uncertainty
 from .scales import ZScore as ZScore
 from .starting import starting_at as starting_at
 from .target import Target as Target
-from .target import prepare as prepare

@@ -6,7 +6,7 @@ import numpy as np
 
 from .operators import Interpolation
 from .sampled import Sampled
-from .target import Target, sampled_of, times_within
+from .target import Target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +52,10 @@ def account(target: Target) -> tuple[Account, ...]:
     Raises:
         ValueError: windows or heights that do not fit the observations.
     """
-    chosen, observations = times_within(target), target.observations
+    chosen, observations = target.times, target.observations
     lines = []
     for variable in target.weights:
-        sampled = sampled_of(target, variable)
+        sampled = target.sampled[variable]
         known = np.isfinite(sampled.values)[chosen]
         n_counting = int(known.sum())
         # Times of other variables have no profile of this one: nothing is missing there.

@@ -116,7 +116,7 @@ def misfit(
 
     Args:
         model: of a single column.
-        comparison: from `prepare`.
+        comparison: `Target.comparison`.
         score: of the weighted mean square.
         checkpointing: what reverse mode keeps of the time loop.
     """
@@ -141,7 +141,7 @@ def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, f
 
     Args:
         model: of a single column.
-        comparison: from `prepare`.
+        comparison: `Target.comparison`.
     """
     return {name: error.root_mean_square for name, error in errors_of(model, comparison).items()}
 
@@ -158,7 +158,7 @@ def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
 
     Args:
         model: of a single column.
-        comparison: from `prepare`.
+        comparison: `Target.comparison`.
     """
     squares, means = _squares_and_means(model, comparison)
     return {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
@@ -185,7 +185,7 @@ def residuals(
 
     Args:
         model: of a single column, or with parameters of several members along a trailing axis.
-        comparison: from `prepare`.
+        comparison: `Target.comparison`.
     """
 
     def both(differences: Differences, given: AtOneTime):

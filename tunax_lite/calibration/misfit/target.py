@@ -7,6 +7,7 @@ cells of the other.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 
@@ -64,14 +65,40 @@ class Target:
     correlation: Correlation | None = None
     reduction: str = "mean"
 
+    @functools.cached_property
+    def comparison(self) -> Comparison:
+        """The target as arrays on frames and levels in the precision of its case, checked.
 
-def prepare(target: Target) -> Comparison:
-    """A target as arrays on frames and levels in the precision of its case, checked.
+        Raises:
+            ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
+                observations; a forcing that does not cover the run.
+        """
+        return _compared(self)
 
-    Raises:
-        ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
-            observations; a forcing that does not cover the run.
-    """
+    @functools.cached_property
+    def times(self) -> np.ndarray:
+        """Indices of the observed times that count.
+
+        Raises:
+            ValueError: none of them.
+        """
+        times, (first, last) = np.asarray(self.observations.time), self.time_window
+        inside = np.flatnonzero((times >= first) & (times <= last))
+        if not inside.size:
+            raise ValueError(
+                f"{self.case.name}: expected a time_window [s] with observations in it, got {first:g} to "
+                f"{last:g}; they reach from {times[0]:g} to {times[-1]:g}."
+            )
+        return inside
+
+    @functools.cached_property
+    def sampled(self) -> Mapping[str, Sampled]:
+        """Observed values by variable, and how the model gives them."""
+        given = self.averaging, self.depth_window
+        return {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
+
+
+def _compared(target: Target) -> Comparison:
     name, observations = target.case.name, target.observations
     if target.case.batch_shape:
         raise ValueError(
@@ -80,15 +107,13 @@ def prepare(target: Target) -> Comparison:
         )
     _check_choices(target)
     _check_weights(target)
-    chosen = times_within(target)
+    chosen = target.times
     times = np.asarray(observations.time, dtype=float)[chosen]
     in_time, n_frames, steps_per_frame, rows = place_in_time(
         times, name=name, dt=target.dt, duration=target.case.duration, frame_interval=target.frame_interval
     )
     n_rows = times.size if in_time is not None else n_frames + 1
-    parts = {
-        variable: _prepared(target, variable, chosen, rows, n_rows) for variable in sorted(target.weights)
-    }
+    parts = {variable: _prepared(target, variable, rows, n_rows) for variable in target.sampled}
     length = n_frames * steps_per_frame * target.dt
     target.case.forcing.check_covers(0.0, length)
     target.case.interior.check_covers(0.0, length)
@@ -128,10 +153,10 @@ class _Prepared:
     whitening: Whitening | None
 
 
-def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarray, n_rows: int) -> _Prepared:
+def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> _Prepared:
     """One variable, with the values of the chosen times on the rows where they are placed."""
     name, weight = target.case.name, target.weights[variable]
-    sampled = sampled_of(target, variable)
+    sampled, chosen = target.sampled[variable], target.times
     values = sampled.values[chosen]
     valid = np.isfinite(values)
     if not valid.any():
@@ -172,10 +197,6 @@ def _prepared(target: Target, variable: str, chosen: np.ndarray, rows: np.ndarra
     )
 
 
-def sampled_of(target: Target, variable: str) -> Sampled:
-    return sample(target.case, target.observations, variable, target.averaging, target.depth_window)
-
-
 def _check_choices(target: Target) -> None:
     for key, known in (("averaging", ("points", "cell_means")), ("reduction", ("mean", "sum"))):
         if getattr(target, key) not in known:
@@ -205,15 +226,3 @@ def _check_weights(target: Target) -> None:
         raise ValueError(
             f"{name}: expected a positive weight for at least one variable, got {dict(weights)}."
         )
-
-
-def times_within(target: Target) -> np.ndarray:
-    """Indices of the observed times that count."""
-    times, (first, last) = np.asarray(target.observations.time), target.time_window
-    inside = np.flatnonzero((times >= first) & (times <= last))
-    if not inside.size:
-        raise ValueError(
-            f"{target.case.name}: expected a time_window [s] with observations in it, got {first:g} to "
-            f"{last:g}; they reach from {times[0]:g} to {times[-1]:g}."
-        )
-    return inside

@@ -70,7 +70,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
             "acceptance": sampling.acceptance,
         }
     best = posterior.best
-    priors = {free.path: free for free in posterior.free_parameters.parameters}
+    priors = {free.path: free for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
         free = priors.get(path)
         data[variable_name(path)] = _variable(
@@ -124,12 +124,12 @@ def write_summary(
         attributes: where the numbers come from (version, command, ...).
     """
     best, sampling = posterior.best, posterior.sampling
-    free = {each.path: i for i, each in enumerate(posterior.free_parameters.parameters)}
+    free = {each.path: i for i, each in enumerate(posterior.free_parameters.numbers)}
     parameters: dict[str, dict] = {}
     for name, interval in posterior.intervals(level).items():
         parameters[name] = {"value": best[name], "unit": posterior.units[name], "interval": list(interval)}
         if name in free:
-            prior = posterior.free_parameters.parameters[free[name]].distribution
+            prior = posterior.free_parameters.numbers[free[name]].distribution
             parameters[name]["prior"] = repr(prior)
             # Of the unconstrained number: 1 for a parameter of which nothing was learnt.
             parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[free[name]])

@@ -15,7 +15,7 @@ from ...model import Model
 from ..checkpoint import fingerprint, read_tree, write_tree
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator, Problem
 from ..misfit import MeanSquare, Target
-from ..parameters import FreeParameters, UnconstrainedVector
+from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from .chains import ChainReport, Chains, sample_chains
 from .density import log_posterior
 from .laplace import Laplace, covariance_of, draw_normal, fisher_information
@@ -33,7 +33,7 @@ _TRIES = 5
 @claims("folder", folder=True)
 def infer(
     model: Model,
-    free_parameters: FreeParameters,
+    free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
     method: Laplace | NUTS | None = None,
     *,
@@ -172,7 +172,7 @@ def _find(
     return believed, mode
 
 
-def _read_mode(path: Path, parts: dict[str, str], free: FreeParameters) -> tuple[Likelihood, np.ndarray]:
+def _read_mode(path: Path, parts: dict[str, str], free: ResolvedParameters) -> tuple[Likelihood, np.ndarray]:
     believed: list[Likelihood] = []
 
     def like(header: dict):

@@ -19,7 +19,7 @@ from ...model import Model
 from ...observables import unit_of_difference
 from ...sensitivity import jacobian
 from ...simulation import simulate
-from ..parameters import FreeParameters, UnconstrainedVector
+from ..parameters import ResolvedParameters, UnconstrainedVector
 from .predictive import SCALARS
 
 
@@ -48,7 +48,7 @@ class Influence:
 
 def influences(
     model: Model,
-    free_parameters: FreeParameters,
+    free_parameters: ResolvedParameters,
     case: Case,
     x: UnconstrainedVector | np.ndarray,
     standard_deviation: np.ndarray,
@@ -61,7 +61,7 @@ def influences(
 
     Args:
         model: whose closure has the parameters.
-        free_parameters: resolved with that closure and the case.
+        free_parameters: of that closure and the case.
         case: a single column.
         x: unconstrained vector at which to differentiate.
         standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.

@@ -8,28 +8,28 @@ import numpy as np
 
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator
 from ..methods import LevenbergMarquardt
-from ..parameters import FreeParameters, UnconstrainedVector
+from ..parameters import ResolvedParameters, UnconstrainedVector
 
 _FARTHEST = 3.0
 """From the median: where a bounded parameter feels the observations next to nothing."""
 
 
-def start_from(free: FreeParameters, values: Mapping[str, float]) -> UnconstrainedVector:
+def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> UnconstrainedVector:
     """The unconstrained vector of values that a calibration left, away from the bounds.
 
     Args:
-        free: resolved; those without a value start where they would.
+        free: those without a value start where they would.
         values: by path.
     """
-    given, on_bound, has_bounds = {}, {}, np.zeros(len(free.parameters), bool)
-    for i, parameter in enumerate(free.parameters):
+    given, on_bound, has_bounds = {}, {}, np.zeros(len(free.numbers), bool)
+    for i, parameter in enumerate(free.numbers):
         prior = parameter.distribution
-        value = float(values.get(parameter.path, parameter.start or 0.0))
+        value = float(values.get(parameter.path, parameter.start))
         has_bounds[i] = math.isfinite(prior.lower) and math.isfinite(prior.upper)
         if value in (prior.lower, prior.upper):
             on_bound[i] = -_FARTHEST if value == prior.lower else _FARTHEST
         inside = prior.lower < value < prior.upper
-        given[parameter.path] = value if inside else float(parameter.start or 0.0)
+        given[parameter.path] = value if inside else parameter.start
     x = np.asarray(free.to_unconstrained(given)).copy()
     for i, far in on_bound.items():
         x[i] = far

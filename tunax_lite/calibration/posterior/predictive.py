@@ -16,7 +16,7 @@ from ...model import Model
 from ...simulation import simulate
 from ...trajectory import Trajectory
 from ..evaluation.ensemble import insert_members
-from ..parameters import FreeParameters
+from ..parameters import ResolvedParameters
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
@@ -51,7 +51,7 @@ class Bands:
 
 def predictive_bands(
     model: Model,
-    free_parameters: FreeParameters,
+    free_parameters: ResolvedParameters,
     case: Case,
     draws: np.ndarray,
     *,
@@ -68,7 +68,7 @@ def predictive_bands(
 
     Args:
         model: whose closure has the parameters.
-        free_parameters: resolved with that closure.
+        free_parameters: of that closure.
         case: a single column.
         draws: unconstrained vectors, `(n_members, n_parameters)`; at least two.
         dt, duration, output_interval: as for `simulate` [s].
@@ -119,7 +119,7 @@ def predictive_bands(
 
 
 def _members(
-    model: Model, free_parameters: FreeParameters, case: Case, draws: Float[Array, "parameter member"]
+    model: Model, free_parameters: ResolvedParameters, case: Case, draws: Float[Array, "parameter member"]
 ) -> tuple[Model, Case]:
     """Model and case with the numbers of the draws along a trailing axis."""
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled

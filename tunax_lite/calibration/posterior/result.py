@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import jax
 import numpy as np
 
-from ..parameters import FreeParameters
+from ..parameters import ResolvedParameters
 from .laplace import Spectrum, spectrum_of
 from .likelihood import Likelihood
 
@@ -56,7 +56,7 @@ class Posterior:
 
     method: str
     closure: str
-    free_parameters: FreeParameters
+    free_parameters: ResolvedParameters
     units: Mapping[str, str]
     likelihood: Likelihood
     mode: np.ndarray
