@@ -11,7 +11,7 @@ import typer
 
 from .. import io
 from ..config import ConfigError, Run
-from ..config.sections import closest
+from ..config.builder import closest
 from ..diagnostics import diagnostic
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from ..grid import Grid
 from ..physics import AbstractEquationOfState
 from ..state import State
-from .sections import Section, invalid
+from .builder import Section, invalid
 
 
 class Profile(Section):
@@ -58,7 +58,9 @@ def _number_is_surface(value: Any) -> Any:
     return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-ProfileSection = Annotated[Profile, BeforeValidator(_number_is_surface)]
+ProfileSection = Annotated[
+    Profile, BeforeValidator(_number_is_surface, json_schema_input_type=Profile | float)
+]
 
 
 def values_of(

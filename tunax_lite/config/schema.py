@@ -7,23 +7,15 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..runtime.limits import check_steps
+from .builder import Section, closest, invalid
 from .cases import CaseSection, IdealisedCase
 from .checks import CheckSection
 from .corrections import CorrectionsSection
-from .free_parameters import FreeParameterSection
+from .free_parameters import FreeParameterSection, free_parameter
 from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
-from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
+from .optimiser import OptimiserSection, StartsSection
 from .posterior import PosteriorSection
-from .sections import (
-    GridSection,
-    ModelSection,
-    Precision,
-    Section,
-    TimeSection,
-    UniformGrid,
-    closest,
-    invalid,
-)
+from .sections import GridSection, ModelSection, NCells, Precision, StretchedGrid, TimeSection, UniformGrid
 from .site import SiteCase
 
 
@@ -124,8 +116,22 @@ def _as_grids(value: Any) -> Any:
     return grids
 
 
+class _UniformGrids(UniformGrid):
+    n_cells: list[NCells]
+
+
+class _StretchedGrids(StretchedGrid):
+    n_cells: list[NCells]
+
+
+_Grid = GridSection | _UniformGrids | _StretchedGrids
+_Grids = Annotated[list[GridSection], BeforeValidator(_as_grids, json_schema_input_type=_Grid | list[_Grid])]
+_Step = Annotated[float, Field(gt=0.0, le=86400.0)]
+_Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
+
+
 class CalibrationTimeSection(Section):
-    step: Annotated[list[Annotated[float, Field(gt=0.0, le=86400.0)]], BeforeValidator(_as_list)] = Field(
+    step: _Steps = Field(
         default=[60.0], min_length=1, description="time step [s], or several: every case with each"
     )
 
@@ -134,7 +140,7 @@ class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
     cases: list[TargetSection] = Field(min_length=1, description="cases with observations")
-    grid: Annotated[list[GridSection], BeforeValidator(_as_grids)] = Field(
+    grid: _Grids = Field(
         default=[UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,
         description="vertical grid, or several: every case on each",
@@ -147,7 +153,7 @@ class CalibrationConfig(Section):
     )
     misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
     optimiser: OptimiserSection = Field(
-        default=AdamSection(name="adam"), description="how the loss is lowered"
+        default="adam", validate_default=True, description="how the loss is lowered"
     )
     starts: StartsSection = Field(default=StartsSection(), description="where the optimiser starts from")
     n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of the loss")
@@ -177,7 +183,7 @@ class CalibrationConfig(Section):
 
     @model_validator(mode="after")
     def _check_prior_weight(self) -> "CalibrationConfig":
-        if isinstance(self.optimiser, EnsembleKalmanSection) and self.misfit.prior_weight > 0.0:
+        if self.optimiser.name == "ensemble_kalman" and self.misfit.prior_weight > 0.0:
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
@@ -186,7 +192,7 @@ class CalibrationConfig(Section):
 
     @model_validator(mode="after")
     def _check_starts(self) -> "CalibrationConfig":
-        if isinstance(self.optimiser, EnsembleKalmanSection) and self.starts.number > 1:
+        if self.optimiser.name == "ensemble_kalman" and self.starts.number > 1:
             raise ValueError(
                 "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
                 f"{self.starts.number}; leave it out, or ask for more members."
@@ -196,7 +202,7 @@ class CalibrationConfig(Section):
     @property
     def free_parameters(self) -> FreeParameters:
         """What is calibrated, bounds that are left out not yet filled in."""
-        built = [section.build(path) for path, section in self.parameters.items()]
+        built = [free_parameter(path, section) for path, section in self.parameters.items()]
         return FreeParameters(
             tuple(each for each in built if isinstance(each, FreeParameter)),
             tuple(each for each in built if isinstance(each, Tied)),

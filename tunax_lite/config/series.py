@@ -14,7 +14,7 @@ from ..io.errors import FileFormatError, check_possible
 from ..io.registry import resolve
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError, naming
-from .sections import Section, invalid
+from .builder import Section, invalid
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
@@ -75,7 +75,9 @@ def _number_is_constant(value: Any) -> Any:
     return {"constant": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-TimedSection = Annotated[TimedValue, BeforeValidator(_number_is_constant)]
+TimedSection = Annotated[
+    TimedValue, BeforeValidator(_number_is_constant, json_schema_input_type=TimedValue | float)
+]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from ..._types import ScalarLike
 
 # optax is imported where it is needed: commands that do not calibrate start sooner.
+from ...declarations import named
 
 
 class AbstractSchedule(abc.ABC):
@@ -18,6 +19,7 @@ class AbstractSchedule(abc.ABC):
         """Share of the peak at a step, counted from 0."""
 
 
+@named("constant")
 @dataclasses.dataclass(frozen=True)
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
@@ -27,9 +29,15 @@ class ConstantRate(AbstractSchedule):
         return 1.0
 
 
+@named("cosine")
 @dataclasses.dataclass(frozen=True)
 class CosineDecay(AbstractSchedule):
     """Linear rise over `n_warmup` steps, then half a cosine down to `final_share` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_share: last rate over the largest [1].
 
     Raises:
         ValueError: numbers of steps that do not fit, or a share outside of 0 to 1.
@@ -50,9 +58,15 @@ class CosineDecay(AbstractSchedule):
         return jnp.asarray(schedule(step))
 
 
+@named("exponential")
 @dataclasses.dataclass(frozen=True)
 class ExponentialDecay(AbstractSchedule):
     """Linear rise over `n_warmup` steps, then exponential decay to `final_share` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_share: last rate over the largest [1].
 
     Raises:
         ValueError: numbers of steps that do not fit, or a share that is not between 0 and 1.
