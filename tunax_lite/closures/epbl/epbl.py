@@ -15,11 +15,10 @@ import jax.numpy as jnp
 from ..._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import with_end_faces
-from ..base import AbstractClosure, CloState, ClosureInputs
-from ..bulk_layer.layer import buoyancy_after, face_depth
+from ..base import AbstractPlainClosure, CloState, ClosureInputs
+from ..bulk_layer import buoyancy_after, face_depth
 from .layer_depth import self_consistent_depth
-from .march import Depths, Energy, Faces, Mixed, Water, march
-from .velocity import EnergyVelocity, cube_root
+from .march import Depths, Energy, EnergyVelocity, Faces, Mixed, Water, cube_root, march
 from .wind_energy import AbstractWindEnergy, OM4WindEnergy, ReichlHallbergWindEnergy, SurfaceForcing
 
 _OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
@@ -37,7 +36,7 @@ class EPBLState(CloState):
     nonlocal_transport: None = None
 
 
-class EPBL(AbstractClosure[EPBLState]):
+class EPBL(AbstractPlainClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
     Args:
@@ -93,9 +92,6 @@ class EPBL(AbstractClosure[EPBLState]):
             "energy_velocity": EnergyVelocity(),
         }
         return cls(**(numbers | others))
-
-    def prepare(self) -> "EPBL":
-        return self
 
     def init(self, inputs: ClosureInputs) -> EPBLState:
         at_rest = jnp.zeros_like(inputs.shear_squared) + self.background_coefficient
