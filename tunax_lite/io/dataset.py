@@ -293,10 +293,7 @@ def write_trajectory(
 
 
 def _find_state_class(path, name: str) -> type[closures.CloState]:
-    """The class with a name among all subclasses of `CloState` that are imported; the newest of them.
-
-    Its module may have moved within its package since the file was written.
-    """
+    """The imported class of a closure state with a name, whose module may have moved within its package."""
     pending, found = closures.CloState.__subclasses__(), {}
     while pending:
         cls = pending.pop()
