@@ -1,4 +1,8 @@
-"""What the parameters of all two-equation closures share, and how an equation for psi follows from them."""
+"""What the parameters of all two-equation closures share, and how an equation for psi follows from them.
+
+Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baumert (1995), J. Geophys. Res.
+100, 8523-8540, for c_3 in stable water.
+"""
 
 import abc
 from typing import Any

@@ -5,10 +5,11 @@
 
 A closure names the exponents and the constants. What is carried from step to step is eps.
 
-Backward Euler with rates of the start of a long step goes wrong in two ways. Turbulence that nothing feeds
-has k/eps growing by a dt, a > 0, and hardly recovers from a collapse. And a psi that holds k other than
-epsilon does, such as omega, follows a production that the next step will not have: from rest k/omega falls
-as far as k rises. There the equation is written for epsilon, at the k that the step has found,
+For steps much longer than k/eps (`long_steps`) there is more: backward Euler with rates of the start of the
+step goes wrong in two ways. Turbulence that nothing feeds has k/eps growing by a dt, a > 0, and hardly
+recovers from a collapse. And a psi that holds k other than epsilon does, such as omega, follows a production
+that the next step will not have: from rest k/omega falls as far as k rises. There the equation is written
+for epsilon, at the k that the step has found,
 
     psi = c_mu0^p k^m l^n ~ k^s eps^(-n),   s = m + 3/2 n,   dln psi/dt = s dln k/dt - n dln eps/dt,
     psi/k (c_i - s) in place of psi/k c_i for all sources,   less s psi/k D_k,
@@ -105,7 +106,7 @@ class TransportedLength(AbstractLengthScale):
         diffusion: of psi.
         limits: of k and epsilon.
         wall_function: of the sink; `None` for a constant one.
-        long_steps: whether steps may be much longer than k/eps.
+        long_steps: whether steps may be much longer than k/eps; a step is then taken twice.
     """
 
     exponents: Exponents = eqx.field(static=True)
