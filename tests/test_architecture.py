@@ -1,6 +1,7 @@
 """The layers hold: who imports whom, which libraries stay where, and how long modules are."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -135,6 +136,38 @@ def test_text_files_are_utf_8_whatever_the_locale(module):
             assert told or of_system, f"{identify(module)}:{node.lineno}: which encoding?"
 
 
+def test_classes_of_closures_are_abstract_or_final():
+    """None is derived from a class that could stand alone, none overrides what is written out elsewhere."""
+    nodes = [
+        (identify(module), node)
+        for module in MODULES
+        if place(module) == "closures"
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+    ]
+    assert not [where for where, node in nodes if isinstance(node, ast.Name) and node.id == "super"]
+    classes = {node.name: node for _, node in nodes if isinstance(node, ast.ClassDef)}
+
+    def bases(node: ast.ClassDef) -> list[ast.ClassDef]:
+        names = [ast.unparse(base).partition("[")[0] for base in node.bases]
+        return [classes[name] for name in names if name in classes]
+
+    def written_out(node: ast.ClassDef) -> set[str]:
+        methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+        abstract = {m.name for m in methods if "abc.abstractmethod" in map(ast.unparse, m.decorator_list)}
+        return {m.name for m in methods} - abstract - {"__check_init__"}
+
+    for name, node in classes.items():
+        above = bases(node)
+        for base in above:
+            # What a closure state hands to the transport is nothing unless it says otherwise.
+            assert base.name.startswith("Abstract") or base.name == "CloState", f"{name} extends {base.name}"
+        while above:
+            base = above.pop()
+            above += bases(base)
+            again = written_out(node) & written_out(base) if base.name != "CloState" else set()
+            assert not again, f"{name} overrides {again} of {base.name}"
+
+
 def test_every_closure_has_a_name_in_configurations_and_a_contract():
     from tests.helpers import ALL_CLOSURES
     from tunax_lite import closures
@@ -144,7 +177,7 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
     exported = {
         value
         for value in vars(closures).values()
-        if isinstance(value, type) and issubclass(value, AbstractClosure) and value is not AbstractClosure
+        if isinstance(value, type) and issubclass(value, AbstractClosure) and not inspect.isabstract(value)
     }
     assert (
         exported

@@ -27,7 +27,7 @@ from tests.helpers import (
 )
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
 from tunax_lite._types import iterate_parameters, iterate_weights
-from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
+from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
 DT = 60.0
@@ -52,15 +52,22 @@ class Counting(AbstractClosure[CloState]):
     closure: AbstractClosure
     traces: Counter = eqx.field(static=True)
 
-    def prepare(self):
-        return Counting(self.closure.prepare(), self.traces)
+    def prepare(self) -> "CountingStepper":
+        return CountingStepper(self.closure.prepare(), self.traces)
+
+
+class CountingStepper(AbstractStepper[CloState]):
+    """The steps of a closure, counted."""
+
+    stepper: AbstractStepper
+    traces: Counter = eqx.field(static=True)
 
     def init(self, inputs: ClosureInputs) -> CloState:
-        return self.closure.init(inputs)
+        return self.stepper.init(inputs)
 
     def step(self, clo_state: CloState, inputs: ClosureInputs, dt) -> CloState:
         self.traces.count += 1
-        return self.closure.step(clo_state, inputs, dt)
+        return self.stepper.step(clo_state, inputs, dt)
 
 
 CONTRACTORS = [

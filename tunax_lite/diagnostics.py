@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState, ClosureInputs
-from .closures.energy import AbstractEnergyClosure, TurbulenceState
+from .closures.energy import AbstractEnergyStepper
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .model import Model
@@ -52,10 +52,9 @@ class LastStep(eqx.Module):
         time = start.step.astype(dt.dtype) * dt
         inputs = model.inputs_of_closure(start.state, end, case, time, dt)
         fluxes = case.forcing.at(time + dt, WaterSurface.of(start.state))
-        produced = None
-        if isinstance(model.closure, AbstractEnergyClosure):
-            assert isinstance(start.clo_state, TurbulenceState)
-            produced = model.closure.production(start.clo_state, inputs)
+        closure, produced = model.closure.prepare(), None
+        if isinstance(closure, AbstractEnergyStepper):
+            produced = closure.production(start.clo_state, inputs)
         return cls(start.clo_state, inputs, fluxes, produced)
 
 

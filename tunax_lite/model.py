@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from . import constants
 from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
-from .closures.base import AbstractClosure, CloState, ClosureInputs
+from .closures.base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .declarations import setting
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
@@ -89,8 +89,7 @@ class Model(eqx.Module):
         friction = case.interior.bottom_friction
         if friction is None or friction.von_karman is not None:
             return case
-        von_karman = getattr(self.closure, "von_karman", constants.VON_KARMAN)
-        von_karman = jnp.asarray(von_karman, dtype=case.grid.z_face.dtype)
+        von_karman = jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
         friction = dataclasses.replace(friction, von_karman=von_karman)
         return eqx.tree_at(lambda c: c.interior.bottom_friction, case, friction)
 
@@ -100,10 +99,16 @@ class Model(eqx.Module):
         state = case.start_state
         start = jnp.zeros((), state.temperature.dtype)
         fluxes = self._fluxes(state, case, start, start)
-        return self.closure.init(self._closure_inputs(state, state, case, fluxes, start))
+        return self.closure.prepare().init(self._closure_inputs(state, state, case, fluxes, start))
 
     def step(
-        self, state: State, clo_state: CloState, case: Case, time: ScalarLike, dt: ScalarLike
+        self,
+        state: State,
+        clo_state: CloState,
+        case: Case,
+        time: ScalarLike,
+        dt: ScalarLike,
+        stepper: AbstractStepper | None = None,
     ) -> tuple[State, CloState]:
         """Advance by one step.
 
@@ -112,18 +117,19 @@ class Model(eqx.Module):
             case: gives grid, forcing, rotation and equation of state.
             time: start of the step [s] since the start of the case.
             dt: length of the step [s].
+            stepper: the closure prepared, by a caller with many steps; by default it is prepared here.
 
         Returns:
             state and closure state at `time + dt`.
         """
-        end = time + dt
+        end, stepper = time + dt, self.closure.prepare() if stepper is None else stepper
         case, fluxes = self._place(state, case, time, end)
         entering = _entering(state, case, end, dt)
         used = clo_state
-        new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
+        new_state, new_clo_state = self._sweep(stepper, entering, used, case, fluxes, end, dt)
         for _ in range(self.n_sweeps - 1):
             used = _with_coefficients(clo_state, used, new_clo_state, 0.5)
-            new_state, new_clo_state = self._sweep(entering, used, case, fluxes, end, dt)
+            new_state, new_clo_state = self._sweep(stepper, entering, used, case, fluxes, end, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
@@ -151,6 +157,7 @@ class Model(eqx.Module):
 
     def _sweep(
         self,
+        stepper: AbstractStepper,
         entering: State,
         clo_state: CloState,
         case: Case,
@@ -181,7 +188,7 @@ class Model(eqx.Module):
         if plume is not None and mass_flux is not None:
             energy = PlumeEnergy.of(plume, mass_flux, new_state, entering, case.grid, case.equation_of_state)
             inputs = dataclasses.replace(inputs, plume_energy=energy)
-        return new_state, self.closure.step(clo_state, inputs, dt)
+        return new_state, stepper.step(clo_state, inputs, dt)
 
     def _fluxes(self, state: State, case: Case, time: ScalarLike, end: ScalarLike) -> Fluxes:
         """Through the surface; like GOTM also those of the step before, with the water of this one."""

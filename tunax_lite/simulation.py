@@ -165,11 +165,11 @@ def advance(
 
 def _stepping(model: Model, case: Case, dt: Scalar) -> Callable[[Restart], Restart]:
     """One step of a loop, with what does not change moved out of it."""
-    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
+    stepper, case = model.closure.prepare(), model.completed(case)
 
     def step(current: Restart) -> Restart:
         time = current.step.astype(dt.dtype) * dt
-        state, clo_state = model.step(current.state, current.clo_state, case, time, dt)
+        state, clo_state = model.step(current.state, current.clo_state, case, time, dt, stepper)
         return Restart(state, clo_state, current.step + 1)
 
     return step

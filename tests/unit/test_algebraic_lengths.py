@@ -10,30 +10,23 @@ from tunax_lite import Grid
 from tunax_lite.closures import (
     Blackadar,
     BougeaultAndre,
-    Boundary,
     Parabolic,
     RobertOuellet,
     Triangular,
     XingDavies,
 )
-from tunax_lite.closures.energy import Walls
-from tunax_lite.closures.one_equation.lengths import Place
-from tunax_lite.closures.walls import Wall
+from tunax_lite.closures.one_equation import Place
 
 KAPPA, Z_0_SURFACE, Z_0_BOTTOM = 0.4, 0.1, 0.03
 
 
 def place_of(grid, tke, n_squared):
-    def wall(roughness, thickness):
-        number = jnp.asarray(roughness)
-        return Wall(Boundary(), jnp.asarray(0.0), number, thickness, jnp.asarray(KAPPA), None)
-
     inner = grid.center_spacing.shape
     return Place(
         grid,
         from_surface=-grid.z_face[1:-1] + Z_0_SURFACE,
         from_bottom=grid.z_face[1:-1] + grid.depth + Z_0_BOTTOM,
-        walls=Walls(wall(Z_0_BOTTOM, grid.cell_thickness[0]), wall(Z_0_SURFACE, grid.cell_thickness[-1])),
+        bottom_roughness_length=jnp.asarray(Z_0_BOTTOM),
         von_karman=jnp.asarray(KAPPA),
         tke=jnp.broadcast_to(jnp.asarray(tke, dtype=float), inner),
         n_squared=jnp.broadcast_to(jnp.asarray(n_squared, dtype=float), inner),

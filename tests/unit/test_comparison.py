@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import tunax_lite as tl
 from tests.conftest import ROOT, find_lesbrary
 from tunax_lite.cli import app
-from tunax_lite.closures import AbstractClosure
+from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.comparison import Candidate, Reference, Row, StoredResult, compare_closures, summaries
 from tunax_lite.comparison.reference import Yardstick
 from tunax_lite.io import read_lesbrary, write_trajectory
@@ -52,13 +52,10 @@ def reference():
     return Reference(case, tl.Observations(run.time, case.grid.z_center, profiles, name="small"))
 
 
-class Exploding(AbstractClosure):
+class Exploding(AbstractPlainClosure):
     """Constant coefficients that are no numbers after the first step."""
 
     inner: tl.Constant
-
-    def prepare(self):
-        return self
 
     def init(self, inputs):
         return self.inner.init(inputs)
@@ -68,11 +65,8 @@ class Exploding(AbstractClosure):
         return eqx.tree_at(lambda c: c.eddy_diffusivity, after, after.eddy_diffusivity * jnp.nan)
 
 
-class Refusing(AbstractClosure):
+class Refusing(AbstractPlainClosure):
     """A closure that does not like its inputs."""
-
-    def prepare(self):
-        return self
 
     def init(self, inputs):
         raise ValueError("Refusing: expected a step of at most 1 s.\nChoose a shorter one.")

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.unit.columns import closure_inputs
+from tunax_lite import Grid
 from tunax_lite.closures import (
     BackgroundMixing,
     Brueggemann,
@@ -66,7 +68,8 @@ def test_background_mixing_where_turbulence_is_weak():
     s_squared = jnp.asarray([1e-4, 1e-4, 1e-4, 1e-4, 1e-4, 0.0])
     n_squared = jnp.asarray([0.35, 0.35, 0.35, 0.8, -0.2, 0.0]) * 1e-4
     old = jnp.full(6, 3e-3)
-    viscosity, diffusivity = BackgroundMixing().mix(old, 0.5 * old, tke, n_squared, s_squared)
+    inputs = closure_inputs(Grid.uniform(7.0, 7), n_squared, s_squared)
+    viscosity, diffusivity = BackgroundMixing().mix((old, 0.5 * old), tke, inputs)
     # Ri = 0.35 is half the critical number: (1 - 1/4)³.
     shear = 5e-3 * np.array([0.421875, 0.421875, 0.0, 0.0, 1.0, 1.0])
     weak = np.array([True, True, False, True, True, True])
@@ -75,7 +78,6 @@ def test_background_mixing_where_turbulence_is_weak():
 
 
 def test_shear_of_internal_waves_produces_turbulence():
-    waves = WaveShear(alpha=0.5)
-    np.testing.assert_allclose(
-        waves.producing_shear_squared(jnp.asarray([1e-4]), jnp.asarray([2e-5])), [1.1e-4], rtol=1e-12
-    )
+    inputs = closure_inputs(Grid.uniform(2.0, 2), jnp.asarray([2e-5]), jnp.asarray([1e-4]))
+    found = WaveShear(alpha=0.5).producing_shear_squared(inputs)
+    np.testing.assert_allclose(found, [1.1e-4], rtol=1e-12)

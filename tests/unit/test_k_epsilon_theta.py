@@ -18,7 +18,7 @@ from tunax_lite.closures import (
 from tunax_lite.closures.stability import VarianceFunctions
 from tunax_lite.diagnostics import diagnose
 
-step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
+step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 
 # Constants of Legay et al. (2025), in their notation.
 C1, C2, C3, C4, C5 = 2.5, 0.984, 0.5, 0.512, 0.416
@@ -61,7 +61,7 @@ def test_functions_are_those_of_the_source():
     alpha_n, alpha_m = np.array([-2.3, 0.0, 0.7, 30.0]), np.array([0.5, 0.0, 4.0, 40.0])
     alpha_theta = np.array([3.0, 0.0, 0.2, 9.0])
     # k/eps = 2 s; the numbers lie inside of the limits of the closure.
-    found = functions().with_variance(
+    found = functions().in_flow(
         *(jnp.asarray(x) for x in (4.0 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0, alpha_theta / 4.0))
     )
     for ours, theirs in zip(found, published(alpha_n, alpha_m, alpha_theta), strict=True):
@@ -75,7 +75,7 @@ def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
     # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
     alpha_theta = CT * c_mu_prime * alpha_n**2
     ones = jnp.ones(4)
-    ours = functions().with_variance(ones, alpha_n, alpha_m, alpha_theta)
+    ours = functions().in_flow(ones, alpha_n, alpha_m, alpha_theta)
     np.testing.assert_allclose(ours[0], c_mu, rtol=1e-12)
     np.testing.assert_allclose(ours[1] - CT * ours[2] * c_mu_prime * alpha_n, c_mu_prime, rtol=1e-12)
 
@@ -194,7 +194,7 @@ def test_step_equals_the_equations_term_by_term(seed):
 
 def test_plumes_on_it_pass_its_flux_on():
     inputs = random_step(0)[1]
-    state = MassFluxConvection(local=KEpsilonTheta()).init(inputs)
+    state = MassFluxConvection(local=KEpsilonTheta()).prepare().init(inputs)
     assert state.nonlocal_temperature_flux() is not None
     assert np.all(state.nonlocal_temperature_flux() == 0.0)
 

@@ -41,9 +41,8 @@ def a_case(*, buoyancy_loss=LOSS, stress=0.0, shear=0.0, zoom=0.0, cold_top=0.0)
 @eqx.filter_jit
 def run(model, case, dt, n_steps):
     """State and closure state after so many steps; one program per closure."""
-    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
-    start = case.initial_state, model.init(case)
-    return lax.fori_loop(0, n_steps, lambda i, now: model.step(*now, case, i * dt, dt), start)
+    start, stepper = (case.initial_state, model.init(case)), model.closure.prepare()
+    return lax.fori_loop(0, n_steps, lambda i, now: model.step(*now, case, i * dt, dt, stepper), start)
 
 
 def after(closure, case, dt, n_steps):

@@ -35,7 +35,7 @@ INPUTS = dataclasses.replace(
     closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.01, buoyancy_flux=-3e-8),
     coriolis_parameter=jnp.asarray(-1e-4),
 )
-STEP = eqx.filter_jit(lambda closure, state: closure.step(state, INPUTS, 60.0))
+STEP = eqx.filter_jit(lambda closure, state: closure.prepare().step(state, INPUTS, 60.0))
 SMALL = NeuralCorrection(physical=PacanowskiPhilander(), width=2, depth=1)
 
 
@@ -126,7 +126,7 @@ def test_gradient_to_the_weights_and_float32():
     closure = random_weights(NeuralCorrection(width=2))
 
     def mixing(weights):
-        new = dataclasses.replace(closure, weights=weights).step(turbulence(), INPUTS, 60.0)
+        new = dataclasses.replace(closure, weights=weights).prepare().step(turbulence(), INPUTS, 60.0)
         return jnp.sum(jnp.log(new.eddy_viscosity[1:-1]) + 2.0 * jnp.log(new.eddy_diffusivity[1:-1]))
 
     mixing = jax.jit(mixing)
@@ -137,7 +137,7 @@ def test_gradient_to_the_weights_and_float32():
         slope = (mixing(weights + step) - mixing(weights - step)) / 2e-5
         assert gradient[i] == pytest.approx(float(slope), rel=1e-7)
     single = in_precision((closure, turbulence(), INPUTS), "float32")
-    shapes = jax.eval_shape(lambda c, s, i: c.step(s, i, jnp.asarray(60.0, jnp.float32)), *single)
+    shapes = jax.eval_shape(lambda c, s, i: c.prepare().step(s, i, jnp.asarray(60.0, jnp.float32)), *single)
     assert {leaf.dtype for leaf in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 

@@ -19,7 +19,7 @@ from tunax_lite.closures import (
 from tunax_lite.closures.energy import TurbulenceState
 
 GRID = random_grid(11, 10)
-step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
+step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 
 
 def state_of(tke, dissipation, coefficient):
@@ -64,7 +64,7 @@ def test_decay_below_breaking_waves_balances_transport_and_dissipation():
     for stability in (ConstantStability(), SecondMomentClosure()):
         closure = OneEquation(stability=stability, surface=Boundary(breaking_waves=BreakingWaves()))
         functions = stability.stability_functions()
-        waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2))._derive().waves
+        waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2)).prepare().walls.waves
         assert waves.decay < 0.0 and waves.length_slope == closure.von_karman
         transport = functions.c_mu_shear_free / 1.2 * waves.length_slope * 1.5 * waves.decay**2
         np.testing.assert_allclose(transport, functions.c_mu_0**3 / waves.length_slope, rtol=1e-12)

@@ -26,7 +26,7 @@ from tunax_lite import (
     first_non_finite,
     simulate,
 )
-from tunax_lite.closures import AbstractClosure, ConstantState
+from tunax_lite.closures import AbstractPlainClosure, EddyCoefficients
 
 DT = 60.0
 MODEL = Model(PacanowskiPhilander())
@@ -175,17 +175,14 @@ class Traces(list):
         return self is other
 
 
-class CountedClosure(AbstractClosure[ConstantState]):
+class CountedClosure(AbstractPlainClosure[EddyCoefficients]):
     """`Constant` that counts how often it is traced; each trace is a compilation."""
 
     inner: Constant
     traces: Traces = eqx.field(static=True)
 
-    def prepare(self):
-        self.traces.append(1)
-        return self
-
     def init(self, inputs):
+        self.traces.append(1)
         return self.inner.init(inputs)
 
     def step(self, clo_state, inputs, dt):

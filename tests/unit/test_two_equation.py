@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.helpers import get_leaf
 from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
 from tunax_lite import (
     Case,
@@ -42,7 +43,7 @@ from tunax_lite.interior import BottomFriction, Interior
 GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
 WAVES = BreakingWaves()
 
-step = eqx.filter_jit(lambda closure, *arguments: closure.step(*arguments))
+step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 
 
 def random_state(seed):
@@ -208,7 +209,7 @@ def reference_step(closure, state, inputs, dt):
     """k, epsilon, viscosity and diffusivity on inner faces."""
     functions = closure.stability.stability_functions()
     cm0, h = float(functions.c_mu_0), np.asarray(GRID.cell_thickness)
-    waves = closure.prepare().derived.waves
+    waves = closure.prepare().walls.waves
     alpha, slope = (0.0, 0.0) if waves is None else (float(waves.decay), float(waves.length_slope))
     variable = published(closure, functions, alpha, slope)
     n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
@@ -319,9 +320,9 @@ def test_schmidt_number_under_breaking_waves(ends):
         np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
     # It is made so that the length grows below waves as at a wall, and does so where c_mu is one number.
     constant = dataclasses.replace(closure, stability=ConstantStability(), **ENDS["waves"])
-    derived = constant.prepare().derived
-    assert derived is not None and derived.waves is not None
-    np.testing.assert_allclose(derived.waves.length_slope, 0.4, rtol=1e-12)
+    waves = constant.prepare().walls.waves
+    assert waves is not None
+    np.testing.assert_allclose(waves.length_slope, 0.4, rtol=1e-12)
     with pytest.raises(ValueError, match="expected an imposed_von_karman"):
         KEpsilon(varying_schmidt_number=True)
 
@@ -376,7 +377,7 @@ def test_gradient_of_a_long_step(kind):
 
     def loss(shift):
         start = jax.tree.map(lambda x, d: jnp.exp(x + shift * d), logarithms, direction)
-        found = kind(long_steps=True).step(start, inputs, 3600.0)
+        found = kind(long_steps=True).prepare().step(start, inputs, 3600.0)
         return jnp.sum(jnp.log(found.dissipation_rate) + 0.3 * jnp.log(found.turbulent_kinetic_energy))
 
     options = {"xla_backend_optimization_level": 0}  # it takes longer to compile than to run
@@ -436,18 +437,19 @@ def test_a_negative_q2l_is_the_shortest_length():
 )
 def test_a_length_scale_below_zero_gives_a_dissipation_within_its_floors(closure):
     """A stress that takes more psi out of the column than there is; only MellorYamada's flux does."""
-    prepared = closure.prepare()
-    constants = eqx.tree_at(
-        lambda c: (c.c_1, c.c_4), prepared.derived.length_scale, (jnp.asarray(-1e9), jnp.asarray(0.0))
-    )
-    prepared = eqx.tree_at(lambda c: c.derived.length_scale, prepared, constants)
+
+    def taking(stepper: Any):
+        length_scale = stepper.length_scale
+        return length_scale.constants.c_1, length_scale.constants.c_4
+
+    stepper = eqx.tree_at(taking, closure.prepare(), (jnp.asarray(-1e9), jnp.asarray(0.0)))
     inputs = dataclasses.replace(random_inputs(1), stokes_shear=None)
-    new = step(prepared, random_state(1), inputs, DT)
+    new = eqx.filter_jit(stepper.step)(random_state(1), inputs, DT)
     dissipation, tke = new.dissipation_rate[1:-1], new.turbulent_kinetic_energy[1:-1]
     assert bool(jnp.all(jnp.isfinite(dissipation)))
     assert bool(jnp.all(dissipation >= closure.dissipation_rate_floor))
     if isinstance(closure, MellorYamada):
-        floor, c_mu_0 = closure.turbulent_kinetic_energy_floor, prepared.derived.functions.c_mu_0
+        floor, c_mu_0 = closure.turbulent_kinetic_energy_floor, stepper.functions.c_mu_0
         shortest = c_mu_0**3 * floor**1.5 / closure.dissipation_rate_floor
         np.testing.assert_allclose(dissipation, c_mu_0**3 * tke**1.5 / shortest, rtol=1e-12)
 
@@ -478,12 +480,11 @@ def test_settings_without_meaning_are_refused():
 
 @pytest.mark.parametrize(("name", "slope"), [("canuto_a", 0.0733), ("canuto_b", 0.0783), ("cheng", 0.0735)])
 def test_shear_free_turbulence_of_k_epsilon(name, slope):
-    closure = KEpsilon(
-        stability=SecondMomentClosure.of(name), surface=Boundary(breaking_waves=WAVES)
-    ).prepare()
-    assert closure.derived is not None and closure.derived.waves is not None
-    np.testing.assert_allclose(closure.derived.waves.decay, -4.97, atol=5e-3)
-    np.testing.assert_allclose(closure.derived.waves.length_slope, slope, atol=6e-5)
+    closure = KEpsilon(stability=SecondMomentClosure.of(name), surface=Boundary(breaking_waves=WAVES))
+    waves = closure.prepare().walls.waves
+    assert waves is not None
+    np.testing.assert_allclose(waves.decay, -4.97, atol=5e-3)
+    np.testing.assert_allclose(waves.length_slope, slope, atol=6e-5)
 
 
 def test_shear_free_turbulence_balances_transport_and_dissipation():
@@ -491,16 +492,17 @@ def test_shear_free_turbulence_balances_transport_and_dissipation():
     for closure in (KOmega(), GenericLengthScale(), MellorYamada(), KEpsilon()):
         closure = dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES))
         functions = closure.stability.stability_functions()
-        derived: Any = closure.prepare().derived
-        alpha, slope = float(derived.waves.decay), float(derived.waves.length_slope)
+        stepper: Any = closure.prepare()
+        waves, equation = stepper.walls.waves, stepper.length_scale
+        alpha, slope = float(waves.decay), float(waves.length_slope)
         cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
-        _, m, n = closure._exponents
+        _, m, n = equation.exponents
         if isinstance(closure, MellorYamada):
             of_tke, of_psi = (np.sqrt(2.0) * float(s) for s in (closure.s_q, closure.s_l))
             c_2 = 0.5 * (1.0 + float(closure.e_2) * (slope / float(closure.von_karman)) ** 2)
         else:
-            of_tke, of_psi = (cmsf / float(s) for s in (closure.sigma_k, derived.length_scale.sigma))
-            c_2 = float(derived.length_scale.c_2)
+            of_tke, of_psi = (cmsf / float(s) for s in (closure.sigma_k, equation.diffusion.sigma))
+            c_2 = float(equation.constants.c_2)
         # D = d L z^(alpha/2 + 1); eps = cm0³ z^(3 alpha/2 - 1) / L; both sides over that power of z.
         sink = cm0**3 / slope
         np.testing.assert_allclose(of_tke * slope * alpha * 1.5 * alpha, sink, rtol=1e-6)
@@ -516,7 +518,7 @@ def test_generated_model_has_the_properties_that_were_asked_for():
     _, m, n = closure.exponents
     np.testing.assert_allclose(closure.von_karman, 0.41, rtol=1e-12)
     np.testing.assert_allclose(-2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2)), -1.25, rtol=1e-12)
-    waves: Any = closure._derive().waves
+    waves: Any = closure.prepare().walls.waves
     np.testing.assert_allclose(waves.decay, -2.5, rtol=1e-9)
     np.testing.assert_allclose(waves.length_slope, 0.19, rtol=1e-9)
 
@@ -539,16 +541,16 @@ def test_default_generic_model_is_model_a():
 
 def test_imposed_von_karman_constant_moves_one_constant():
     for closure, name, expected in (
-        (KEpsilon(imposed_von_karman=0.4), "sigma", 0.4**2 / (0.5264647**2 * 0.48)),
-        (KOmega(imposed_von_karman=0.4), "sigma", 0.4**2 / (0.5264647**2 * 0.278)),
+        (KEpsilon(imposed_von_karman=0.4), "diffusion.sigma", 0.4**2 / (0.5264647**2 * 0.48)),
+        (KOmega(imposed_von_karman=0.4), "diffusion.sigma", 0.4**2 / (0.5264647**2 * 0.278)),
         (
             MellorYamada(imposed_von_karman=0.41),
-            "c_2",
+            "constants.c_2",
             0.5 + 0.5 * (0.41**2 * 2.0**1.5 / 0.554905538**3 * 0.2 + 0.8),
         ),
     ):
-        derived: Any = closure.prepare().derived
-        np.testing.assert_allclose(getattr(derived.length_scale, name), expected, rtol=1e-6)
+        found = get_leaf(closure.prepare().length_scale, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
         assert closure.von_karman == closure.imposed_von_karman
 
 
@@ -565,10 +567,10 @@ def test_constants_of_mellor_and_yamada_with_kantha_and_clayson():
 @eqx.filter_jit
 def run_box(closure, state, n_squared, s_squared, dt, n_steps):
     grid = Grid.uniform(4.0, 4)
-    inputs, closure = closure_inputs(grid, n_squared, s_squared), closure.prepare()
+    inputs, stepper = closure_inputs(grid, n_squared, s_squared), closure.prepare()
 
     def advance(state, _):
-        state = closure.step(state, inputs, dt)
+        state = stepper.step(state, inputs, dt)
         return state, (state.turbulent_kinetic_energy[2], state.dissipation_rate[2])
 
     return jax.lax.scan(advance, state, length=n_steps)[1]

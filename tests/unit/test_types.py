@@ -59,11 +59,6 @@ def test_every_parameter_of_the_k_epsilon_model_is_found_and_within_its_range():
             assert low <= float(info.value) <= high, path
 
 
-def test_prepared_closure_has_the_same_parameters():
-    plain = [info.path for info in iterate_parameters(KEpsilon())]
-    assert [info.path for info in iterate_parameters(KEpsilon().prepare())] == plain
-
-
 def test_batch_shape_is_that_of_all_parameters_together():
     assert parameter_batch_shape(Constant()) == ()
     ensemble = Constant(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))

@@ -6,8 +6,6 @@ values at which one of them flips somewhere. `RecordingKEpsilon` writes down wha
 face in every step; a difference is taken only over an interval at whose ends and middle all switches agree.
 """
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt64
@@ -15,6 +13,7 @@ from jaxtyping import Array, UInt64
 from tunax_lite._types import FaceArray
 from tunax_lite.closures import (
     AbstractClosure,
+    AbstractStepper,
     CloState,
     ClosureInputs,
     KEpsilon,
@@ -49,17 +48,24 @@ class RecordingKEpsilon(AbstractClosure[RecordingState]):
 
     closure: KEpsilon
 
-    def prepare(self) -> "RecordingKEpsilon":
-        return dataclasses.replace(self, closure=self.closure.prepare())
+    def prepare(self) -> "RecordingStepper":
+        return RecordingStepper(self.closure, self.closure.prepare())
+
+
+class RecordingStepper(AbstractStepper[RecordingState]):
+    """The steps of k-epsilon, with what their switches did."""
+
+    closure: KEpsilon
+    stepper: AbstractStepper[TurbulenceState]
 
     def init(self, inputs: ClosureInputs) -> RecordingState:
-        new = self.closure.init(inputs)
+        new = self.stepper.init(inputs)
         start = jnp.zeros(inputs.shear_squared.shape[1:], jnp.uint64)
         return RecordingState.of(new, start)
 
     def step(self, clo_state: RecordingState, inputs: ClosureInputs, dt) -> RecordingState:
         old, inner = clo_state.turbulence, slice(1, -1)
-        new = self.closure.step(old, inputs, dt)
+        new = self.stepper.step(old, inputs, dt)
         closure, n_squared = self.closure, inputs.buoyancy_frequency_squared
         assert isinstance(closure.stability, SecondMomentClosure) and closure.length_limit is not None
         functions = closure.stability.stability_functions()

@@ -64,8 +64,8 @@ def gotm_shear_squared(u, before):
 @eqx.filter_jit
 def run(closure, hours):
     """Velocity and closure state after every hour."""
-    closure = closure.prepare()
-    h, spacing, von_karman = GRID.cell_thickness, GRID.center_spacing, closure.derived.von_karman
+    stepper = closure.prepare()
+    h, spacing, von_karman = GRID.cell_thickness, GRID.center_spacing, stepper.walls.von_karman
 
     def step(carry, _):
         u, clo_state, bottom_velocity, drag = carry
@@ -77,14 +77,14 @@ def run(closure, hours):
         ratio = von_karman / jnp.log((roughness + 0.5 * h[0]) / roughness)
         bottom_velocity = ratio * jnp.abs(new[0])
         inputs = inputs_of(gotm_shear_squared(new, u), bottom_velocity, roughness)
-        return (new, closure.step(clo_state, inputs, 1.0), bottom_velocity, ratio**2), None
+        return (new, stepper.step(clo_state, inputs, 1.0), bottom_velocity, ratio**2), None
 
     def hour(carry, _):
         carry, _ = jax.lax.scan(step, carry, length=3600)
         return carry, carry[:2]
 
     nothing = jnp.asarray(0.0)
-    start = closure.init(inputs_of(jnp.zeros(99), nothing, jnp.asarray(BOTTOM_ROUGHNESS)))
+    start = stepper.init(inputs_of(jnp.zeros(99), nothing, jnp.asarray(BOTTOM_ROUGHNESS)))
     return jax.lax.scan(hour, (jnp.zeros(100), start, nothing, nothing), length=hours)[1]
 
 

@@ -1,17 +1,16 @@
 """Turbulence closures: how turbulence mixes the column. One file per closure, behind one interface."""
 
 from .base import AbstractClosure as AbstractClosure
+from .base import AbstractDiagnosticClosure as AbstractDiagnosticClosure
+from .base import AbstractPlainClosure as AbstractPlainClosure
+from .base import AbstractStepper as AbstractStepper
 from .base import CloState as CloState
 from .base import ClosureInputs as ClosureInputs
-from .bulk_layer import BulkLayerState as BulkLayerState
+from .base import EddyCoefficients as EddyCoefficients
 from .bulk_layer import KrausTurner as KrausTurner
 from .bulk_layer import PriceWellerPinkel as PriceWellerPinkel
 from .catke import CATKE as CATKE
 from .catke import CATKEState as CATKEState
-from .constant import Constant as Constant
-from .constant import ConstantState as ConstantState
-from .convective_adjustment import ConvectiveAdjustment as ConvectiveAdjustment
-from .convective_adjustment import ConvectiveAdjustmentState as ConvectiveAdjustmentState
 from .energy import TurbulenceState as TurbulenceState
 from .epbl import EPBL as EPBL
 from .epbl import ConstantWindEnergy as ConstantWindEnergy
@@ -42,7 +41,8 @@ from .one_equation import XingDavies as XingDavies
 from .richardson import MunkAndersonMixing as MunkAndersonMixing
 from .richardson import PacanowskiPhilander as PacanowskiPhilander
 from .richardson import RiBased as RiBased
-from .richardson import RichardsonState as RichardsonState
+from .simple import Constant as Constant
+from .simple import ConvectiveAdjustment as ConvectiveAdjustment
 from .stability import PUBLISHED_SETS as PUBLISHED_SETS
 from .stability import Brueggemann as Brueggemann
 from .stability import ConstantStability as ConstantStability

@@ -1,12 +1,14 @@
-"""What every closure is: a set of parameters with `init` and `step`, and a state with eddy coefficients."""
+"""What every closure is: a set of parameters, what a run steps with, and a state with eddy coefficients."""
 
 import abc
 from typing import Generic, TypeVar
 
 import equinox as eqx
 
+from .. import constants
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
+from ..numerics.stencils import with_end_faces
 from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.plume import MassFlux, PlumeEnergy
@@ -50,6 +52,19 @@ class CloState(eqx.Module):
     def mass_flux(self) -> MassFlux | None:
         """Transport by plumes; `None` for a closure without them, which costs nothing."""
         return None
+
+
+class EddyCoefficients(CloState):
+    """State of a closure that carries nothing else [m2 s-1]."""
+
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    nonlocal_transport: None = None
+
+    @classmethod
+    def within(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
+        """Coefficients on inner faces; nothing mixes through the two ends."""
+        return cls(with_end_faces(viscosity, 0.0, 0.0), with_end_faces(diffusivity, 0.0, 0.0))
 
 
 class ClosureInputs(eqx.Module):
@@ -113,15 +128,8 @@ class ClosureInputs(eqx.Module):
 S = TypeVar("S", bound=CloState)
 
 
-class AbstractClosure(eqx.Module, Generic[S]):
-    """A turbulence closure: its fields are its parameters."""
-
-    @abc.abstractmethod
-    def prepare(self) -> "AbstractClosure[S]":
-        """The same closure with what follows from its parameters alone computed, or itself.
-
-        The time loop calls it once, so that neither the steps nor their gradient repeat that work.
-        """
+class AbstractStepper(eqx.Module, Generic[S]):
+    """A closure as a run steps with it: what follows from its parameters alone is computed."""
 
     @abc.abstractmethod
     def init(self, inputs: ClosureInputs) -> S:
@@ -133,3 +141,40 @@ class AbstractClosure(eqx.Module, Generic[S]):
 
         The eddy coefficients returned mix the column during the next step. They are at least zero.
         """
+
+
+class AbstractClosure(eqx.Module, Generic[S]):
+    """A turbulence closure: its fields are its parameters."""
+
+    von_karman = constants.VON_KARMAN
+    """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
+
+    @abc.abstractmethod
+    def prepare(self) -> AbstractStepper[S]:
+        """What a run steps with; the time loop asks for it once, so that no step repeats that work.
+
+        It is of another type where anything follows from the parameters, so that none of them can be changed
+        without what follows from it.
+        """
+
+
+class AbstractPlainClosure(AbstractClosure[S], AbstractStepper[S]):
+    """A closure from whose parameters nothing follows: a run steps with the closure itself."""
+
+    def prepare(self) -> AbstractStepper[S]:
+        return self
+
+
+class AbstractDiagnosticClosure(AbstractPlainClosure[S]):
+    """A closure without memory: its coefficients follow from the column as it is."""
+
+    @abc.abstractmethod
+    def diagnose(self, inputs: ClosureInputs) -> S:
+        """Closure state of a column; its eddy coefficients are at least zero."""
+
+    def init(self, inputs: ClosureInputs) -> S:
+        return self.diagnose(inputs)
+
+    def step(self, clo_state: S, inputs: ClosureInputs, dt: ScalarLike) -> S:
+        del clo_state, dt
+        return self.diagnose(inputs)

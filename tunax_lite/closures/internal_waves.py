@@ -8,24 +8,21 @@ import jax.numpy as jnp
 from .._types import InnerFaceArray, Scalar, parameter
 from ..declarations import named
 from ..numerics.limiters import at_least, at_most, reciprocal
+from .base import ClosureInputs
+
+Coefficients = tuple[InnerFaceArray, InnerFaceArray]
+"""nu and kappa [m2 s-1]."""
 
 
 class AbstractInternalWaves(eqx.Module):
     """A correction of the shear that produces turbulence, of its eddy coefficients, or of both."""
 
     @abc.abstractmethod
-    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
+    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
         """S² that produces turbulence [s-2]."""
 
     @abc.abstractmethod
-    def mix(
-        self,
-        viscosity: InnerFaceArray,
-        diffusivity: InnerFaceArray,
-        tke: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
         """nu and kappa with the waves [m2 s-1]."""
 
 
@@ -41,19 +38,12 @@ class WaveShear(AbstractInternalWaves):
 
     alpha: Scalar = parameter(0.7, valid_range=(0.0, 10.0))
 
-    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
-        return s_squared + self.alpha * n_squared
+    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
+        return inputs.shear_squared + self.alpha * inputs.buoyancy_frequency_squared
 
-    def mix(
-        self,
-        viscosity: InnerFaceArray,
-        diffusivity: InnerFaceArray,
-        tke: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
-        del tke, n_squared, s_squared
-        return viscosity, diffusivity
+    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+        del tke, inputs
+        return coefficients
 
 
 @named("background_mixing")
@@ -78,22 +68,14 @@ class BackgroundMixing(AbstractInternalWaves):
     viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
     diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
 
-    def producing_shear_squared(self, s_squared: InnerFaceArray, n_squared: InnerFaceArray) -> InnerFaceArray:
-        del n_squared
-        return s_squared
+    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
+        return inputs.shear_squared
 
-    def mix(
-        self,
-        viscosity: InnerFaceArray,
-        diffusivity: InnerFaceArray,
-        tke: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
-        ri = n_squared * reciprocal(at_least(s_squared, 0.0) + 1e-10)
+    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+        ri = inputs.buoyancy_frequency_squared * reciprocal(at_least(inputs.shear_squared, 0.0) + 1e-10)
         scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
         shear = self.shear_coefficient * (1.0 - scaled**2) ** 3
-        weak = tke <= self.weakest_tke
+        weak, (viscosity, diffusivity) = tke <= self.weakest_tke, coefficients
         return (
             jnp.where(weak, self.viscosity + shear, viscosity),
             jnp.where(weak, self.diffusivity + shear, diffusivity),

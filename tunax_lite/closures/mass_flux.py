@@ -28,8 +28,8 @@ from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from ..physics.plume import MassFlux
-from .base import AbstractClosure, CloState, ClosureInputs
-from .energy import TurbulenceState
+from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .energy import AbstractTurbulenceState
 from .two_equation import KEpsilon
 
 
@@ -153,20 +153,10 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     carries_turbulence: bool = setting(True)
     local: AbstractClosure = eqx.field(default_factory=KEpsilon)
 
-    def prepare(self) -> "MassFluxConvection":
-        return dataclasses.replace(self, local=self.local.prepare())
+    def prepare(self) -> "MassFluxStepper":
+        return MassFluxStepper(self.local.prepare(), self)
 
-    def init(self, inputs: ClosureInputs) -> MassFluxState:
-        local = self.local.init(inputs)
-        nothing = jnp.zeros_like(local.eddy_viscosity)
-        return _state(local, nothing[0], *(nothing for _ in range(5)))
-
-    def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
-        depth = at_least(clo_state.plume_depth, self.least_depth)
-        local = self.local.step(clo_state.local, self._with_energy(clo_state, inputs), dt)
-        return self._march(local, inputs, depth, dt)
-
-    def _with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
+    def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """The inputs of the local closure, with the energy that the plumes carry down."""
         energy = inputs.plume_energy
         if energy is None:
@@ -186,7 +176,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         )
         return dataclasses.replace(inputs, plume_energy=energy)
 
-    def _march(self, local: CloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike) -> MassFluxState:
+    def march(self, local: CloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike) -> MassFluxState:
         """The plumes from the surface down, one cell after the other, with what they take from each."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
@@ -202,7 +192,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         tke = jnp.zeros_like(state.temperature)
-        if isinstance(local, TurbulenceState):
+        if isinstance(local, AbstractTurbulenceState):
             tke = mean_of_neighbours(local.turbulent_kinetic_energy)
         inertia = 1.0 + self.entrainment_drag * self.entrainment
         z, thickness = grid.z_center, grid.cell_thickness
@@ -301,6 +291,23 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         lost = cell.dissipation * safe_sqrt(above.kinetic_energy)
         passing = total + self.least_velocity
         return arriving * passing * reciprocal(passing + lost)
+
+
+class MassFluxStepper(AbstractStepper[MassFluxState]):
+    """The steps of a local closure, each with plumes after it."""
+
+    local: AbstractStepper
+    plumes: MassFluxConvection
+
+    def init(self, inputs: ClosureInputs) -> MassFluxState:
+        local = self.local.init(inputs)
+        nothing = jnp.zeros_like(local.eddy_viscosity)
+        return _state(local, nothing[0], *(nothing for _ in range(5)))
+
+    def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
+        depth = at_least(clo_state.plume_depth, self.plumes.least_depth)
+        local = self.local.step(clo_state.local, self.plumes.with_energy(clo_state, inputs), dt)
+        return self.plumes.march(local, inputs, depth, dt)
 
 
 def _state(local: CloState, depth: Scalar, *values: FaceArray) -> MassFluxState:

@@ -8,8 +8,6 @@ a turbulent kinetic energy, the corrected coefficients are those of its producti
 mean flow loses is what the turbulence gains.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -17,8 +15,8 @@ from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, weights_fiel
 from ..declarations import check_settings, named, setting
 from ..numerics.limiters import reciprocal, safe_sqrt
 from ..numerics.stencils import with_end_faces
-from .base import AbstractClosure, CloState, ClosureInputs
-from .energy import AbstractEnergyClosure, TurbulenceState
+from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .energy import AbstractEnergyClosure, AbstractTurbulenceState
 from .network import Weights, evaluate, initial_weights, layer_sizes, n_weights
 from .two_equation import KEpsilon
 
@@ -77,21 +75,31 @@ class NeuralCorrection(AbstractClosure[CloState]):
         """Outputs and inputs of each layer."""
         return layer_sizes(self._n_inputs, self.width, self.depth, 2)
 
-    def prepare(self) -> "NeuralCorrection":
-        return dataclasses.replace(self, physical=self.physical.prepare())
+    def prepare(self) -> "CorrectedStepper":
+        return CorrectedStepper(self.physical.prepare(), self)
+
+    def corrected(self, clo_state: CloState, inputs: ClosureInputs) -> CloState:
+        """A state of the physical closure with other eddy coefficients."""
+        outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
+        bound = self.largest_correction
+        corrected = [
+            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)), 0.0, 0.0)
+            for coefficient, output in zip(_coefficients(clo_state), outputs, strict=True)
+        ]
+        return eqx.tree_at(_coefficients, clo_state, corrected)
+
+
+class CorrectedStepper(AbstractStepper[CloState]):
+    """The steps of a physical closure, each with a correction of its coefficients."""
+
+    physical: AbstractStepper
+    correction: NeuralCorrection
 
     def init(self, inputs: ClosureInputs) -> CloState:
         return self.physical.init(inputs)
 
     def step(self, clo_state: CloState, inputs: ClosureInputs, dt: ScalarLike) -> CloState:
-        new = self.physical.step(clo_state, inputs, dt)
-        outputs = evaluate(self.weights, self.layer_sizes, network_inputs(new, inputs))
-        bound = self.largest_correction
-        corrected = [
-            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)), 0.0, 0.0)
-            for coefficient, output in zip(_coefficients(new), outputs, strict=True)
-        ]
-        return eqx.tree_at(_coefficients, new, corrected)
+        return self.correction.corrected(self.physical.step(clo_state, inputs, dt), inputs)
 
 
 def _coefficients(clo_state: CloState):
@@ -124,7 +132,7 @@ def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFace
         buoyancy_flux * distance * reciprocal(convection + friction**3) + 0.0 * n_squared,
         viscosity * reciprocal(viscosity + friction * distance + _SMALLEST_VISCOSITY),
     ]
-    if isinstance(clo_state, TurbulenceState):
+    if isinstance(clo_state, AbstractTurbulenceState):
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         stratification = n_squared * (tke * reciprocal(clo_state.dissipation_rate[1:-1])) ** 2
         found += [

@@ -19,6 +19,8 @@ import jax.numpy as jnp
 from .. import constants
 from .._types import Scalar, ScalarLike, parameter
 from ..declarations import check_settings, setting
+from ..numerics.limiters import at_least
+from .base import ClosureInputs
 
 CONDITIONS = ("flux", "value")
 
@@ -134,6 +136,50 @@ class Wall(NamedTuple):
             return EndCondition()
         energy_flux = self.waves.energy_flux_factor * self.friction_velocity**3
         return EndCondition(flux=energy_flux * self._decayed(distance, 1.5 * self.waves.decay))
+
+
+class Walls(NamedTuple):
+    """Both ends of the column in one step."""
+
+    bottom: Wall
+    surface: Wall
+
+
+class WallLaws(eqx.Module):
+    """What holds at both ends in every step: settings of `AbstractEnergyClosure`, and what follows.
+
+    Args:
+        von_karman: kappa of the logarithmic layer [1].
+        waves: the layer below breaking waves, if there are any.
+    """
+
+    surface: Boundary
+    bottom: Boundary
+    surface_roughness_length: Scalar
+    bottom_roughness_length: Scalar
+    charnock_constant: Scalar | None
+    von_karman: Scalar
+    waves: ShearFreeLayer | None
+
+    def in_step(self, inputs: ClosureInputs) -> Walls:
+        """The walls for the friction velocities and roughness lengths of a step."""
+        thickness, friction_velocity = inputs.grid.cell_thickness, inputs.surface_friction_velocity
+        roughness = self.surface_roughness_length
+        if self.charnock_constant is not None:
+            of_sea = inputs.friction_velocity_of_sea
+            roughness = at_least(charnock_length(of_sea, self.charnock_constant), roughness)
+        slope = self.von_karman if self.waves is None else self.waves.length_slope
+        surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
+        at_bottom, roughness = inputs.bottom_friction_velocity, inputs.bottom_roughness_length
+        bottom = Wall(
+            self.bottom,
+            jnp.zeros_like(friction_velocity) if at_bottom is None else at_bottom,
+            self.bottom_roughness_length if roughness is None else roughness,
+            thickness[0],
+            self.von_karman,
+            None,
+        )
+        return Walls(bottom, surface)
 
 
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:

@@ -293,13 +293,14 @@ def write_trajectory(
 
 
 def _find_state_class(path, name: str) -> type[closures.CloState]:
-    """The class with a name among all subclasses of `CloState` that are imported; the newest of them."""
-    pending, found = [closures.CloState], {}
+    """The imported class of a closure state with a name, whose module may have moved within its package."""
+    pending, found = closures.CloState.__subclasses__(), {}
     while pending:
         cls = pending.pop()
         pending += cls.__subclasses__()
-        found[_class_name(cls)] = cls
-    if name not in found or name == _class_name(closures.CloState):
+        if _without_modules(_class_name(cls)) == _without_modules(name):
+            found[_class_name(cls)] = cls
+    if not found:
         raise FileFormatError(
             path,
             "attribute closure_state",
@@ -307,7 +308,12 @@ def _find_state_class(path, name: str) -> type[closures.CloState]:
             f"'{name}'",
             "import the module of that closure first, or pass clo_state_class",
         )
-    return found[name]
+    return found.get(name, list(found.values())[-1])
+
+
+def _without_modules(name: str) -> str:
+    """Package and class of a full name."""
+    return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
 
 
 @names_its_file("the file of a run")

@@ -16,11 +16,10 @@ from ..._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import with_end_faces
-from ..base import AbstractClosure, CloState, ClosureInputs
-from ..bulk_layer.layer import buoyancy_after, face_depth
+from ..base import AbstractPlainClosure, CloState, ClosureInputs
+from ..bulk_layer import buoyancy_after, face_depth
 from .layer_depth import self_consistent_depth
-from .march import Depths, Energy, Faces, Mixed, Water, march
-from .velocity import EnergyVelocity, cube_root
+from .march import Depths, Energy, EnergyVelocity, Faces, Mixed, Water, cube_root, march
 from .wind_energy import AbstractWindEnergy, OM4WindEnergy, ReichlHallbergWindEnergy, SurfaceForcing
 
 _OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
@@ -39,7 +38,7 @@ class EPBLState(CloState):
 
 
 @named("epbl", epbl_om4="as_in_om4")
-class EPBL(AbstractClosure[EPBLState]):
+class EPBL(AbstractPlainClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
     Args:
@@ -94,9 +93,6 @@ class EPBL(AbstractClosure[EPBLState]):
             "energy_velocity": EnergyVelocity(),
         }
         return cls(**(numbers | others))
-
-    def prepare(self) -> "EPBL":
-        return self
 
     def init(self, inputs: ClosureInputs) -> EPBLState:
         at_rest = jnp.zeros_like(inputs.shear_squared) + self.background_coefficient

@@ -20,7 +20,7 @@ from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.powers import inverse_cube_root
 from ...numerics.stencils import with_end_faces
-from ..base import AbstractClosure, CloState, ClosureInputs
+from ..base import AbstractPlainClosure, CloState, ClosureInputs
 from .boundary_layer import (
     INTERPOLATIONS,
     first_crossing,
@@ -73,7 +73,7 @@ class Layer(NamedTuple):
 
 
 @named("kpp")
-class KPP(AbstractClosure[KPPState]):
+class KPP(AbstractPlainClosure[KPPState]):
     """K-profile parameterisation.
 
     Args:
@@ -132,9 +132,6 @@ class KPP(AbstractClosure[KPPState]):
     def von_karman(self) -> Scalar:
         """kappa of the logarithmic layer [1], for the drag of the bottom."""
         return self.velocity_scales.von_karman
-
-    def prepare(self) -> "KPP":
-        return self
 
     def init(self, inputs: ClosureInputs) -> KPPState:
         nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared, 0.0, 0.0))

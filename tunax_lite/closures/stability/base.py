@@ -46,32 +46,27 @@ class AbstractStabilityFunctions(eqx.Module):
     ) -> tuple[InnerFaceArray, InnerFaceArray]:
         """c_mu and c_mu' [1] for given (k/eps)² [s2], N² and S² [s-2]."""
 
+    @abc.abstractmethod
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        """c_mu / c_mu' [1] where P + B = eps at a given Richardson number."""
+
+
+class AbstractWaveFunctions(AbstractStabilityFunctions):
+    """Stability functions that the Stokes drift changes, and with which it drives momentum."""
+
+    @abc.abstractmethod
     def in_waves(
         self,
         time_scale_squared: InnerFaceArray,
         n_squared: InnerFaceArray,
         s_squared: InnerFaceArray,
         waves: Waves,
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
-        """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1].
-
-        Unless a variant says otherwise, waves change nothing and drive no flux: `None`.
-        """
-        del waves
-        return *self.in_flow(time_scale_squared, n_squared, s_squared), None
-
-    @abc.abstractmethod
-    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
-        """c_mu / c_mu' [1] where P + B = eps at a given Richardson number."""
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+        """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
 
 
 class AbstractStability(eqx.Module):
     """Constants of stability functions."""
-
-    @property
-    def follows_waves(self) -> bool:
-        """Whether the Stokes drift changes the functions and drives momentum."""
-        return False
 
     @abc.abstractmethod
     def stability_functions(self) -> AbstractStabilityFunctions:

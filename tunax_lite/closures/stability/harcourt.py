@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from .base import AbstractStability, AbstractStabilityFunctions, Waves
+from .base import AbstractStability, AbstractWaveFunctions, Waves
 
 _ROOT_2 = math.sqrt(2.0)
 _SMALLEST_DENOMINATOR = 1e-3
@@ -44,17 +44,42 @@ class _Forcing(NamedTuple):
         return _Forcing(share * self.buoyancy, share * self.vortex, share * self.waves)
 
 
-class HarcourtFunctions(AbstractStabilityFunctions):
+class _Coefficients(NamedTuple):
+    """Those of the functions in the head of the module [1]."""
+
+    m_0: Scalar
+    m_h: Scalar
+    m_s: Scalar
+    h_0: Scalar
+    h_s: Scalar
+    h_v: Scalar
+    s_0: Scalar
+    s_v: Scalar
+    p_h: Scalar
+    p_v: Scalar
+    q_h: Scalar
+    r_0: Scalar
+    r_h: Scalar
+    r_v: Scalar
+
+
+class HarcourtFunctions(AbstractWaveFunctions):
     """The functions c_mu, c_mu' and c_mu_S of one set of constants.
 
     Args:
-        closure: the constants.
         c_mu_0, c_mu_shear_free: as for all stability functions [1].
+        coefficients: of the functions [1].
+        b_1, proximity_factor, lowest_buoyancy_number, offsets, largest_function: those of `Harcourt` [1].
     """
 
-    closure: "Harcourt"
     c_mu_0: Scalar
     c_mu_shear_free: Scalar
+    coefficients: _Coefficients
+    b_1: Scalar
+    proximity_factor: Scalar
+    lowest_buoyancy_number: Scalar
+    offsets: tuple[Scalar, Scalar]
+    largest_function: Scalar
 
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
@@ -83,32 +108,30 @@ class HarcourtFunctions(AbstractStabilityFunctions):
         total = at_least(jnp.sum(weight, axis=0), 1e-25)
         length = jnp.sum(weight * waves.length, axis=0) * reciprocal(total)
         inverse = reciprocal(at_least(length, _SHORTEST_LENGTH))
-        return jnp.tanh(self.closure.proximity_factor * waves.depth * inverse)
+        return jnp.tanh(self.proximity_factor * waves.depth * inverse)
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
-        c, ri = self.closure, richardson_number
-        m_0, m_h, h_0 = c._m_0(), c._m_h(), c._h_0()
-        p_h, q_h = c._p_h(), c._q_h()
+        ri, b_1, (m_0, m_h, *_) = richardson_number, self.b_1, self.coefficients
+        h_0, p_h, q_h = self.coefficients.h_0, self.coefficients.p_h, self.coefficients.q_h
         # B_1 x (S_M / Ri - S_H) = 1 for x = -G_H as a quadratic equation: q2 x² + q1 x - 1 = 0.
-        q1 = c.b_1 * (m_0 / ri - h_0) + p_h + q_h
-        q2 = c.b_1 * (h_0 * p_h - (m_0 * q_h + m_h * h_0) / ri) - p_h * q_h
+        q1 = b_1 * (m_0 / ri - h_0) + p_h + q_h
+        q2 = b_1 * (h_0 * p_h - (m_0 * q_h + m_h * h_0) / ri) - p_h * q_h
         x = 2.0 / at_least(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
         s_h = h_0 / (1.0 - q_h * x)
         return (m_0 - m_h * x * s_h) / ((1.0 - p_h * x) * s_h)
 
     def _scale(self, time_scale_squared: InnerFaceArray) -> InnerFaceArray:
         """(l/q)² [s2], at most that of the length in the strongest stratification."""
-        return (2.0 / self.closure.b_1) ** 2 * time_scale_squared
+        return (2.0 / self.b_1) ** 2 * time_scale_squared
 
     def _limited(
         self, forcing: _Forcing, proximity: InnerFaceArray | Scalar
     ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
         """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""
-        c = self.closure
-        lowest = c.lowest_buoyancy_number
+        lowest = self.lowest_buoyancy_number
         forcing = forcing.times(lowest * reciprocal(at_most(forcing.buoyancy, lowest)))
         g_h, g_v, g_s = forcing
-        by_waves = self._share(g_h, g_v, c.buoyancy_offset, c.vortex_offset)
+        by_waves = self._share(g_h, g_v, *self.offsets)
         by_waves = jnp.where(g_v > 0.0, by_waves, 1.0)
         # The pressure redistributes what the vortex force gives near the surface, but the energy stays.
         forcing = _Forcing(g_h, proximity * g_v, proximity**2 * g_s)
@@ -124,11 +147,11 @@ class HarcourtFunctions(AbstractStabilityFunctions):
         offset_v: ScalarLike,
     ) -> InnerFaceArray:
         """The largest share R <= 1 of both numbers with D(R G_H + offset, R G_V + offset) >= 0."""
-        c = self.closure
-        first, second = c._p_h() * g_h + c._p_v() * g_v, c._q_h() * g_h
-        third = c._r_h() * g_h + c._r_v() * g_v
-        first_0 = 1.0 + c._p_h() * offset_h + c._p_v() * offset_v
-        second_0, third_0 = 1.0 + c._q_h() * offset_h, c._r_0() + c._r_h() * offset_h + c._r_v() * offset_v
+        c = self.coefficients
+        first, second = c.p_h * g_h + c.p_v * g_v, c.q_h * g_h
+        third = c.r_h * g_h + c.r_v * g_v
+        first_0 = 1.0 + c.p_h * offset_h + c.p_v * offset_v
+        second_0, third_0 = 1.0 + c.q_h * offset_h, c.r_0 + c.r_h * offset_h + c.r_v * offset_v
         constant = at_least(jnp.asarray(first_0 * second_0 + third_0 * offset_v), 0.05)
         linear = first * second_0 + second * first_0 + third * offset_v + third_0 * g_v
         square = first * second + third * g_v
@@ -140,19 +163,19 @@ class HarcourtFunctions(AbstractStabilityFunctions):
         self, forcing: _Forcing, proximity: InnerFaceArray | Scalar
     ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
         """c_mu, c_mu' and c_mu_S [1] without limits of l/q; S between 0 and its largest."""
-        c, (g_h, g_v, g_s) = self.closure, forcing
-        common = 1.0 + c._p_h() * g_h
-        of_momentum = common + c._p_v() * g_v
-        of_heat = of_momentum * (1.0 + c._q_h() * g_h) + (c._r_0() + c._r_h() * g_h + c._r_v() * g_v) * g_v
-        s_h = self._quotient(c._h_0() * common + c._h_s() * g_s + c._h_v() * g_v, of_heat)
-        s_s = self._quotient(c.a_1 * c._shape() + 0.0 * g_h, common - 9.0 * c.a_1**2 * g_v)
-        s_m = self._quotient(c._m_0() + c._m_h() * g_h * s_h + 27.0 * c.a_1**2 * g_s * s_s, of_momentum)
+        c, (g_h, g_v, g_s) = self.coefficients, forcing
+        common = 1.0 + c.p_h * g_h
+        of_momentum = common + c.p_v * g_v
+        of_heat = of_momentum * (1.0 + c.q_h * g_h) + (c.r_0 + c.r_h * g_h + c.r_v * g_v) * g_v
+        s_h = self._quotient(c.h_0 * common + c.h_s * g_s + c.h_v * g_v, of_heat)
+        s_s = self._quotient(c.s_0 + 0.0 * g_h, common + c.s_v * g_v)
+        s_m = self._quotient(c.m_0 + c.m_h * g_h * s_h + c.m_s * g_s * s_s, of_momentum)
         factor = _ROOT_2 * self.c_mu_0**3
         return factor * s_m, factor * s_h, factor * s_s * proximity
 
     def _quotient(self, numerator: InnerFaceArray, denominator: InnerFaceArray) -> InnerFaceArray:
         inverse = reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
-        return at_most(at_least(numerator, 0.0) * inverse, self.closure.largest_function)
+        return at_most(at_least(numerator, 0.0) * inverse, self.largest_function)
 
 
 @named("harcourt")
@@ -184,50 +207,33 @@ class Harcourt(AbstractStability):
     largest_function: Scalar = parameter(2.12, valid_range=(0.5, 5.0))
     c_mu_0: Scalar | None = parameter(None, valid_range=(0.3, 1.0))
 
-    @property
-    def follows_waves(self) -> bool:
-        return True
-
     def stability_functions(self) -> HarcourtFunctions:
-        c_mu_0 = self.c_mu_0
-        if c_mu_0 is None:
-            c_mu_0 = (2.0 * _ROOT_2 / self.b_1) ** (1.0 / 3.0)
-        return HarcourtFunctions(self, c_mu_0, _ROOT_2 * self.a_1 * (1.0 - 3.0 * self.c_1))
-
-    def _shape(self) -> Scalar:
-        """3 w'² / q² in isotropic dissipation [1]."""
-        return 1.0 - 6.0 * self.a_1 / self.b_1
-
-    def _h_0(self) -> Scalar:
-        return self.a_2 * self._shape()
-
-    def _h_s(self) -> Scalar:
-        return 9.0 * self.a_1 * self.a_2 * self._shape() * (2.0 * self.a_1 + self.a_2)
-
-    def _h_v(self) -> Scalar:
-        shape, more = self._shape(), 3.0 * self.c_1
-        return 9.0 * self.a_1 * self.a_2 * (self.a_2 * (shape - more) - 2.0 * self.a_1 * (shape + more))
-
-    def _p_h(self) -> Scalar:
-        return -9.0 * self.a_1 * self.a_2
-
-    def _p_v(self) -> Scalar:
-        return -36.0 * self.a_1**2
-
-    def _q_h(self) -> Scalar:
-        return -3.0 * self.a_2 * (6.0 * self.a_1 + self.b_2 * (1.0 - self.c_3))
-
-    def _r_0(self) -> Scalar:
-        return -9.0 * self.a_2**2 * (1.0 - self.c_2)
-
-    def _r_h(self) -> Scalar:
-        return -162.0 * self.a_1**2 * self.a_2 * (2.0 * self.a_1 + (2.0 - self.c_2) * self.a_2)
-
-    def _r_v(self) -> Scalar:
-        return 324.0 * self.a_1**2 * self.a_2**2 * (1.0 - self.c_2)
-
-    def _m_0(self) -> Scalar:
-        return self.a_1 * (self._shape() - 3.0 * self.c_1)
-
-    def _m_h(self) -> Scalar:
-        return 9.0 * self.a_1 * (2.0 * self.a_1 + self.a_2 * (1.0 - self.c_2))
+        a_1, a_2, b_1, c_1, c_2 = self.a_1, self.a_2, self.b_1, self.c_1, self.c_2
+        shape, more = 1.0 - 6.0 * a_1 / b_1, 3.0 * c_1  # 3 w'² / q² in isotropic dissipation
+        coefficients = _Coefficients(
+            m_0=a_1 * (shape - more),
+            m_h=9.0 * a_1 * (2.0 * a_1 + a_2 * (1.0 - c_2)),
+            m_s=27.0 * a_1**2,
+            h_0=a_2 * shape,
+            h_s=9.0 * a_1 * a_2 * shape * (2.0 * a_1 + a_2),
+            h_v=9.0 * a_1 * a_2 * (a_2 * (shape - more) - 2.0 * a_1 * (shape + more)),
+            s_0=a_1 * shape,
+            s_v=-9.0 * a_1**2,
+            p_h=-9.0 * a_1 * a_2,
+            p_v=-36.0 * a_1**2,
+            q_h=-3.0 * a_2 * (6.0 * a_1 + self.b_2 * (1.0 - self.c_3)),
+            r_0=-9.0 * a_2**2 * (1.0 - c_2),
+            r_h=-162.0 * a_1**2 * a_2 * (2.0 * a_1 + (2.0 - c_2) * a_2),
+            r_v=324.0 * a_1**2 * a_2**2 * (1.0 - c_2),
+        )
+        c_mu_0 = (2.0 * _ROOT_2 / b_1) ** (1.0 / 3.0) if self.c_mu_0 is None else self.c_mu_0
+        return HarcourtFunctions(
+            c_mu_0,
+            _ROOT_2 * a_1 * (1.0 - 3.0 * c_1),
+            coefficients,
+            b_1,
+            self.proximity_factor,
+            self.lowest_buoyancy_number,
+            (self.buoyancy_offset, self.vortex_offset),
+            self.largest_function,
+        )

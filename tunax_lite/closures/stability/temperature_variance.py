@@ -13,8 +13,6 @@ variance c_mu and the flux are those of `second_moment`.
 Source: Legay, Deremble, Penduff, Brasseur and Molines (2025), J. Adv. Model. Earth Syst. 17, e2024MS004243.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -22,18 +20,20 @@ from ..._types import InnerFaceArray, Scalar
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
 
 
-class VarianceFunctions(StabilityFunctions):
-    """c_mu, c_mu' and c_mu*; what is inherited holds where the temperature does not vary.
+class VarianceFunctions(eqx.Module):
+    """c_mu, c_mu' and c_mu* where the variance of temperature is known.
 
     Args:
+        without: the functions where the temperature does not vary.
         n3: coefficient of alpha_theta in c_mu, divided by d0 as all of them [1].
         s0, s1, s2: coefficients of c_mu* [1].
     """
 
-    n3: Scalar = eqx.field(kw_only=True)
-    s0: Scalar = eqx.field(kw_only=True)
-    s1: Scalar = eqx.field(kw_only=True)
-    s2: Scalar = eqx.field(kw_only=True)
+    without: StabilityFunctions
+    n3: Scalar
+    s0: Scalar
+    s1: Scalar
+    s2: Scalar
 
     @classmethod
     def of(cls, closure: SecondMomentClosure) -> "VarianceFunctions":
@@ -44,10 +44,9 @@ class VarianceFunctions(StabilityFunctions):
         )
         s0, s1, s2 = unit.d1 - none.d1, unit.d4 - none.d4, unit.d3 - none.d3
         n3 = ((unit.n1 - none.n1) * none.d1 - none.n0 * s1 - none.n1 * s0) / none.b0
-        inherited = {field.name: getattr(none, field.name) for field in dataclasses.fields(none)}
-        return cls(**inherited, n3=n3, s0=s0, s1=s1, s2=s2)
+        return cls(none, n3, s0, s1, s2)
 
-    def with_variance(
+    def in_flow(
         self,
         time_scale_squared: InnerFaceArray,
         n_squared: InnerFaceArray,
@@ -61,10 +60,11 @@ class VarianceFunctions(StabilityFunctions):
             n_squared, s_squared: N² and S² of the flow [s-2].
             variance_per_tke: (g alpha)² theta'² / k [s-2].
         """
-        alpha_n, alpha_m = self.limited(time_scale_squared * n_squared, time_scale_squared * s_squared)
-        inverse = self.inverse_denominator(alpha_n, alpha_m)
+        f = self.without
+        alpha_n, alpha_m = f.limited(time_scale_squared * n_squared, time_scale_squared * s_squared)
+        inverse = f.inverse_denominator(alpha_n, alpha_m)
         by_variance = self.n3 * (time_scale_squared * variance_per_tke)
-        c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m + by_variance) * inverse
-        c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
+        c_mu = (f.n0 + f.n1 * alpha_n + f.n2 * alpha_m + by_variance) * inverse
+        c_mu_prime = (f.b0 + f.b1 * alpha_n + f.b2 * alpha_m) * inverse
         c_mu_star = (self.s0 + self.s1 * alpha_n + self.s2 * alpha_m) * inverse
         return bounded(c_mu), bounded(c_mu_prime), bounded(c_mu_star)

@@ -19,14 +19,15 @@ from ...grid import Grid
 from ...numerics.limiters import at_most
 from ...numerics.running import smallest_downward, smallest_upward
 
+Lengths = tuple[InnerFaceArray, InnerFaceArray]
+"""Two lengths on the inner faces [m]."""
+
 
 class AbstractLengthBounds(eqx.Module):
     """Lengths of mixing and of dissipation on the inner faces."""
 
     @abc.abstractmethod
-    def __call__(
-        self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         """l_m and l_d [m], positive.
 
         Args:
@@ -46,9 +47,7 @@ class WithinColumn(AbstractLengthBounds):
 
     half_spacing: bool = setting(False)
 
-    def __call__(
-        self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         del surface, bottom
         z = grid.z_face
         from_surface = z[-1] - z[1:-1]
@@ -62,9 +61,7 @@ class WithinColumn(AbstractLengthBounds):
 class WithinSpacing(AbstractLengthBounds):
     """Both at most the distance between the neighbouring centers."""
 
-    def __call__(
-        self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         del surface, bottom
         length = at_most(length, grid.center_spacing)
         return length, length
@@ -74,9 +71,7 @@ class WithinSpacing(AbstractLengthBounds):
 class BoundedSlope(AbstractLengthBounds):
     """Both min(l_up, l_down)."""
 
-    def __call__(
-        self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         upward, downward = _reach(length, surface, bottom, grid)
         length = at_most(upward, downward)
         return length, length
@@ -90,16 +85,12 @@ class UpAndDown(AbstractLengthBounds):
     (1998) for the bounds.
     """
 
-    def __call__(
-        self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         upward, downward = _reach(length, surface, bottom, grid)
         return at_most(upward, downward), jnp.sqrt(upward * downward)
 
 
-def _reach(
-    length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
-) -> tuple[InnerFaceArray, InnerFaceArray]:
+def _reach(length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
     """l_up and l_down [m]."""
     z, ends = grid.z_face[1:-1], grid.z_face
     upward = at_most(smallest_upward(length + z), surface + ends[-1]) - z

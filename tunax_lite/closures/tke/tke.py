@@ -11,8 +11,6 @@ Source: Gaspar et al. (1990), J. Geophys. Res. 95, 16179-16193; Blanke and Delec
 Oceanogr. 23, 1363-1388; NEMO 5.0, `zdftke`; Veros, `core/tke`, after Eden's pyOM2.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -22,7 +20,7 @@ from ...grid import Grid
 from ...numerics.diffusion import EndValues, Source, diffuse
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ...numerics.stencils import mean_of_neighbours, with_end_faces
-from ..base import AbstractClosure, ClosureInputs
+from ..base import AbstractPlainClosure, ClosureInputs
 from ..energy import TurbulenceState
 from ..walls import charnock_length
 from .length_bounds import AbstractLengthBounds, UpAndDown, WithinColumn
@@ -33,7 +31,7 @@ _SMALLEST_SQUARE = 1e-15
 
 
 @named("tke", tke_veros="veros")
-class TKE(AbstractClosure[TurbulenceState]):
+class TKE(AbstractPlainClosure[TurbulenceState]):
     """One equation for k, length from k and N; the defaults are those of NEMO.
 
     Args:
@@ -109,9 +107,6 @@ class TKE(AbstractClosure[TurbulenceState]):
             "implicit_share": 1.0,
         }
         return cls(**{**of_veros, **settings})
-
-    def prepare(self) -> "TKE":
-        return dataclasses.replace(self, critical_richardson_number=self._critical_richardson_number())
 
     def _critical_richardson_number(self) -> Scalar:
         given = self.critical_richardson_number

@@ -10,22 +10,17 @@ Oceananigans.jl for another set of constants.
 import math
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
-
-from ..._types import ColumnArray, Scalar, parameter
+from ..._types import Scalar, parameter
 from ...declarations import named, setting
-from ...grid import Grid
-from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ...numerics.stencils import mean_of_neighbours
-from ..energy import Derived, Turbulence
-from ..stability import SecondMomentClosure
-from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
+from ...numerics.limiters import safe_sqrt
+from ..energy import EnergyStepper, S, TurbulenceState
+from ..stability import AbstractStabilityFunctions, SecondMomentClosure
+from .base import AbstractTwoEquation
+from .equation import Exponents, LengthScaleConstants
 
 
-@named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
-class KEpsilon(AbstractTwoEquation):
-    """k-epsilon as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
+class AbstractKEpsilon(AbstractTwoEquation[S]):
+    """The equation for epsilon; the common settings are those of `AbstractTwoEquation`.
 
     Args:
         c_eps_1, c_eps_2: production and sink of epsilon [1].
@@ -52,9 +47,37 @@ class KEpsilon(AbstractTwoEquation):
     def __check_init__(self):
         if self.varying_schmidt_number and self.imposed_von_karman is None:
             raise ValueError(
-                "KEpsilon: expected an imposed_von_karman together with varying_schmidt_number, got none; "
-                "give kappa, for example 0.4."
+                f"{type(self).__name__}: expected an imposed_von_karman together with "
+                "varying_schmidt_number, got none; give kappa, for example 0.4."
             )
+
+    @property
+    def c_eps_3_stable(self) -> Scalar:
+        """`c_eps_3_minus`, or what the steady-state Richardson number implies [1]; -0.621 by default."""
+        return self._stable_constant()
+
+    def _energy_stepper(self) -> EnergyStepper:
+        constants = LengthScaleConstants(
+            self.c_eps_1, self.c_eps_2, self.c_eps_3_minus, self.c_eps_3_plus, self.c_eps_4
+        )
+        return self._with_schmidt_numbers(
+            Exponents(p=3.0, m=1.5, n=-1.0),
+            constants,
+            self.sigma_eps,
+            self._shear_free_schmidt_number if self.varying_schmidt_number else None,
+        )
+
+    def _shear_free_schmidt_number(self, functions: AbstractStabilityFunctions) -> Scalar:
+        """Schmidt number [1] with which l = kappa z where waves stir and no shear produces."""
+        assert self.imposed_von_karman is not None  # checked at construction
+        ratio = self.imposed_von_karman / functions.c_mu_shear_free
+        decay = safe_sqrt(1.5 * self.sigma_k) / ratio
+        return (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
+
+
+@named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
+class KEpsilon(AbstractKEpsilon[TurbulenceState]):
+    """k-epsilon as in GOTM, with GOTM's constants; all settings are those of `AbstractKEpsilon`."""
 
     @classmethod
     def as_in_oceananigans(cls, **others: Any) -> "KEpsilon":
@@ -79,46 +102,5 @@ class KEpsilon(AbstractTwoEquation):
         }
         return cls(**(constants | others))
 
-    @property
-    def c_eps_3_stable(self) -> Scalar:
-        """`c_eps_3_minus`, or what the steady-state Richardson number implies [1]; -0.621 by default."""
-        return self._stable_constant()
-
-    @property
-    def _exponents(self) -> Exponents:
-        return Exponents(p=3.0, m=1.5, n=-1.0)
-
-    def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
-        constants = self._with_one_sink(
-            self.c_eps_1,
-            self.c_eps_2,
-            self.c_eps_3_minus,
-            self.c_eps_3_plus,
-            self.c_eps_4,
-            self.sigma_eps,
-            c_mu_0,
-        )
-        if not self.varying_schmidt_number:
-            return constants
-        shear_free = self._shear_free_schmidt_number()
-        return eqx.tree_at(lambda c: c.sigma_shear_free, constants, shear_free)
-
-    def _shear_free_schmidt_number(self) -> Scalar:
-        """Schmidt number [1] with which l = kappa z where waves stir and no shear produces."""
-        assert self.imposed_von_karman is not None  # checked at construction
-        c_mu = self.stability.stability_functions().c_mu_shear_free
-        ratio = self.imposed_von_karman / c_mu
-        decay = safe_sqrt(1.5 * self.sigma_k) / ratio
-        return (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
-
-    def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
-        if not self.varying_schmidt_number:
-            return super()._psi_conductance(old, derived, grid)
-        known = derived.length_scale
-        assert isinstance(known, LengthScaleConstants)
-        production = old.shear_production + old.buoyancy_production
-        share = at_most(production * old.time_scale * old.inverse_tke, 1.0)
-        sigma = known.sigma_shear_free + share * (known.sigma - known.sigma_shear_free)
-        # For constants with which it would fall below both, and through zero.
-        sigma = at_least(sigma, jnp.minimum(known.sigma, known.sigma_shear_free))
-        return mean_of_neighbours(old.viscosity * reciprocal(sigma)) * reciprocal(grid.cell_thickness[1:-1])
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()

@@ -20,15 +20,16 @@ from ...numerics.limiters import at_least, reciprocal
 from ...numerics.stencils import gradient, mean_of_neighbours, with_end_faces
 from ...physics.stratification import buoyancy_per_kelvin
 from ..base import ClosureInputs
-from ..energy import Derived, Turbulence, TurbulenceState, advance
+from ..energy import AbstractEnergyStepper, AbstractTurbulenceState, EnergyStepper, TurbulenceState
+from ..k_equation import EddyNumbers, Production, advance
 from ..stability import AbstractStability, SecondMomentClosure, VarianceFunctions
 from ..walls import EndCondition
-from .k_epsilon import KEpsilon
+from .k_epsilon import AbstractKEpsilon
 
 _SMALLEST_VARIANCE = 1e-15  # K2, where it divides: its inverse squared is finite in float32
 
 
-class TemperatureVarianceState(TurbulenceState):
+class TemperatureVarianceState(AbstractTurbulenceState):
     """State of k-epsilon with the variance of temperature, on faces.
 
     Args:
@@ -36,8 +37,22 @@ class TemperatureVarianceState(TurbulenceState):
         variance_driven_flux: Gamma, upward [K m s-1].
     """
 
-    temperature_variance: FaceArray = eqx.field(kw_only=True)
-    variance_driven_flux: FaceArray = eqx.field(kw_only=True)
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    turbulent_kinetic_energy: FaceArray
+    dissipation_rate: FaceArray
+    temperature_variance: FaceArray
+    variance_driven_flux: FaceArray
+    stokes_viscosity: FaceArray | None = None
+    nonlocal_transport: None = None
+
+    @classmethod
+    def of(
+        cls, turbulence: TurbulenceState, variance: FaceArray, flux: FaceArray
+    ) -> "TemperatureVarianceState":
+        """The state of the turbulence, with a variance and the flux that it drives."""
+        own = {field.name: getattr(turbulence, field.name) for field in dataclasses.fields(turbulence)}
+        return cls(**own, temperature_variance=variance, variance_driven_flux=flux)
 
     def nonlocal_temperature_flux(self) -> FaceArray:
         return self.variance_driven_flux
@@ -48,8 +63,9 @@ def _functions_of_legay() -> SecondMomentClosure:
 
 
 @named("k_epsilon_theta")
-class KEpsilonTheta(KEpsilon):
-    """k-epsilon-theta with the constants of its authors; the common settings are those of `KEpsilon`.
+class KEpsilonTheta(AbstractKEpsilon[TemperatureVarianceState]):
+    """k-epsilon-theta with the constants of its authors; the common settings are those of
+    `AbstractKEpsilon`.
 
     Args:
         sigma_theta: turbulent Schmidt number of the variance [1].
@@ -77,47 +93,63 @@ class KEpsilonTheta(KEpsilon):
                 f"got {got!r}; the equation for the variance needs their constants."
             )
 
-    def _derive(self) -> Derived:
+    def prepare(self) -> "TemperatureVarianceStepper":
         assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
-        return dataclasses.replace(super()._derive(), functions=VarianceFunctions.of(self.stability))
+        functions = VarianceFunctions.of(self.stability)
+        energy = dataclasses.replace(self._energy_stepper(), functions=functions.without)
+        return TemperatureVarianceStepper(energy, functions, self.sigma_theta, self.stability.ctt)
+
+
+class TemperatureVarianceStepper(AbstractEnergyStepper[TemperatureVarianceState]):
+    """k-epsilon beside the equation for the variance.
+
+    Args:
+        energy: k-epsilon.
+        functions: stability functions for a given variance.
+        sigma_theta: turbulent Schmidt number of the variance [1].
+        ctt: c_T / 2 [1].
+    """
+
+    energy: EnergyStepper
+    functions: VarianceFunctions
+    sigma_theta: Scalar
+    ctt: Scalar
 
     def init(self, inputs: ClosureInputs) -> TemperatureVarianceState:
-        state = super().init(inputs)
+        state = self.energy.init(inputs)
         nothing = jnp.zeros_like(state.eddy_viscosity)
-        return _with_variance(state, nothing, nothing)
+        return TemperatureVarianceState.of(state, nothing, nothing)
 
     def step(
         self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
     ) -> TemperatureVarianceState:
-        derived = self._derive() if self.derived is None else self.derived
-        new = super().step(clo_state, inputs, dt)
-        c_mu_star = _functions(clo_state, derived, inputs)[2]
+        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
+        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        lifting = lift**2 * clo_state.temperature_variance[1:-1]
+        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(
+            (tke * reciprocal(dissipation)) ** 2,
+            inputs.buoyancy_frequency_squared,
+            inputs.shear_squared,
+            lifting * reciprocal(tke),
+        )
+        production, numbers = self.production(clo_state, inputs), EddyNumbers(c_mu, c_mu_prime, None)
+        new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
         variance = self._advance_variance(clo_state, inputs, dt)
         tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
-        flux = c_mu_star * tke * reciprocal(dissipation) * _lift(inputs) * variance
-        return _with_variance(new, with_end_faces(variance, 0.0, 0.0), with_end_faces(flux, 0.0, 0.0))
+        flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
+        faces = (with_end_faces(values, 0.0, 0.0) for values in (variance, flux))
+        return TemperatureVarianceState.of(new, *faces)
 
-    def _turbulence(
-        self, clo_state: TemperatureVarianceState, derived: Derived, inputs: ClosureInputs
-    ) -> Turbulence:
-        old = super()._turbulence(clo_state, derived, inputs)
-        return old._replace(c_mu=_functions(clo_state, derived, inputs)[0])
-
-    def production(
-        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray | None]:
-        by_shear, by_buoyancy, by_waves = super().production(clo_state, inputs)
-        lifted = _lift(inputs) * clo_state.variance_driven_flux[1:-1]
-        return by_shear, by_buoyancy + lifted, by_waves
+    def production(self, clo_state: TemperatureVarianceState, inputs: ClosureInputs) -> Production:
+        production = self.energy.production(clo_state, inputs)
+        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
+        lifted = lift * clo_state.variance_driven_flux[1:-1]
+        return production._replace(buoyancy=production.buoyancy + lifted)
 
     def _advance_variance(
-        self,
-        clo_state: TemperatureVarianceState,
-        inputs: ClosureInputs,
-        dt: ScalarLike,
+        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
     ) -> InnerFaceArray:
         """theta'² at the end of the step [K2], from the flux of the step; it stays positive (Patankar)."""
-        assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         variance, diffusivity = clo_state.temperature_variance[1:-1], clo_state.eddy_diffusivity[1:-1]
         slope = gradient(inputs.state.temperature, inputs.grid)
@@ -130,34 +162,8 @@ class KEpsilonTheta(KEpsilon):
             variance,
             conductance,
             at_least(produced, 0.0),
-            dissipation * reciprocal(self.stability.ctt * tke) + consumed,
+            dissipation * reciprocal(self.ctt * tke) + consumed,
             (EndCondition(), EndCondition()),
             inputs,
             dt,
         )
-
-
-def _functions(
-    clo_state: TemperatureVarianceState, derived: Derived, inputs: ClosureInputs
-) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
-    """c_mu, c_mu' and c_mu* [1] of the turbulence at the start of the step."""
-    functions = derived.functions
-    assert isinstance(functions, VarianceFunctions)
-    tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-    lifting = _lift(inputs) ** 2 * clo_state.temperature_variance[1:-1]
-    return functions.with_variance(
-        (tke * reciprocal(dissipation)) ** 2,
-        inputs.buoyancy_frequency_squared,
-        inputs.shear_squared,
-        lifting * reciprocal(tke),
-    )
-
-
-def _lift(inputs: ClosureInputs) -> InnerFaceArray | Scalar:
-    """g alpha [m s-2 K-1]."""
-    return buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
-
-
-def _with_variance(state: TurbulenceState, variance: FaceArray, flux: FaceArray) -> TemperatureVarianceState:
-    inherited = {field.name: getattr(state, field.name) for field in dataclasses.fields(TurbulenceState)}
-    return TemperatureVarianceState(**inherited, temperature_variance=variance, variance_driven_flux=flux)

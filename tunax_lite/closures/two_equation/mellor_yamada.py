@@ -15,21 +15,21 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ..._types import Scalar, parameter
 from ...declarations import check_settings, named, setting
-from ...grid import Grid
-from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ...numerics.stencils import mean_of_neighbours
-from ..energy import Derived, Turbulence, Walls
+from ...numerics.limiters import safe_sqrt
+from ..energy import EnergyStepper, TurbulenceState
+from ..k_equation import DiffusionByLength
 from ..stability import AbstractStability, Harcourt, SecondMomentClosure
-from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
+from ..walls import ShearFreeLayer
+from .base import AbstractTwoEquation
+from .equation import WALL_LENGTHS, Exponents, LengthScaleConstants, WallFunction
 
-WALL_LENGTHS = ("parabolic", "triangular", "linear")
 _ROOT_2 = math.sqrt(2.0)
 
 
 @named("mellor_yamada", mellor_yamada_harcourt="harcourt")
-class MellorYamada(AbstractTwoEquation):
+class MellorYamada(AbstractTwoEquation[TurbulenceState]):
     """Mellor and Yamada's level 2.5 as in GOTM; the common settings are those of `AbstractTwoEquation`.
 
     `sigma_k` is not used.
@@ -93,9 +93,36 @@ class MellorYamada(AbstractTwoEquation):
         """`e_3_minus`, or what the steady-state Richardson number implies [1]."""
         return 2.0 * self._stable_constant()
 
-    @property
-    def _exponents(self) -> Exponents:
-        return Exponents(p=0.0, m=1.0, n=1.0)
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()
+
+    def _energy_stepper(self) -> EnergyStepper:
+        functions, exponents = self.stability.stability_functions(), Exponents(p=0.0, m=1.0, n=1.0)
+        c_mu_0, waves = functions.c_mu_0, self.surface.breaking_waves
+        e_2 = self._wall_constant(c_mu_0)
+        constants = LengthScaleConstants(
+            c_1=0.5 * self.e_1,
+            c_2=0.5 * (1.0 + e_2),
+            c_3_stable=None if self.e_3_minus is None else 0.5 * self.e_3_minus,
+            c_3_unstable=None if self.e_3_plus is None else 0.5 * self.e_3_plus,
+            c_4=0.5 * self.e_6,
+        )
+        von_karman = self._von_karman(exponents, constants, c_mu_0 / (_ROOT_2 * self.s_l), c_mu_0)
+        diffusions = DiffusionByLength(self.s_q, self.s_h), DiffusionByLength(self.s_l, self.s_h)
+        if waves is not None:
+            decay, slope = self._shear_free_decay(constants.c_2 - constants.c_1, e_2, c_mu_0)
+            waves = ShearFreeLayer.of(waves, decay, slope, diffusions[0].at_wall(functions, shear_free=True))
+        return self._with_equation(
+            functions,
+            exponents,
+            constants,
+            jnp.asarray(0.5),
+            *diffusions,
+            von_karman,
+            waves,
+            wall_function=WallFunction(e_2, von_karman, self.wall_length),
+            has_shortest=True,
+        )
 
     def _wall_constant(self, c_mu_0: Scalar) -> Scalar:
         """E_2 [1]."""
@@ -104,64 +131,10 @@ class MellorYamada(AbstractTwoEquation):
         b_1 = 2.0 * _ROOT_2 / c_mu_0**3
         return self.imposed_von_karman**2 * b_1 * self.s_l + self.e_1 - 1.0
 
-    def _constants(self, c_mu_0: Scalar) -> LengthScaleConstants:
-        sigma = c_mu_0 / (_ROOT_2 * self.s_l)
-        return LengthScaleConstants(
-            c_1=0.5 * self.e_1,
-            c_2=0.5 * (1.0 + self._wall_constant(c_mu_0)),
-            c_2_interior=jnp.asarray(0.5),
-            c_3_stable=None if self.e_3_minus is None else 0.5 * self.e_3_minus,
-            c_3_unstable=None if self.e_3_plus is None else 0.5 * self.e_3_plus,
-            c_4=0.5 * self.e_6,
-            sigma=sigma,
-            sigma_shear_free=sigma,
-        )
-
-    def _sink_constant(self, old: Turbulence, derived: Derived, walls: Walls, grid: Grid) -> InnerFaceArray:
-        z = grid.z_face
-        from_surface = -z[1:-1] + walls.surface.roughness_length
-        from_bottom = z[1:-1] - z[0] + walls.bottom.roughness_length
-        if self.wall_length == "parabolic":
-            inverse = reciprocal(from_surface) + reciprocal(from_bottom)
-        elif self.wall_length == "triangular":
-            inverse = reciprocal(at_most(from_surface, from_bottom))
-        else:
-            inverse = reciprocal(from_surface)
-        c_mu_0 = derived.functions.c_mu_0
-        length_squared = (c_mu_0**3 * old.time_scale) ** 2 * old.tke
-        near_wall = self._wall_constant(c_mu_0) / derived.von_karman**2 * inverse**2
-        return 0.5 + 0.5 * near_wall * length_squared
-
-    def _conductance(self, factor: Scalar, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
-        """Diffusivity `factor` q l, with the part of S_H, over the thickness [m s-1]."""
-        length_factor = _ROOT_2 * derived.functions.c_mu_0**3
-        share: Scalar | InnerFaceArray = factor
-        if self.s_h is not None:
-            s_h = old.c_mu_prime * reciprocal(length_factor)
-            share = safe_sqrt(factor**2 + (self.s_h * s_h) ** 2)
-        diffusivity = length_factor * share * (old.tke * old.time_scale)
-        return mean_of_neighbours(diffusivity) * reciprocal(grid.cell_thickness[1:-1])
-
-    def _tke_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
-        return self._conductance(self.s_q, old, derived, grid)
-
-    def _psi_conductance(self, old: Turbulence, derived: Derived, grid: Grid) -> ColumnArray:
-        return self._conductance(self.s_l, old, derived, grid)
-
-    def _psi_diffusivity(self, derived: Derived, waves: bool) -> Scalar:
-        del derived, waves
-        return _ROOT_2 * self.s_l
-
-    def _shear_free_diffusivity(self, c_mu_shear_free: Scalar) -> Scalar:
-        del c_mu_shear_free
-        return _ROOT_2 * self.s_q
-
-    def _shear_free_decay(
-        self, known: LengthScaleConstants, c_mu_0: Scalar, c_mu_shear_free: Scalar
-    ) -> tuple[Scalar, Scalar]:
-        del c_mu_shear_free
-        s_q, s_l, e_2 = self.s_q, self.s_l, self._wall_constant(c_mu_0)
-        b_kappa = 2.0 * (known.c_2 - known.c_1) / s_l  # B_1 kappa²
+    def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
+        """alpha and L [1] of turbulence that is stirred at a wall without shear, for c_2 - c_1."""
+        s_q, s_l = self.s_q, self.s_l
+        b_kappa = 2.0 * growth / s_l  # B_1 kappa²
         both = 12.0 * e_2 * (2.0 * s_l - s_q)
         root = safe_sqrt(both + b_kappa * s_l * (s_l + 12.0 * s_q))
         linear = safe_sqrt(b_kappa)
@@ -170,12 +143,3 @@ class MellorYamada(AbstractTwoEquation):
         slope_squared = inside / (6.0 * s_q * (e_2 - b_kappa * s_l) ** 2)
         von_karman = safe_sqrt(b_kappa * c_mu_0**3 / (2.0 * _ROOT_2))
         return decay, von_karman * safe_sqrt(slope_squared)
-
-    def _limit_length(
-        self, tke: InnerFaceArray, dissipation: InnerFaceArray, c_mu_0: Scalar, n_squared: InnerFaceArray
-    ) -> InnerFaceArray:
-        """As for the other closures; and the length is at least that of k and epsilon at their floors."""
-        dissipation = super()._limit_length(tke, dissipation, c_mu_0, n_squared)
-        share = tke / self.turbulent_kinetic_energy_floor
-        highest = self.dissipation_rate_floor * share * safe_sqrt(share)
-        return at_least(at_most(dissipation, highest), self.dissipation_rate_floor)

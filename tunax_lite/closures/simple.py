@@ -1,23 +1,31 @@
-"""Convective adjustment: strong mixing where the water is unstable, weak mixing elsewhere."""
+"""The simplest closures: constant coefficients, and strong mixing where the water is unstable."""
 
 import jax.numpy as jnp
 
-from .._types import FaceArray, Scalar, ScalarLike, parameter
+from .._types import Scalar, parameter
 from ..declarations import named
-from ..numerics.stencils import with_end_faces
-from .base import AbstractClosure, CloState, ClosureInputs
+from .base import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
 
 
-class ConvectiveAdjustmentState(CloState):
-    """Eddy coefficients of `ConvectiveAdjustment`."""
+@named("constant")
+class Constant(AbstractDiagnosticClosure[EddyCoefficients]):
+    """nu and kappa are the same on all inner faces and at all times; zero at both ends.
 
-    eddy_viscosity: FaceArray
-    eddy_diffusivity: FaceArray
-    nonlocal_transport: None = None
+    Args:
+        viscosity: of momentum [m2 s-1].
+        diffusivity: of temperature, salinity and tracers [m2 s-1].
+    """
+
+    viscosity: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e3))
+    diffusivity: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e3))
+
+    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
+        ones = jnp.ones_like(inputs.shear_squared)
+        return EddyCoefficients.within(self.viscosity * ones, self.diffusivity * ones)
 
 
 @named("convective_adjustment")
-class ConvectiveAdjustment(AbstractClosure[ConvectiveAdjustmentState]):
+class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
     """kappa = convective where N² < 0, background elsewhere; the same for nu.
 
     The switch has no gradient to N²; the gradient to the four coefficients is exact.
@@ -35,20 +43,8 @@ class ConvectiveAdjustment(AbstractClosure[ConvectiveAdjustmentState]):
     background_diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1e3))
     background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1e3))
 
-    def prepare(self) -> "ConvectiveAdjustment":
-        return self
-
-    def init(self, inputs: ClosureInputs) -> ConvectiveAdjustmentState:
+    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
         unstable = inputs.buoyancy_frequency_squared < 0.0
         viscosity = jnp.where(unstable, self.convective_viscosity, self.background_viscosity)
         diffusivity = jnp.where(unstable, self.convective_diffusivity, self.background_diffusivity)
-        return ConvectiveAdjustmentState(
-            eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
-            eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
-        )
-
-    def step(
-        self, clo_state: ConvectiveAdjustmentState, inputs: ClosureInputs, dt: ScalarLike
-    ) -> ConvectiveAdjustmentState:
-        del clo_state, dt
-        return self.init(inputs)
+        return EddyCoefficients.within(viscosity, diffusivity)

@@ -5,7 +5,14 @@
     kappa_e de/dz = C^Wu u*³ + C^Ww max(J_0, 0) dz  at the surface,   C^We e^(3/2)  at the bottom
 
 with J_0 the destabilising surface buoyancy flux and dz the thickness of the uppermost cell. The lengths are
-in `lengths`. They see J, which follows J_0 within the time of a convective overturning,
+
+    shear:        l_psi = sigma_psi(Ri) l*,   l* = min(C^s d, C^b D, w / N)
+    convection:   l_psi = C^c_psi max(0, 1 - C^sp d w S² / J) w³ / J     where N² < 0
+    entrainment:  l_psi = C^e_psi J / (w N²)                             where N² > 0, and N² < 0 just above
+
+with d the depth and D the height above the bottom. The larger of the two holds, up to the depth of the water.
+sigma_psi is C^un_psi where Ri < 0, and goes from C^lo_psi to C^hi_psi between the Richardson numbers C^Ri0
+and C^Ri0 + C^Rid. J follows J_0 within the time of a convective overturning,
 t = (l_D² / max(J, J_0, J_min))^(1/3) in the uppermost cell.
 
 Order of a step: sources from the coefficients of the step before, kappa_e and l_D from the old e; the new e,
@@ -16,17 +23,140 @@ Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; cons
 Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
-from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ...declarations import check_settings, named, setting
-from ...grid import Grid
-from ...numerics.diffusion import Source, diffuse
-from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ...numerics.stencils import gradient, mean_of_neighbours, with_end_faces
-from ..base import AbstractClosure, CloState, ClosureInputs
-from .lengths import Factors, Flow, Lengths, Widths, flow_on_faces_and_centers, to_centers
+from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..grid import Grid
+from ..numerics.diffusion import Source, diffuse
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.stencils import gradient, mean_of_neighbours, with_end_faces
+from ..physics.stratification import richardson_number
+from .base import AbstractPlainClosure, CloState, ClosureInputs
+
+
+class Factors(NamedTuple):
+    """The five factors of the lengths of one quantity [1]: C^hi, C^lo, C^un, C^c, C^e."""
+
+    high: Scalar
+    low: Scalar
+    unstable: Scalar
+    convective: Scalar
+    entraining: Scalar
+
+
+class Widths(NamedTuple):
+    """What all lengths share [1]: C^s, C^b, C^sp, C^Ri0, C^Rid; and J_min [m2 s-3]."""
+
+    surface: Scalar
+    bottom: Scalar
+    sheared_plume: Scalar
+    richardson_onset: Scalar
+    richardson_width: Scalar
+    smallest_flux: Scalar
+
+
+class Surroundings(NamedTuple):
+    """The flow on the levels where lengths are wanted.
+
+    Args:
+        buoyancy_frequency: N where the water is stable, 0 elsewhere [s-1].
+        buoyancy_frequency_squared, shear_squared: N² and S² [s-2].
+        unstable_above: whether N² < 0 on the next level above.
+        negative: whether Ri < 0.
+        rise: from 0 to 1 as Ri passes from C^Ri0 to C^Ri0 + C^Rid [1].
+        depth: d [m].
+        inverse_wall_length: 1 / min(C^s d, C^b D) [m-1].
+    """
+
+    buoyancy_frequency: ColumnArray
+    buoyancy_frequency_squared: ColumnArray
+    shear_squared: ColumnArray
+    unstable_above: Bool[Array, "level *#batch"]
+    negative: Bool[Array, "level *#batch"]
+    rise: ColumnArray
+    depth: ColumnArray
+    inverse_wall_length: ColumnArray
+
+    def sigma(self, factors: Factors) -> ColumnArray:
+        """The stability function [1]."""
+        stable = factors.low + (factors.high - factors.low) * self.rise
+        return jnp.where(self.negative, factors.unstable, stable)
+
+
+def to_centers(values: InnerFaceArray) -> ColumnArray:
+    """Mean of the two faces of each cell; the cells at the ends have one that counts."""
+    return mean_of_neighbours(jnp.concatenate([values[:1], values, values[-1:]]))
+
+
+def flow_on_faces_and_centers(
+    n_squared: InnerFaceArray, s_squared: InnerFaceArray, grid: Grid, widths: Widths
+) -> tuple[Surroundings, Surroundings]:
+    """The flow on inner faces and at centers, where N², S² and Ri are means of those of the faces."""
+    ri = richardson_number(n_squared, s_squared)
+    z, bottom = grid.z_face[1:-1], grid.z_face[0]
+    faces = _flow(n_squared, s_squared, ri, z, bottom, widths)
+    n_squared, s_squared, ri = (to_centers(values) for values in (n_squared, s_squared, ri))
+    return faces, _flow(n_squared, s_squared, ri, grid.z_center, bottom, widths)
+
+
+def _flow(n_squared, s_squared, ri, z, bottom, widths: Widths) -> Surroundings:
+    unstable = n_squared < 0.0
+    rise = (ri - widths.richardson_onset) * reciprocal(widths.richardson_width)
+    return Surroundings(
+        buoyancy_frequency=safe_sqrt(n_squared),
+        buoyancy_frequency_squared=n_squared,
+        shear_squared=s_squared,
+        # Nothing is unstable above the uppermost level.
+        unstable_above=jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])]),
+        negative=ri < 0.0,
+        rise=at_most(at_least(rise, 0.0), 1.0),
+        depth=-z,
+        inverse_wall_length=reciprocal(at_most(-widths.surface * z, widths.bottom * (z - bottom))),
+    )
+
+
+class Lengths(NamedTuple):
+    """l* and the two convective lengths without their factors [m]; those are 0 where they do not hold."""
+
+    stable: ColumnArray
+    plume: ColumnArray
+    entraining: ColumnArray
+
+    @classmethod
+    def of(
+        cls, flow: Surroundings, speed: ColumnArray, speed_cubed: ColumnArray, flux: Scalar, widths: Widths
+    ) -> "Lengths":
+        """Lengths for w [m s-1] and w³ in a flow, with the mean surface buoyancy flux J [m2 s-3]."""
+        n_squared = at_least(flow.buoyancy_frequency_squared, 0.0)
+        convects, flux = flux > widths.smallest_flux, at_least(flux, 0.0)
+        inverse_flux = reciprocal(flux + widths.smallest_flux)
+        left = 1.0 - widths.sheared_plume * flow.depth * speed * flow.shear_squared * inverse_flux
+        plume = at_least(left, 0.0) * speed_cubed * inverse_flux
+        entraining = flux * reciprocal(speed * n_squared + widths.smallest_flux)
+        is_plume = convects & (flow.buoyancy_frequency_squared < 0.0)
+        is_base = convects & (flow.buoyancy_frequency_squared > 0.0) & flow.unstable_above
+        rate = at_least(flow.buoyancy_frequency, speed * flow.inverse_wall_length)
+        return cls(
+            speed * reciprocal(rate), jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0)
+        )
+
+    def mixing(self, flow: Surroundings, factors: Factors, depth: Scalar) -> ColumnArray:
+        """l_psi [m] of momentum, tracers or e; at most the depth of the water [m]."""
+        return at_most(at_least(flow.sigma(factors) * self.stable, self.convective(factors)), depth)
+
+    def dissipation(self, flow: Surroundings, factors: Factors, depth: Scalar) -> ColumnArray:
+        """l_D [m], of which sigma_D divides the part of shear."""
+        stable = self.stable * reciprocal(flow.sigma(factors))
+        return at_most(at_least(stable, self.convective(factors)), depth)
+
+    def convective(self, factors: Factors) -> ColumnArray:
+        """The convective length [m], 0 where there is none."""
+        return factors.convective * self.plume + factors.entraining * self.entraining
 
 
 class CATKEState(CloState):
@@ -45,7 +175,7 @@ class CATKEState(CloState):
 
 
 @named("catke")
-class CATKE(AbstractClosure[CATKEState]):
+class CATKE(AbstractPlainClosure[CATKEState]):
     """CATKE with the constants of Wagner et al. (2025).
 
     Args:
@@ -102,9 +232,6 @@ class CATKE(AbstractClosure[CATKEState]):
     def __check_init__(self):
         check_settings(self)
 
-    def prepare(self) -> "CATKE":
-        return self
-
     def init(self, inputs: ClosureInputs) -> CATKEState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
         return CATKEState(
@@ -160,14 +287,18 @@ class CATKE(AbstractClosure[CATKEState]):
         """w [m s-1] at centers."""
         return safe_sqrt(at_least(tke, self.minimum_tke))
 
-    def _on_faces(self, tke: CenterArray, flux: Scalar, faces: Flow) -> tuple[InnerFaceArray, Lengths]:
+    def _on_faces(
+        self, tke: CenterArray, flux: Scalar, faces: Surroundings
+    ) -> tuple[InnerFaceArray, Lengths]:
         """w [m s-1] and lengths [m] on inner faces; w and w³ are means of those of the two cells."""
         speed = self._speed(tke)
         cubed = mean_of_neighbours(speed**3)
         speed = mean_of_neighbours(speed)
         return speed, Lengths.of(faces, speed, cubed, flux, self._widths)
 
-    def _dissipation_length(self, tke: CenterArray, flux: Scalar, flow: Flow, grid: Grid) -> CenterArray:
+    def _dissipation_length(
+        self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
+    ) -> CenterArray:
         """l_D [m] at centers, or at some of them."""
         speed = self._speed(tke)
         lengths = Lengths.of(flow, speed, speed**3, flux, self._widths)
@@ -178,8 +309,8 @@ class CATKE(AbstractClosure[CATKEState]):
         tke: CenterArray,
         flux: Scalar,
         sources: tuple[CenterArray, CenterArray],
-        faces: Flow,
-        centers: Flow,
+        faces: Surroundings,
+        centers: Surroundings,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> CenterArray:
@@ -214,10 +345,10 @@ class CATKE(AbstractClosure[CATKEState]):
         return by_wind + self.c_w_w_delta * destabilising * inputs.grid.cell_thickness[-1]
 
     def _mean_flux(
-        self, flux: Scalar, tke: CenterArray, centers: Flow, inputs: ClosureInputs, dt: ScalarLike
+        self, flux: Scalar, tke: CenterArray, centers: Surroundings, inputs: ClosureInputs, dt: ScalarLike
     ) -> Scalar:
         """J at the end of the step [m2 s-3]."""
-        uppermost = Flow(*(values[-1:] for values in centers))
+        uppermost = Surroundings(*(values[-1:] for values in centers))
         length = self._dissipation_length(tke[-1:], flux, uppermost, inputs.grid)[-1]
         now = -inputs.surface_buoyancy_flux
         largest = at_least(at_least(flux, now), self.minimum_convective_flux)

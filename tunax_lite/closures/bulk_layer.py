@@ -1,0 +1,186 @@
+"""A mixed layer that is one body of water, whose depth follows from its energy or its Richardson number.
+
+A closure acts through the coefficients of the next step, in which the surface forcing enters first. The
+layer is therefore that of the buoyancy which the column will have after the forcing of one more step.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..grid import Grid
+from ..numerics.limiters import at_least, at_most, reciprocal
+from ..numerics.running import smallest_upward
+from ..numerics.stencils import difference
+from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
+
+MIXING_NUMBER = 10.0
+"""Diffusivity times step over the squared depth of a layer: differences within it vanish in a step."""
+_SMALLEST_ENERGY, _SMALLEST_REST = 1e-14, 1e-7
+_LOWEST_RATIO = 0.01  # of the Richardson number in the exchange: two cells then become one
+_SMALLEST_DIFFERENCE = 1e-10  # of velocity squared that mixes by its gradient [m2 s-2]
+
+
+def total_above(content: CenterArray) -> InnerFaceArray:
+    """Sum over the cells above each inner face."""
+    return jnp.cumsum(content[:0:-1], axis=0)[::-1]
+
+
+def face_depth(grid: Grid) -> InnerFaceArray:
+    """Of the inner faces below the surface [m]."""
+    return grid.z_face[-1] - grid.z_face[1:-1]
+
+
+def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
+    """Buoyancy over that of the uppermost cell, after the forcing of one more step [m s-2]."""
+    steps = inputs.buoyancy_frequency_squared * inputs.grid.center_spacing
+    below_surface = -jnp.cumsum(steps[::-1], axis=0)[::-1]
+    top = jnp.zeros_like(below_surface[-1:])
+    gained = jnp.concatenate([jnp.zeros_like(below_surface), top + inputs.surface_buoyancy_flux])
+    if inputs.radiative_buoyancy_flux is not None:
+        gained = gained + difference(inputs.radiative_buoyancy_flux)
+    return jnp.concatenate([below_surface, top]) + dt * gained / inputs.grid.cell_thickness
+
+
+def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
+    """What makes a layer of some depth [m] uniform within a step [m2 s-1]."""
+    return MIXING_NUMBER * depth**2 / dt
+
+
+def _uniform(coefficient: InnerFaceArray) -> EddyCoefficients:
+    return EddyCoefficients.within(coefficient, coefficient)
+
+
+@named("kraus_turner")
+class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
+    """The layer whose depth follows from the energy of wind and convection: Kraus, Turner, Niiler.
+
+        h w_e db / 2 = m u*³ + n h max(-B, 0) / 2
+
+    On a grid: mixing the cell of thickness h_c below a uniform layer of depth D into it takes the energy
+    D h_c (b_layer - b_cell) / 2 per area. The layer takes in cells, the last one in part, until what wind and
+    convection give in a step is spent. Where cells give energy, the water is unstable; a fraction n of this
+    counts.
+
+    Args:
+        wind_efficiency: m, the share of u*³ that lifts water [1].
+        convective_efficiency: n, the share of the energy of convection [1]; 0 for encroachment.
+        background_coefficient: of both viscosity and diffusivity below the layer [m2 s-1].
+
+    Source: Kraus and Turner (1967), Tellus 19, 98-106; Niiler and Kraus (1977), in Modelling and Prediction
+    of the Upper Layers of the Ocean; m after Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; n after
+    Stull (1976), J. Atmos. Sci. 33, 1260-1267.
+    """
+
+    wind_efficiency: Scalar = parameter(1.25, valid_range=(0.0, 10.0))
+    convective_efficiency: Scalar = parameter(0.2, valid_range=(0.0, 1.0))
+    background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+
+    def init(self, inputs: ClosureInputs) -> EddyCoefficients:
+        return _uniform(jnp.zeros_like(inputs.shear_squared) + self.background_coefficient)
+
+    def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
+        del clo_state
+        grid = inputs.grid
+        depth, cell = face_depth(grid), grid.cell_thickness[:-1]
+        buoyancy = buoyancy_after(inputs, dt)
+        lighter = total_above(buoyancy * grid.cell_thickness) - depth * buoyancy[:-1]
+        needed = 0.5 * cell * lighter
+        taken = at_least(needed, 0.0)
+        spent_above = jnp.cumsum(taken[::-1], axis=0)[::-1] - taken
+        given = jnp.sum(jnp.where(spent_above > 0.0, 0.0, taken - needed), axis=0)
+        energy = dt * self.wind_efficiency * inputs.surface_friction_velocity**3
+        energy = energy + self.convective_efficiency * given
+
+        share = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
+        share = at_most(at_least(share, 0.0), 1.0)
+        whole = grid.cell_thickness[-1] + jnp.sum(share * cell, axis=0)
+        # Two bodies that exchange g lose the share g (1 / D + 1 / h_c) / (1 + the same) of their difference.
+        exchange = share * reciprocal(at_least(1.0 - share, _SMALLEST_REST))
+        exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
+        coefficient = at_most(exchange, coefficient_within(whole, dt))
+        return _uniform(coefficient + self.background_coefficient)
+
+
+class _Column(NamedTuple):
+    buoyancy: CenterArray
+    u: CenterArray
+    v: CenterArray
+
+
+@named("price_weller_pinkel")
+class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
+    """The layer that Richardson numbers deepen: Price, Weller and Pinkel.
+
+    The layer holds the cells below the surface, from the top, in which one of three is true of the water
+    above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number
+    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, neighbours whose gradient Richardson
+    number is less than R_g exchange what lifts it above R_g.
+
+    Which cells belong to the layer has no derivative; that of the three numbers is 0 but for the exchange
+    below the layer.
+
+    Args:
+        bulk_richardson_number: R_b [1].
+        gradient_richardson_number: R_g [1].
+        density_threshold: of the layer [kg m-3].
+
+    Source: Price, Weller and Pinkel (1986), J. Geophys. Res. 91, 8411-8427; Price's code of 1993 for the
+    exchange.
+    """
+
+    bulk_richardson_number: Scalar = parameter(0.65, valid_range=(0.0, 10.0))
+    gradient_richardson_number: Scalar = parameter(0.25, valid_range=(0.0, 10.0))
+    density_threshold: Scalar = parameter(1e-4, unit="kg m-3", valid_range=(0.0, 1.0))
+
+    def init(self, inputs: ClosureInputs) -> EddyCoefficients:
+        return _uniform(jnp.zeros_like(inputs.shear_squared))
+
+    def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
+        del clo_state
+        grid = inputs.grid
+        column = self._forced(inputs, dt)
+        within = self._within(column, inputs)
+        cells = jnp.concatenate([within, jnp.ones_like(within[:1])])
+        layer = jnp.where(cells, grid.cell_thickness, 0.0)
+        whole = jnp.sum(layer, axis=0)
+        mixed = [jnp.where(cells, jnp.sum(values * layer, axis=0) / whole, values) for values in column]
+        uniform = within | (difference(mixed[0]) < 0.0)
+        exchange = self._exchange(_Column(*mixed), grid, dt)
+        return _uniform(jnp.where(uniform, coefficient_within(whole, dt), exchange))
+
+    def _forced(self, inputs: ClosureInputs, dt: ScalarLike) -> _Column:
+        """Buoyancy and velocity after the forcing of one more step."""
+        u, v = inputs.state.u, inputs.state.v
+        if inputs.surface_momentum_flux is not None:
+            gained = [dt * flux / inputs.grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
+            u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
+        return _Column(buoyancy_after(inputs, dt), u, v)
+
+    def _within(self, column: _Column, inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
+        """Whether the layer goes on below each inner face."""
+        grid, eos = inputs.grid, inputs.equation_of_state
+        depth, thickness = face_depth(grid), grid.cell_thickness
+        # Depth times the mean above less the value below.
+        stable, u, v = (total_above(x * thickness) - depth * x[:-1] for x in column)
+        bulk = stable * depth**2 <= self.bulk_richardson_number * (u**2 + v**2)
+        threshold = eos.gravity / eos.reference_density * self.density_threshold
+        # Of the mean, not of the uppermost cell, which cooling makes dense until it is mixed.
+        alike = stable <= threshold * depth
+        return smallest_upward((bulk | alike).astype(stable.dtype)) > 0.5
+
+    def _exchange(self, column: _Column, grid: Grid, dt: ScalarLike) -> InnerFaceArray:
+        """Coefficient [m2 s-1] that lifts a gradient Richardson number in a step."""
+        spacing, thickness = grid.center_spacing, grid.cell_thickness
+        critical = self.gradient_richardson_number
+        sheared = difference(column.u) ** 2 + difference(column.v) ** 2
+        stable = difference(column.buoyancy) * spacing
+        inverse = sheared * reciprocal(at_least(stable, _LOWEST_RATIO * sheared + 1e-15))
+        # Ri' = Ri_c + (0.02 + (Ri_c - Ri) / 2) / 5, and g (1 / h + 1 / h) = Ri' / Ri - 1
+        number = (1.1 * critical + 0.004) * inverse - 1.1
+        mixes = (stable < critical * sheared) & (sheared >= _SMALLEST_DIFFERENCE)
+        volume = thickness[1:] * thickness[:-1] / (thickness[1:] + thickness[:-1])
+        return jnp.where(mixes, number, 0.0) * volume * spacing / dt

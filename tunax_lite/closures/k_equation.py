@@ -1,0 +1,243 @@
+"""The equation for the turbulent kinetic energy k, and what it shares with those for other quantities.
+
+    dk/dt = d/dz (nu / sigma_k dk/dz) + P + P_St + B - eps
+    P = nu S²,   P_St = nu dU/dz . dU_s/dz,   B = -kappa N²,   nu = c_mu k²/eps,   kappa = c_mu' k²/eps
+
+and where waves drive momentum, u'w' = -nu dU/dz - nu_S dU_s/dz with nu_S = c_mu_S k²/eps,
+P = nu S² + nu_S dU/dz . dU_s/dz and P_St = nu dU/dz . dU_s/dz + nu_S |dU_s/dz|².
+
+The diffusion and the sinks are implicit (Patankar). Unknowns live on inner faces.
+
+Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827; Burchard et al. (2003), Appl. Numer. Math.
+47, 1-30, for the split of sources.
+"""
+
+import abc
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
+from ..numerics.diffusion import EndValues, Flow, Source, diffuse
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.stencils import mean_of_neighbours
+from .base import ClosureInputs
+from .stability import AbstractStabilityFunctions
+from .walls import EndCondition, Walls
+
+_ROOT_2 = math.sqrt(2.0)
+
+
+class Production(NamedTuple):
+    """P, B and P_St on inner faces [m2 s-3]; the last is `None` without waves."""
+
+    shear: InnerFaceArray
+    buoyancy: InnerFaceArray
+    stokes: InnerFaceArray | None
+
+
+class EddyNumbers(NamedTuple):
+    """c_mu, c_mu' and, where waves drive momentum, c_mu_S on inner faces [1]."""
+
+    momentum: InnerFaceArray
+    scalars: InnerFaceArray
+    stokes: InnerFaceArray | None
+
+
+class Rates(NamedTuple):
+    """What the rates of a step are taken from, on inner faces, and k and epsilon at its start.
+
+    Rates are those of the start of the step, unless it is repeated with those of its middle.
+    """
+
+    tke_before: InnerFaceArray
+    dissipation_before: InnerFaceArray
+    tke: InnerFaceArray
+    inverse_tke: InnerFaceArray
+    dissipation: InnerFaceArray
+    time_scale: InnerFaceArray
+    viscosity: InnerFaceArray
+    viscosity_at_centers: ColumnArray
+    production: Production
+    flow: Flow | None
+    numbers: EddyNumbers
+    waves_join_sink: bool
+
+    def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Rates":
+        """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
+        tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
+        return self._replace(
+            tke=tke,
+            inverse_tke=reciprocal(tke),
+            dissipation=dissipation,
+            time_scale=tke * reciprocal(dissipation),
+        )
+
+    def sources_of_tke(self) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """Source of k [m2 s-3] and rate of its implicit sink [s-1]."""
+        production = self.production.shear
+        if self.production.stokes is not None:
+            production = production + self.production.stokes
+        parts = production, self.production.buoyancy, self.dissipation
+        source, sink = split_sources(*parts, waves=self.waves_join_sink)
+        return source, sink * self.inverse_tke
+
+
+class Step(NamedTuple):
+    """What all parts of a step are given."""
+
+    functions: AbstractStabilityFunctions
+    walls: Walls
+    inputs: ClosureInputs
+    dt: ScalarLike
+
+
+def split_sources(
+    production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, waves: bool
+) -> tuple[InnerFaceArray, InnerFaceArray]:
+    """Explicit source and implicit sink of a quantity, so that no step makes it negative (Patankar).
+
+    Where the sum of production and buoyancy would consume, its buoyancy part joins the sink, and in `waves`,
+    which may take energy, the production too if it is negative.
+    """
+    produced = production + buoyancy
+    grows = produced > 0.0
+    source = jnp.where(grows, produced, production)
+    more = buoyancy + at_most(production, 0.0) if waves else buoyancy
+    return at_least(source, 0.0) if waves else source, jnp.where(grows, sink, sink - more)
+
+
+def advance(
+    quantity: InnerFaceArray,
+    conductance: ColumnArray,
+    source: InnerFaceArray,
+    sink_rate: InnerFaceArray,
+    ends: tuple[EndCondition, EndCondition],
+    inputs: ClosureInputs,
+    dt: ScalarLike,
+    flow: Flow | None = None,
+) -> InnerFaceArray:
+    """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
+    bottom, surface = ends
+    spacing = inputs.grid.center_spacing
+    held = None
+    if bottom.value is not None or surface.value is not None:
+        held = EndValues(bottom.value, surface.value)
+    return diffuse(
+        quantity,
+        conductance,
+        spacing,
+        dt,
+        source=Source(source * spacing, bottom.flux, surface.flux),
+        sink_rate=sink_rate,
+        held=held,
+        flow=flow,
+        method=inputs.tridiagonal_method,
+    )
+
+
+class AbstractDiffusion(eqx.Module):
+    """How turbulence spreads one of its quantities."""
+
+    @abc.abstractmethod
+    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+        """Diffusivity over the thickness, at the centers of inner cells [m s-1]."""
+
+    @abc.abstractmethod
+    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
+        """Diffusivity over sqrt(k) l [1] in a logarithmic layer, or in a shear-free one below waves."""
+
+
+class SchmidtNumber(AbstractDiffusion):
+    """nu / sigma.
+
+    Args:
+        sigma: turbulent Schmidt number [1].
+        shear_free: that below breaking waves [1].
+        varies: whether it goes to the second where epsilon exceeds P + B.
+
+    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies.
+    """
+
+    sigma: Scalar
+    shear_free: Scalar
+    varies: bool = eqx.field(default=False, static=True)
+
+    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+        thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
+        if not self.varies:
+            return rates.viscosity_at_centers * reciprocal(sigma * thickness)
+        production = rates.production.shear + rates.production.buoyancy
+        fraction = at_most(production * rates.time_scale * rates.inverse_tke, 1.0)
+        varying = shear_free + fraction * (sigma - shear_free)
+        # For constants with which it would fall below both, and through zero.
+        varying = at_least(varying, jnp.minimum(sigma, shear_free))
+        return mean_of_neighbours(rates.viscosity * reciprocal(varying)) * reciprocal(thickness)
+
+    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
+        return functions.c_mu_shear_free / self.shear_free if shear_free else functions.c_mu_0 / self.sigma
+
+
+class DiffusionByLength(AbstractDiffusion):
+    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²).
+
+    Args:
+        factor: S [1].
+        s_h: s, of the stability function S_H [1]; `None` for the constant.
+    """
+
+    factor: Scalar
+    s_h: Scalar | None
+
+    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+        length_factor = _ROOT_2 * now.functions.c_mu_0**3
+        factor: Scalar | InnerFaceArray = self.factor
+        if self.s_h is not None:
+            s_h = rates.numbers.scalars * reciprocal(length_factor)
+            factor = safe_sqrt(self.factor**2 + (self.s_h * s_h) ** 2)
+        diffusivity = length_factor * factor * (rates.tke * rates.time_scale)
+        return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
+
+    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
+        del functions, shear_free
+        return _ROOT_2 * self.factor
+
+
+class AbstractKEquation(eqx.Module):
+    """Gives k at the end of a step."""
+
+    @abc.abstractmethod
+    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
+        """k [m2 s-2], before its floor."""
+
+
+class TransportedEnergy(AbstractKEquation):
+    """The equation for k."""
+
+    diffusion: AbstractDiffusion
+
+    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
+        source, sink_rate = rates.sources_of_tke()
+        conductance = self.diffusion.conductance(rates, now)
+        bottom, surface = (wall.tke_condition(now.functions.c_mu_0) for wall in now.walls)
+        ends = bottom, surface
+        return advance(rates.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, rates.flow)
+
+
+class LocalEquilibrium(AbstractKEquation):
+    """P + B = eps with the length of the step before: k = k τ² (c_mu S² - c_mu' N²), τ = k/eps."""
+
+    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
+        growth = rates.numbers.momentum * now.inputs.shear_squared
+        growth = growth - rates.numbers.scalars * now.inputs.buoyancy_frequency_squared
+        return rates.tke * rates.time_scale**2 * growth
+
+
+class AbstractLengthScale(eqx.Module):
+    """Gives the length of turbulence at the end of a step, as epsilon = c_mu0³ k^(3/2) / l."""
+
+    @abc.abstractmethod
+    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
+        """epsilon [m2 s-3] for the k that the step has found, before floors and limits."""

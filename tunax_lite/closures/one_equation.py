@@ -1,0 +1,256 @@
+"""The closure with one equation, for k, and a length that follows from the column.
+
+    eps = c_mu0³ k^(3/2) / l
+
+d_s and d_b are the distances to the surface and the bottom, each with the roughness length added, and H is
+the depth of the water.
+"""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ..declarations import named, setting
+from ..grid import Grid
+from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from .energy import AbstractEnergyClosure, EnergyStepper, TurbulenceState
+from .k_equation import AbstractLengthScale, LocalEquilibrium, Rates, SchmidtNumber, Step, TransportedEnergy
+from .walls import ShearFreeLayer
+
+_SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
+
+
+class Place(NamedTuple):
+    """Where the inner faces lie, and what the turbulence there is.
+
+    Args:
+        grid: the vertical grid.
+        from_surface, from_bottom: d_s and d_b [m].
+        bottom_roughness_length: z_0 of the bottom [m].
+        von_karman: kappa [1].
+        tke: k [m2 s-2].
+        n_squared: N² [s-2].
+    """
+
+    grid: Grid
+    from_surface: InnerFaceArray
+    from_bottom: InnerFaceArray
+    bottom_roughness_length: Scalar
+    von_karman: Scalar
+    tke: InnerFaceArray
+    n_squared: InnerFaceArray
+
+
+class AbstractLength(eqx.Module):
+    """A length on the inner faces."""
+
+    @abc.abstractmethod
+    def __call__(self, place: Place) -> InnerFaceArray:
+        """l [m], positive, before the limit in stable water."""
+
+
+@named("parabolic")
+class Parabolic(AbstractLength):
+    """l = kappa d_s d_b / (d_s + d_b)."""
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(place.from_bottom))
+
+
+@named("triangular")
+class Triangular(AbstractLength):
+    """l = kappa min(d_s, d_b)."""
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        return place.von_karman * at_most(place.from_surface, place.from_bottom)
+
+
+@named("xing_davies")
+class XingDavies(AbstractLength):
+    """The parabolic length with the distance to the bottom d shortened to d exp(-beta d / H).
+
+    Args:
+        beta: how fast the distance to the bottom is shortened [1].
+
+    Source: Xing and Davies (1995), J. Geophys. Res. 100, 16063-16079.
+    """
+
+    beta: Scalar = parameter(2.0, valid_range=(0.0, 10.0))
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        roughness = place.bottom_roughness_length
+        distance = place.from_bottom - roughness
+        shortened = distance * jnp.exp(-self.beta * distance / place.grid.depth) + roughness
+        return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(shortened))
+
+
+@named("robert_ouellet")
+class RobertOuellet(AbstractLength):
+    """l = kappa d_b sqrt(d_s / H).
+
+    Source: Robert and Ouellet (1987), in Three-Dimensional Models of Marine and Estuarine Dynamics.
+    """
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        return place.von_karman * place.from_bottom * safe_sqrt(place.from_surface / place.grid.depth)
+
+
+@named("blackadar")
+class Blackadar(AbstractLength):
+    """1 / l = 1 / (kappa d_s) + 1 / (kappa d_b) + 1 / l_a,  l_a = gamma mean(sqrt(k) d_b) / mean(sqrt(k)).
+
+    Args:
+        gamma: l_a over the mean height of the turbulence [1].
+
+    Source: Blackadar (1962), J. Geophys. Res. 67, 3095-3102, for two walls; gamma as in GOTM.
+    """
+
+    gamma: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        weight = safe_sqrt(place.tke) * place.grid.cell_thickness[:-1]
+        mean = jnp.sum(weight * place.from_bottom, axis=0) / jnp.sum(weight, axis=0)
+        near_walls = (reciprocal(place.from_surface) + reciprocal(place.from_bottom)) / place.von_karman
+        return reciprocal(near_walls + 1.0 / at_least(self.gamma * mean, 1e-10))
+
+
+@named("bougeault_andre")
+class BougeaultAndre(AbstractLength):
+    """l = sqrt(l_u l_d): how far turbulence lifts and lowers a parcel against buoyancy.
+
+        integral of (b - b_0) dz upward over l_u = k,   integral of (b_0 - b) dz downward over l_d = k
+
+    The buoyancy b is linear between the cell centers and constant beyond the last ones, so that in water of
+    constant stratification l = sqrt(2 k) / N to the last digit. A parcel that nothing stops reaches the
+    surface or the bottom. All pairs of a face and a segment are computed at once: the cost grows with the
+    square of the number of levels.
+
+    Source: Bougeault and Andre (1986), J. Atmos. Sci. 43, 1574-1579.
+    """
+
+    def __call__(self, place: Place) -> InnerFaceArray:
+        thickness = place.grid.cell_thickness
+        upward = _distance_upward(place.tke, place.n_squared, thickness)
+        # Seen from below, with buoyancy and height reversed, the way down is a way up.
+        downward = _distance_upward(place.tke[::-1], place.n_squared[::-1], thickness[::-1])[::-1]
+        return safe_sqrt(upward * downward)
+
+
+@named("one_equation")
+class OneEquation(AbstractEnergyClosure[TurbulenceState]):
+    """k with an algebraic length; the common settings are those of `AbstractEnergyClosure`.
+
+    Args:
+        von_karman: kappa of the logarithmic layer [1].
+        length: the length.
+        local_equilibrium: k from P + B = eps with the length of the step before, in place of the equation.
+    """
+
+    von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))
+    length: AbstractLength = eqx.field(default_factory=Blackadar)
+    local_equilibrium: bool = setting(False)
+
+    def prepare(self) -> EnergyStepper:
+        functions, waves = self.stability.stability_functions(), self.surface.breaking_waves
+        diffusion = SchmidtNumber(self.sigma_k, self.sigma_k)
+        if waves is not None:
+            squared = 2.0 / 3.0 * functions.c_mu_0**3 / functions.c_mu_shear_free * self.sigma_k
+            decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
+            at_wall = diffusion.at_wall(functions, shear_free=True)
+            waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
+        k_equation = LocalEquilibrium() if self.local_equilibrium else TransportedEnergy(diffusion)
+        length_scale = AlgebraicLength(self.length, self.von_karman)
+        return self._composed(k_equation, length_scale, functions, self.von_karman, waves, self._limits())
+
+
+class AlgebraicLength(AbstractLengthScale):
+    """A length that the column gives."""
+
+    length: AbstractLength
+    von_karman: Scalar
+
+    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
+        z, roughness = now.inputs.grid.z_face, now.walls.bottom.roughness_length
+        place = Place(
+            now.inputs.grid,
+            from_surface=-z[1:-1] + now.walls.surface.roughness_length,
+            from_bottom=z[1:-1] - z[0] + roughness,
+            bottom_roughness_length=roughness,
+            von_karman=self.von_karman,
+            tke=tke,
+            n_squared=now.inputs.buoyancy_frequency_squared,
+        )
+        return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(place))
+
+
+class _Segments(NamedTuple):
+    """The way up from every inner face, in segments; axes: face, segment.
+
+    From the face to the center above, from center to center, and from the last center to the surface. A face
+    has no segments below itself.
+    """
+
+    exists: Bool[Array, "face segment *#batch"]
+    length: Float[Array, "face segment *#batch"]
+    excess: Float[Array, "face segment *#batch"]  # b - b_0 at the beginning
+    slope: Float[Array, "1 segment *#batch"]  # db/dz
+    work_before: Float[Array, "face segment *#batch"]
+    work: Float[Array, "face segment *#batch"]  # at the end
+
+
+def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> _Segments:
+    n = thickness.shape[0]
+    half = 0.5 * jnp.broadcast_to(thickness, (n, *n_squared.shape[1:]))
+    spacing, zero = half[1:] + half[:-1], jnp.zeros_like(half[:1])
+
+    def integral_of(steps):
+        return jnp.concatenate([zero, jnp.cumsum(steps, axis=0)])
+
+    center, buoyancy = integral_of(spacing), integral_of(n_squared * spacing)
+    integral = integral_of(0.5 * (buoyancy[1:] + buoyancy[:-1]) * spacing)
+    own, start = buoyancy[:-1] + n_squared * half[:-1], center[:-1] + half[:-1]
+    integral_at_start = integral[:-1] + 0.5 * (buoyancy[:-1] + own) * half[:-1]
+
+    end = jnp.concatenate([center[1:], center[-1:] + half[-1:]])
+    end_integral = jnp.concatenate([integral[1:], integral[-1:] + buoyancy[-1:] * half[-1:]])
+    work = (end_integral - integral_at_start[:, None]) - own[:, None] * (end - start[:, None])
+    face, segment = (jax.lax.broadcasted_iota(int, work.shape, axis) for axis in (0, 1))
+
+    def at_beginning(of_ends, of_face):
+        """Values where segments begin: the end of the one before, or the face."""
+        before = jnp.broadcast_to(of_ends, work.shape)[:, :-1]
+        before = jnp.concatenate([before[:, :1], before], axis=1)
+        return jnp.where(face == segment, of_face[:, None], before)
+
+    return _Segments(
+        exists=face <= segment,
+        length=end - at_beginning(end, start),
+        excess=at_beginning(jnp.concatenate([buoyancy[1:], zero]), own) - own[:, None],
+        slope=jnp.concatenate([n_squared, zero])[None],
+        work_before=at_beginning(work, jnp.zeros_like(own)),
+        work=work,
+    )
+
+
+def _distance_upward(
+    tke: InnerFaceArray, n_squared: InnerFaceArray, thickness: ColumnArray
+) -> InnerFaceArray:
+    """l_u [m] from every inner face."""
+    exists, length, excess, slope, work_before, work = _segments(n_squared, thickness)
+    left = tke[:, None] - work_before
+    square = excess**2 + 2.0 * slope * left
+    # Where buoyancy turns within a segment, the work is largest there.
+    turns = (excess > 0.0) & (excess + slope * length < 0.0) & (square >= 0.0)
+    reached = (exists & ((work >= tke[:, None]) | turns)).astype(int)
+    n_reached = jnp.cumsum(reached, axis=1)
+    passed, stopped = exists & (n_reached == 0), (reached == 1) & (n_reached == 1)
+
+    root = safe_sqrt(at_least(square, _SMALLEST_SQUARE))
+    divisor = jnp.where(stopped, excess + root, 1.0)
+    last = 2.0 * left * reciprocal(at_least(divisor, _SMALLEST_DIVISOR))
+    return jnp.sum(jnp.where(passed, length, jnp.where(stopped, last, 0.0)), axis=1)
