@@ -1,13 +1,12 @@
 """The file of all iterations of a calibration, `history.nc`."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from ..io.atomic import replacing
+from ..io.netcdf import described, titled, variable_name, write_dataset
 from ..observables import unit_of_difference
 from .history import CalibrationResult
 from .parameters import split_path
@@ -23,13 +22,7 @@ def write_history(
         result: of a calibration.
         attributes: where the numbers come from (version, command, ...).
     """
-    with replacing(path) as temporary:
-        history_dataset(result, attributes).to_netcdf(temporary, engine="netcdf4")
-
-
-def _name(path: str) -> str:
-    """A path as the name of a variable: a case may be called anything."""
-    return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")
+    write_dataset(path, history_dataset(result, attributes))
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
@@ -39,28 +32,25 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     """
     history, units = result.history, result.units
 
-    def variable(dims, values, long_name: str, unit: str, **more):
-        return (dims, values, {"long_name": long_name, "units": unit, **more})
-
     of_priors = " and half the square of the unconstrained parameters times prior_weight"
     what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
     data = {
-        "loss": variable("iteration", history.loss, what, "1"),
-        "gradient_norm": variable(
+        "loss": described("iteration", history.loss, what, "1"),
+        "gradient_norm": described(
             "iteration", history.gradient_norm, "norm of the gradient to the unconstrained parameters", "1"
         ),
-        "rejected": variable(
+        "rejected": described(
             "iteration", history.rejected.astype(np.int8), "whether the method took the step back", "1"
         ),
-        "of_all_cases": variable(
+        "of_all_cases": described(
             "iteration", history.of_all_cases.astype(np.int8), "whether the loss is that of all cases", "1"
         ),
-        "start": variable("iteration", history.start, "number of the start that the iteration follows", "1"),
-        "n_failed": variable("iteration", history.n_failed, "members of the ensemble that broke down", "1"),
-        "score": variable(("iteration", "case"), history.scores, "score of the case", "1"),
+        "start": described("iteration", history.start, "number of the start that the iteration follows", "1"),
+        "n_failed": described("iteration", history.n_failed, "members of the ensemble that broke down", "1"),
+        "score": described(("iteration", "case"), history.scores, "score of the case", "1"),
     }
     for column, name in enumerate(result.variables):
-        data[f"{name}_error"] = variable(
+        data[f"{name}_error"] = described(
             ("iteration", "case"),
             history.errors[:, :, column],
             f"root mean square error of {name}",
@@ -72,7 +62,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         if index is not None:
             vectors.setdefault(field, []).append(column)
             continue
-        data[_name(free.path)] = variable(
+        data[variable_name(free.path)] = described(
             "iteration",
             history.values[:, column],
             f"parameter {free.path}",
@@ -84,7 +74,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     for tied in result.free_parameters.tied:
         free = result.free_parameters.followed_by(tied)
         least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
-        data[_name(tied.path)] = variable(
+        data[variable_name(tied.path)] = described(
             "iteration",
             tied.value(history.values[:, result.free_parameters.paths.index(tied.to)]),
             f"parameter {tied.path}",
@@ -94,16 +84,16 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             tied_to=str(tied),
         )
     for field, columns in vectors.items():
-        name, free = _name(field), result.free_parameters.numbers[columns[0]]
+        name, free = variable_name(field), result.free_parameters.numbers[columns[0]]
         number = f"free_number_of_{name}"
         values, unit = history.values[:, columns], units[free.path]
         about = {} if free.prior is None else {"prior": repr(free.prior)}
         about |= {"valid_min": free.lower, "valid_max": free.upper}
-        data[name] = variable(("iteration", number), values, f"parameter {field}", unit, **about)
+        data[name] = described(("iteration", number), values, f"parameter {field}", unit, **about)
         if free.coordinate is not None:
             where = [result.free_parameters.numbers[column].coordinate for column in columns]
             long_name = "time [s] or height [m] of the numbers"
-            data[f"{name}_coordinate"] = variable((number,), where, long_name, "1")
+            data[f"{name}_coordinate"] = described((number,), where, long_name, "1")
     coords = {
         "iteration": (
             "iteration",
@@ -113,9 +103,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
     }
     title = {
-        "Conventions": "CF-1.11",
-        "title": f"Calibration of {type(result.closure).__name__}",
-        "closure": type(result.closure).__name__,
+        **titled("Calibration", type(result.closure).__name__),
         "best_iteration": result.history.best_iteration + 1,
         "stop_reason": result.stop_reason,
         "prior_weight": result.prior_weight,

@@ -5,9 +5,15 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
+import os
 import sys
+import threading
 
 from .. import interrupts
+
+_ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
+_THREADS = 16, 4  # for all, and for each processor; 21 were seen with two processors
+_FAILED = 1
 
 TYPE_CHECKING = False  # as in the package
 if TYPE_CHECKING:
@@ -17,8 +23,6 @@ if TYPE_CHECKING:
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
     interrupts.install()  # before what takes long to import
-    from .limits import check_limits
-
     check_limits()
     try:
         from .commands import start
@@ -37,3 +41,50 @@ def __getattr__(name: str):
     from .commands import app
 
     return app
+
+
+def check_limits() -> None:
+    """End the process with a message where its limits do not let JAX start, which aborts then."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
+    if problem:
+        sys.stderr.write(f"tunax-lite: error: {problem}\n")
+        sys.exit(_FAILED)
+
+
+def _address_space(processors: int) -> str:
+    try:
+        import resource
+    except ImportError:  # not on Windows, which has no such limit
+        return ""
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    needed = _ADDRESS_SPACE + (0 if stack == resource.RLIM_INFINITY else 2 * processors * stack)
+    for name, option in (("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")):
+        allowed = resource.getrlimit(getattr(resource, name))[0]
+        share = 1.0 if option == "-v" else 0.5  # programs and libraries are no data
+        if allowed != resource.RLIM_INFINITY and allowed < share * needed:
+            return (
+                f"expected {share * needed / 1e6:.0f} MB of memory at least, got a limit of "
+                f"{allowed / 1e6:.0f} MB (ulimit {option}); raise it, or that of the job."
+            )
+    return ""
+
+
+def _threads(needed: int) -> str:
+    """Whether so many can run at the same time, found by starting them."""
+    end, started = threading.Event(), []
+    try:
+        for _ in range(needed):
+            thread = threading.Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return (
+            f"expected {needed} threads that can be started, got {len(started)}; raise the limit of "
+            "processes (ulimit -u, or that of the job or container), or end others of yours."
+        )
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    return ""

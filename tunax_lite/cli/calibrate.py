@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import equinox as eqx
 import typer
@@ -39,29 +39,33 @@ from ..simulation import simulate
 from ..trajectory import Trajectory
 from ..validation import CHECKS_NAME, CheckRow, checks_in_words, run_checks, write_table
 from ..validation.checks import AbstractCheck
-from . import options
 from .outputs import check_calibration_outputs
 from .progress import progress_of
-from .session import errors_as_messages, origin_of, precision, report_written
+from .session import (
+    Anew,
+    Config,
+    Debug,
+    Folder,
+    Resume,
+    Settings,
+    errors_as_messages,
+    origin_of,
+    precision,
+    report_written,
+    results_folder,
+)
 
 _MOST_FRAMES = 400
 """Of a run in a figure over time."""
 
 
 def calibrate(
-    config: options.Config,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the calibration in the folder.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew in a folder that holds a calibration.")
-    ] = False,
-    settings: options.Settings = None,
-    debug: options.Debug = False,
+    config: Config,
+    output: Folder = None,
+    resume: Resume = False,
+    overwrite: Anew = False,
+    settings: Settings = None,
+    debug: Debug = False,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
@@ -69,9 +73,7 @@ def calibrate(
     """
     with errors_as_messages(debug, "What is done is saved: go on with --resume."):
         loaded = load_calibration(config, settings or [])
-        if resume and overwrite:
-            raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
-        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
         with precision(loaded):
             setup = build_calibration(loaded)
             cases = [target.case.name for target in setup.targets]
@@ -103,10 +105,9 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
                 show(iteration)
                 safe_point()
 
-            return _iterate(
-                setup,
-                setup.n_iterations,
-                folder,
+            return run_calibration(
+                **problem_of(setup),
+                folder=folder,
                 resume=resume,
                 overwrite=overwrite,
                 report=report,
@@ -116,25 +117,25 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
-def _iterate(setup: Calibration, n_iterations: int, folder: Path, **options: Any) -> CalibrationResult:
-    return run_calibration(
-        setup.model,
-        setup.free_parameters,
-        setup.targets,
-        setup.method,
-        n_iterations,
-        folder=folder,
-        score=setup.score,
-        prior_weight=setup.prior_weight,
-        n_threads=setup.n_threads,
-        max_non_finite=setup.max_non_finite,
-        **options,
-    )
+def problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of many types
+    """What is to be calibrated and how, as arguments."""
+    return {
+        "model": setup.model,
+        "free_parameters": setup.free_parameters,
+        "targets": setup.targets,
+        "method": setup.method,
+        "n_iterations": setup.n_iterations,
+        "score": setup.score,
+        "prior_weight": setup.prior_weight,
+        "n_threads": setup.n_threads,
+        "max_non_finite": setup.max_non_finite,
+    }
 
 
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Parameters and history of a calibration that was interrupted; returns how to go on."""
-    result = _iterate(setup, 1, folder, resume=True)  # one is done, so that nothing is computed
+    # One iteration is done, so that nothing is computed.
+    result = run_calibration(**dict(problem_of(setup), n_iterations=1), folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:

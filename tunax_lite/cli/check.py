@@ -24,15 +24,24 @@ from ..io import replacing
 from ..io.protection import check_outputs
 from ..model import Model
 from ..observations import Observations
-from . import options
-from .session import errors_as_messages, parameters_for, precision, report_written
+from .session import (
+    Config,
+    Debug,
+    Overwrite,
+    Parameters,
+    Settings,
+    errors_as_messages,
+    parameters_for,
+    precision,
+    report_written,
+)
 from .source import build_source, is_gotm
 
 
 def check(
-    config: options.Config,
-    parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    config: Config,
+    parameters: Parameters = None,
+    settings: Settings = None,
     write_config: Annotated[
         Path | None,
         typer.Option(
@@ -41,8 +50,8 @@ def check(
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
     ] = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
 

@@ -26,27 +26,32 @@ from ..comparison import (
 from ..config import ComparisonSetup, load_comparison
 from ..io.atomic import file_name
 from ..io.lock import claimed
-from . import options
 from .outputs import check_comparison_outputs
 from .progress import ShareReport, share_of
-from .session import command_line, errors_as_messages, report_written
+from .session import (
+    Config,
+    Debug,
+    Folder,
+    Overwrite,
+    Settings,
+    command_line,
+    errors_as_messages,
+    report_written,
+)
 
 _WIDTH_OF_FILES = 160
 
 
 def compare(
-    config: options.Config,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
-    ] = None,
+    config: Config,
+    output: Folder = None,
     closures: Annotated[
         str, typer.Option("--closures", metavar="NAME,NAME", help="Only these, by label.")
     ] = "",
     cases: Annotated[str, typer.Option("--cases", metavar="NAME,NAME", help="Only these, by name.")] = "",
-    settings: options.Settings = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    settings: Settings = None,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Compare closures: errors against large-eddy simulations, and time per step.
 

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -16,26 +15,31 @@ from ..validation import (
     cross_validation_in_words,
     write_table,
 )
-from . import options
-from .calibrate import checked, write
+from .calibrate import checked, problem_of, write
 from .outputs import check_calibration_outputs
 from .progress import progress_of
-from .session import errors_as_messages, origin_of, precision, report_written
+from .session import (
+    Anew,
+    Config,
+    Debug,
+    Folder,
+    Settings,
+    errors_as_messages,
+    origin_of,
+    precision,
+    report_written,
+    results_folder,
+)
 
 FIGURE_NAME = "cross_validation.png"
 
 
 def cross_validation(
-    config: options.Config,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew in a folder that holds calibrations.")
-    ] = False,
-    settings: options.Settings = None,
-    debug: options.Debug = False,
+    config: Config,
+    output: Folder = None,
+    overwrite: Anew = False,
+    settings: Settings = None,
+    debug: Debug = False,
 ) -> None:
     """Calibrate on all cases and on all but each; say what the errors are on the case left out.
 
@@ -44,7 +48,7 @@ def cross_validation(
     """
     with errors_as_messages(debug, "What is done is saved: give the same command to go on."):
         loaded = load_calibration(config, settings or [])
-        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        folder = results_folder(loaded, output)
         with precision(loaded):
             setup = build_calibration(loaded)
             for note in setup.notes:
@@ -82,19 +86,7 @@ def _cross_validate(
 
         try:
             return cross_validate(
-                setup.model,
-                setup.free_parameters,
-                setup.targets,
-                setup.method,
-                setup.n_iterations,
-                folder,
-                overwrite=overwrite,
-                score=setup.score,
-                prior_weight=setup.prior_weight,
-                n_threads=setup.n_threads,
-                max_non_finite=setup.max_non_finite,
-                attributes=attributes,
-                begin=begin,
+                **problem_of(setup), folder=folder, overwrite=overwrite, attributes=attributes, begin=begin
             )
         except ValueError as error:
             raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error

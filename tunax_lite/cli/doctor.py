@@ -19,9 +19,8 @@ from ..runtime import (
     free_memory,
     used_memory,
 )
-from . import options
 from .self_test import SelfTest, self_test
-from .session import FAILED, errors_as_messages
+from .session import FAILED, Debug, errors_as_messages
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
@@ -43,7 +42,7 @@ def doctor(
             "--seconds", metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it."
         ),
     ] = 10.0,
-    debug: options.Debug = False,
+    debug: Debug = False,
 ) -> None:
     """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
 

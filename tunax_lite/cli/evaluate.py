@@ -24,9 +24,18 @@ from ..io.protection import check_outputs
 from ..model import Model
 from ..observables import unit_of_difference
 from ..validation import run_checks
-from . import options
 from .calibrate import say
-from .session import errors_as_messages, parameters_for, precision, report_written
+from .session import (
+    Config,
+    Debug,
+    Overwrite,
+    Parameters,
+    Settings,
+    errors_as_messages,
+    parameters_for,
+    precision,
+    report_written,
+)
 
 
 class Row(NamedTuple):
@@ -40,14 +49,14 @@ class Row(NamedTuple):
 
 
 def evaluate(
-    config: options.Config,
-    parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    config: Config,
+    parameters: Parameters = None,
+    settings: Settings = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE.csv", help="Write the table to a file, too.")
     ] = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
 

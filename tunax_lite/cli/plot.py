@@ -1,4 +1,4 @@
-"""`tunax-lite plot`: figures of an output file."""
+"""`tunax-lite plot`: figures of an output file; `tunax-lite report`: one page about a calibration."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from ..io.protection import check_outputs
-from . import options
-from .session import errors_as_messages, report_written
+from .session import Debug, Overwrite, errors_as_messages, report_written
 
 
 def plot(
@@ -19,8 +18,8 @@ def plot(
         Path | None,
         typer.Option("--output", metavar="DIR", help="Folder for the figures; by default that of the file."),
     ] = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Draw the figures of an output file: sections and profiles, or loss and parameters.
 
@@ -29,8 +28,7 @@ def plot(
     with errors_as_messages(debug):
         # What takes long to import, where it is needed.
         from ..io.stream import parts_folder, parts_of
-        from ..plotting import save_figure
-        from .figures import figures_of_parts, file_figures
+        from ..plotting import figures_of_parts, file_figures, save_figure
         from .outputs import check_figures_of
 
         folder = file.parent if output is None else output
@@ -51,8 +49,8 @@ def report(
         Path | None,
         typer.Option("--output", metavar="FILE.html", help="By default report.html in the folder."),
     ] = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Write one HTML page about a calibration, figures included, that needs no other file."""
     with errors_as_messages(debug):

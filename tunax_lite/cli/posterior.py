@@ -24,11 +24,23 @@ from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..io.lock import claimed
 from ..model import Model
-from . import options
 from .calibrate import last_time_of
 from .outputs import check_posterior_outputs
 from .progress import ShareReport, share_of
-from .session import errors_as_messages, origin_of, parameters_for, precision, report_written
+from .session import (
+    Anew,
+    Config,
+    Debug,
+    Folder,
+    Resume,
+    Settings,
+    errors_as_messages,
+    origin_of,
+    parameters_for,
+    precision,
+    report_written,
+    results_folder,
+)
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
@@ -43,7 +55,7 @@ class Method(enum.StrEnum):
 
 
 def posterior(
-    config: options.Config,
+    config: Config,
     method: Annotated[
         Method | None, typer.Option("--method", help="By default that of the configuration.")
     ] = None,
@@ -55,20 +67,11 @@ def posterior(
             help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            metavar="DIR",
-            help="Folder for the results, that of a calibration too; by default results/CONFIG.",
-        ),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the posterior in the folder.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start anew in a folder that holds a posterior.")
-    ] = False,
-    settings: options.Settings = None,
-    debug: options.Debug = False,
+    output: Folder = None,
+    resume: Resume = False,
+    overwrite: Anew = False,
+    settings: Settings = None,
+    debug: Debug = False,
 ) -> None:
     """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
 
@@ -78,9 +81,7 @@ def posterior(
     with errors_as_messages(debug, "What is done is saved: go on with --resume."):
         chosen = [] if method is None else [f"posterior.method={method.value}"]
         loaded = load_calibration(config, [*(settings or []), *chosen])
-        if resume and overwrite:
-            raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
-        folder = output or Path(loaded.config.output.folder or Path("results") / loaded.name)
+        folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
         beside = folder / PARAMETERS_NAME
         values = parameters_for(parameters or (beside if beside.is_file() else None), loaded)
         with precision(loaded):

@@ -16,15 +16,14 @@ from ..io.errors import FileFormatError, check_possible
 from ..io.protection import Provenance, read_provenance
 from ..io.yaml_file import parse_yaml
 from ..trajectory import Restart
-from .source import RunSource
 
 _MAY_DIFFER = ("time", "output", "evaluation", "precision", "grid", "model.closure", "model.theta")
 """What is said elsewhere, or checked by itself."""
 _MOST_LISTED = 6
 
 
-def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str]:
-    """The frame of an earlier run to go on from, and what to call it.
+def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str, Provenance]:
+    """The frame of an earlier run to go on from, what to call it, and what its file says of its origin.
 
     Args:
         path: of the file.
@@ -62,7 +61,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
     _check_goes_on(start, seconds := float(trajectory.time[frame]), path, setup)
     about = read_provenance(path)
     _check_closure(about, path, setup, config)
-    return start, f"{path} at {seconds:g} s"
+    return start, f"{path} at {seconds:g} s", about
 
 
 def _check_grid(before: np.ndarray, now: np.ndarray, path: Path) -> None:
@@ -113,11 +112,10 @@ def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> No
         )
 
 
-def say_what_differs(path: Path, loaded: RunSource, provenance: Provenance) -> None:
+def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
     """Name parameters and settings that are not those of the run that this one goes on from."""
-    about = read_provenance(path)
-    changes = list(_changes(*map(_numbers, (about.parameters, provenance.parameters))))
-    changes += _changes(*map(_settings, (about.config, loaded.text)))
+    changes = list(_changes(*map(_numbers, (before.parameters, now.parameters))))
+    changes += _changes(*map(_settings, (before.config, now.config)))
     if changes:
         typer.echo(f"note: --restart {path}: the earlier run was another one: {_listed(changes)}")
 

@@ -18,11 +18,20 @@ from ..interrupts import advise, ordered_end
 from ..io.lock import claimed
 from ..io.protection import Provenance
 from ..trajectory import Restart
-from . import options
 from .outputs import check_run_outputs
 from .progress import share_of
 from .restart import read_restart, say_what_differs
-from .session import errors_as_messages, precision, provenance, report_written
+from .session import (
+    Config,
+    Debug,
+    Overwrite,
+    Parameters,
+    Settings,
+    errors_as_messages,
+    precision,
+    provenance,
+    report_written,
+)
 from .source import RunSource, build_source, load_source
 
 _FRAMES_IN_FIGURES = 2000
@@ -30,7 +39,7 @@ _FIGURES = ("sections", "profiles", "fit", "differences", "series")
 
 
 def run(
-    config: options.Config,
+    config: Config,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -39,8 +48,8 @@ def run(
             help="File for the results alone; by default the folder of the configuration, with figures.",
         ),
     ] = None,
-    parameters: options.Parameters = None,
-    settings: options.Settings = None,
+    parameters: Parameters = None,
+    settings: Settings = None,
     variables: Annotated[
         str | None,
         typer.Option(
@@ -61,8 +70,8 @@ def run(
             help="Run a case of GOTM without those of its settings that are not supported.",
         ),
     ] = False,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
@@ -78,13 +87,15 @@ def run(
             setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
             names = loaded.config.output.variables if variables is None else variables.split(",")
             setup, kept = (setup, ()) if names is None else select(setup, names, _key_of(variables, loaded))
-            start, name = (None, "") if restart is None else read_restart(restart, frame, setup, loaded.text)
+            start, name, before = None, "", None
+            if restart is not None:
+                start, name, before = read_restart(restart, frame, setup, loaded.text)
             path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
             draws = output is None and loaded.config.output.figures
             about = provenance(loaded, setup.case.name, setup.model.closure, name)
             check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
-            if restart is not None:
-                say_what_differs(restart, loaded, about)
+            if restart is not None and before is not None:
+                say_what_differs(restart, before, about)
             with claimed(path):
                 _simulate(setup, start, loaded, path, about)
                 drawn = _draw(path, setup, loaded) if draws else []
@@ -145,8 +156,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
 def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
     """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
-    from ..plotting import Fit, save_figure
-    from .figures import fit_figures, run_figures
+    from ..plotting import Fit, fit_figures, run_figures, save_figure
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case

@@ -1,4 +1,4 @@
-"""What happens around every command: precision, errors as messages, exit codes, provenance."""
+"""What commands share: options, precision, errors as messages, exit codes, provenance."""
 
 import contextlib
 import dataclasses
@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -22,6 +23,32 @@ from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_fil
 from ..gotm import LoadedGotm
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY.PATH=VALUE",
+        help="Replace a value of the configuration; the value is read as YAML. May be repeated.",
+    ),
+]
+Parameters = Annotated[
+    Path | None,
+    typer.Option("--parameters", metavar="FILE", help="Closure parameters that a calibration found (YAML)."),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files that are there and are not results of the same command."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")]
+Anew = Annotated[bool, typer.Option("--overwrite", help="Start anew in a folder that holds such results.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
+]
+"""Arguments and options that commands share."""
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 
@@ -93,6 +120,19 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC):
         return f"standard output: expected to write what is done, got: {error.strerror}."
     return said
+
+
+def results_folder(
+    loaded: Loaded[CalibrationConfig], output: Path | None, *, resume: bool = False, overwrite: bool = False
+) -> Path:
+    """Where a command on a calibration writes.
+
+    Raises:
+        ConfigError: options that contradict each other.
+    """
+    if resume and overwrite:
+        raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+    return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
 def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm):

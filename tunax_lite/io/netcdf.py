@@ -1,11 +1,13 @@
-"""Opening NetCDF files so that a damaged one is refused."""
+"""Opening NetCDF files so that a damaged one is refused, and what written ones share."""
 
 import math
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .atomic import replacing
 from .errors import FileFormatError, check_size, existing_file, names_its_file
 
 if TYPE_CHECKING:
@@ -152,3 +154,24 @@ def check_variable(path, dataset: "xr.Dataset", name: str, dims: tuple[str, ...]
             f"type {found.dtype} along {', '.join(map(str, found.dims)) or 'none'}",
             "the file was changed or is damaged",
         )
+
+
+def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
+    """A variable as xarray takes it, with its name in words, its unit and further attributes."""
+    return (dims, values, {"long_name": long_name, "units": unit, **more})
+
+
+def titled(kind: str, closure: str) -> dict[str, str]:
+    """The first attributes of a file about the parameters of a closure."""
+    return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
+
+
+def variable_name(path: str) -> str:
+    """A parameter's path as the name of a variable: a case may be called anything."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")
+
+
+def write_dataset(path, dataset: "xr.Dataset") -> None:
+    """Write NetCDF that replaces an older file when it is complete."""
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="netcdf4")

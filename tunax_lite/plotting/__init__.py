@@ -11,6 +11,10 @@ from .calibration import plot_parameters as plot_parameters
 from .comparison import plot_closure_profiles as plot_closure_profiles
 from .comparison import plot_closure_sections as plot_closure_sections
 from .comparison import plot_cost as plot_cost
+from .files import figures_of_parts as figures_of_parts
+from .files import file_figures as file_figures
+from .files import fit_figures as fit_figures
+from .files import run_figures as run_figures
 from .fits import Fit as Fit
 from .fits import plot_fits as plot_fits
 from .hindcast import plot_differences as plot_differences

@@ -4,6 +4,7 @@ import abc
 import dataclasses
 
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from ..._types import ScalarLike
 
@@ -15,7 +16,7 @@ class AbstractSchedule(abc.ABC):
     """The learning rate over the accepted steps, as a share of its peak."""
 
     @abc.abstractmethod
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
         """Share of the peak at a step, counted from 0."""
 
 
@@ -24,7 +25,7 @@ class AbstractSchedule(abc.ABC):
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
         del step
         return 1.0
 
@@ -50,7 +51,7 @@ class CosineDecay(AbstractSchedule):
     def __post_init__(self):
         _check_schedule(self.n_steps, self.n_warmup, self.final_share)
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
         from optax.schedules import warmup_cosine_decay_schedule
 
         begin = _begin(self.n_warmup)
@@ -81,7 +82,7 @@ class ExponentialDecay(AbstractSchedule):
         if self.final_share == 0.0:
             raise ValueError("ExponentialDecay: expected a positive final_share, got 0.")
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
         from optax.schedules import warmup_exponential_decay_schedule
 
         begin, rate, n_decay = _begin(self.n_warmup), self.final_share, self.n_steps - self.n_warmup

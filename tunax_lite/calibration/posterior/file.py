@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from ...io.atomic import replacing
+from ...io.netcdf import described, titled, variable_name, write_dataset
 from ...io.yaml_file import yaml_text
-from ..parameters import split_path
 from .result import Posterior
 
 
@@ -24,8 +24,7 @@ def write_posterior(
         posterior: of any method.
         attributes: where the numbers come from (version, command, ...).
     """
-    with replacing(path) as temporary:
-        posterior_dataset(posterior, attributes).to_netcdf(temporary, engine="netcdf4")
+    write_dataset(path, posterior_dataset(posterior, attributes))
 
 
 def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
@@ -36,33 +35,31 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     """
     across = ("parameter", "parameter_2")
     data: dict[str, Any] = {
-        "x": _variable(("chain", "draw", "parameter"), posterior.draws, "unconstrained numbers"),
-        "mode": _variable("parameter", posterior.mode, "most probable unconstrained numbers"),
-        "mean": _variable("parameter", posterior.mean, "mean of the unconstrained numbers"),
-        "covariance": _variable(across, posterior.covariance, "covariance of the unconstrained numbers"),
-        "information": _variable(
+        "x": described(("chain", "draw", "parameter"), posterior.draws, "unconstrained numbers"),
+        "mode": described("parameter", posterior.mode, "most probable unconstrained numbers"),
+        "mean": described("parameter", posterior.mean, "mean of the unconstrained numbers"),
+        "covariance": described(across, posterior.covariance, "covariance of the unconstrained numbers"),
+        "information": described(
             across, posterior.information, "Fisher information of the observations over that of the prior"
         ),
-        "log_density": _variable(
+        "log_density": described(
             ("chain", "draw"), posterior.log_density, "logarithm of the density but for a constant"
         ),
-        "divergent": _variable(
+        "divergent": described(
             ("chain", "draw"), posterior.is_divergent.astype(np.int8), "whether the trajectory diverged"
         ),
     }
     title: dict[str, Any] = {
-        "Conventions": "CF-1.11",
-        "title": f"Posterior of {posterior.closure}",
-        "closure": posterior.closure,
+        **titled("Posterior", posterior.closure),
         "method": posterior.method,
         "noise": posterior.likelihood.noise,
         "n_observations": posterior.likelihood.n_observations,
     }
     sampling = posterior.sampling
     if sampling is not None:
-        data["effective_size"] = _variable("parameter", sampling.effective_sizes, "effective sample size")
-        data["r_hat"] = _variable("parameter", sampling.r_hat, "split potential scale reduction")
-        data["step_size"] = _variable("chain", sampling.step_sizes, "step size of the integrator")
+        data["effective_size"] = described("parameter", sampling.effective_sizes, "effective sample size")
+        data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
+        data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
         title |= {
             "n_divergent": sampling.n_divergent,
             "n_divergent_in_warmup": sampling.n_divergent_in_warmup,
@@ -73,7 +70,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     priors = {free.path: free for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
         free = priors.get(path)
-        data[variable_name(path)] = _variable(
+        data[variable_name(path)] = described(
             ("chain", "draw"),
             values,
             f"parameter {path}",
@@ -93,12 +90,6 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     return xr.Dataset(data, coords, {**title, **(attributes or {})})
 
 
-def variable_name(path: str) -> str:
-    """Of the variable of a parameter."""
-    field, index = split_path(path)
-    return field.replace(".", "_") + ("" if index is None else f"_{index}")
-
-
 _QUANTILES = ("prior_5_percent", "prior_median", "prior_95_percent")
 
 
@@ -106,10 +97,6 @@ def _prior(free) -> list[float]:
     """Physical values at three quantiles of the prior."""
     ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
     return np.asarray(free.distribution.to_physical(ends), float).tolist()
-
-
-def _variable(dims, values, long_name: str, unit: str = "1", **more):
-    return (dims, values, {"long_name": long_name, "units": unit, **more})
 
 
 def write_summary(
