@@ -18,7 +18,7 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite.closures import AbstractClosure
-from tunax_lite.config.closures import CLOSURES, VARIANTS, closure_with
+from tunax_lite.config.closures import closure_names, closure_with
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
 N_STEPS = 24
@@ -112,7 +112,7 @@ class Failure:
 
 def every_closure() -> dict[str, AbstractClosure]:
     """All names that a configuration knows, with the default settings of each."""
-    return {name: closure_with(name, {}) for name in (*CLOSURES, *VARIANTS)}
+    return {name: closure_with(name, {}) for name in closure_names()}
 
 
 def broken(run: tl.Trajectory, case: tl.Case, dt: float) -> list[str]:

@@ -12,7 +12,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
-    ("_types", "constants", "interrupts", "variables"),
+    ("_types", "constants", "declarations", "interrupts", "variables"),
     ("runtime",),
     ("grid",),
     ("numerics",),
@@ -140,14 +140,18 @@ def test_every_closure_has_a_name_in_configurations_and_a_contract():
     from tests.helpers import ALL_CLOSURES
     from tunax_lite import closures
     from tunax_lite.closures import AbstractClosure
-    from tunax_lite.config.sections import CLOSURES
+    from tunax_lite.declarations import names_of
 
     exported = {
         value
         for value in vars(closures).values()
         if isinstance(value, type) and issubclass(value, AbstractClosure) and value is not AbstractClosure
     }
-    assert exported == set(CLOSURES.values()) == {type(closure) for closure in ALL_CLOSURES}
+    assert (
+        exported
+        == {each.kind for each in names_of(AbstractClosure).values()}
+        == {type(closure) for closure in ALL_CLOSURES}
+    )
 
 
 def test_version_is_written_once():

@@ -19,6 +19,7 @@ from . import constants
 from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, CloState, ClosureInputs
+from .declarations import setting
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .numerics.limiters import safe_sqrt, vector_norm
@@ -70,9 +71,9 @@ class Model(eqx.Module):
     )
     molecular_salt_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
-    n_sweeps: int = eqx.field(default=1, static=True)
-    theta: float = eqx.field(default=1.0, static=True)
-    like_gotm: bool = eqx.field(default=False, static=True)
+    n_sweeps: int = setting(1, at_least=1, at_most=10)
+    theta: float = setting(1.0, at_least=0.0, at_most=1.0)
+    like_gotm: bool = setting(False)
     tridiagonal_method: AbstractTridiagonalMethod | None = None
 
     def __check_init__(self):

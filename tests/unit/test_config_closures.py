@@ -32,7 +32,10 @@ from tunax_lite.closures import (
     WaveShear,
     WithinColumn,
 )
-from tunax_lite.config.sections import ClosureSection
+from tunax_lite.config import ConfigError, load_run
+from tunax_lite.config.builder import declared_fields
+from tunax_lite.config.closures import ClosureSection
+from tunax_lite.declarations import all_names, meanings
 
 
 def build(name, options, **parameters):
@@ -134,19 +137,35 @@ def test_parameters_reach_into_chosen_parts():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "messages"),
     [
-        ({"stabilty": "cheng"}, "expected an option of KEpsilon, got 'stabilty'; did you mean 'stability'?"),
-        ({"stability": "chang"}, "expected the name of a part for stability, got 'chang'; did you mean"),
-        ({"stability": {"equilibrium": "weak"}}, "expected the name of a part for stability, got 'None'"),
-        ({"c_eps_1": 1.5}, "expected an option of KEpsilon, got 'c_eps_1'; choose one of: stability"),
-        ({"surface": "waves"}, "expected surface: a mapping with some of tke, length_scale"),
-        ({"surface": {"tk": "flux"}}, "unexpected keyword argument 'tk'"),
-        ({"surface": {"tke": "dirichlet"}}, "expected tke out of flux, value, got 'dirichlet'"),
-        ({"bottom": {"breaking_waves": True}}, "expected breaking waves at the surface only"),
+        ("{stabilty: cheng}", ["expected an option of KEpsilon, got 'stabilty'; did you mean 'stability'?"]),
+        ("{stability: chang}", [".options.stability: ", "got 'chang'; did you mean 'cheng'?"]),
+        ("{stability: {equilibrium: weak}}", ["expected the key 'name', one of 'brueggemann'", "got none"]),
+        (
+            "{c_eps_1: 1.5}",
+            ["expected an option of KEpsilon, got 'c_eps_1'; it is a number", "parameters.c_eps_1"],
+        ),
+        ("{surface: waves}", ["expected a mapping with some of the keys tke, length_scale, breaking_waves"]),
+        ("{surface: {tk: flux}}", [".options.surface.tk: unknown key; did you mean 'tke'?"]),
+        ("{surface: {tke: dirichlet}}", [".options.surface.tke: expected 'flux' or 'value'", "'dirichlet'"]),
+        ("{bottom: {breaking_waves: true}}", ["expected breaking waves at the surface only"]),
+        (
+            "{stability: {name: cheng, equilibrum: weak}, surface: {tke: 1}, length_limit: null}",
+            ["stability.equilibrum: unknown key; did you mean 'equilibrium'?", "surface.tke: expected 'flux'"],
+        ),
     ],
 )
-def test_wrong_options_say_what_is_expected(options, message):
-    with pytest.raises(ValidationError) as error:
-        build("k_epsilon", options)
-    assert message in str(error.value)
+def test_wrong_options_say_what_is_expected(options, messages, tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text("case: {format: idealised, depth: 50.0, duration: 600.0, temperature: 20.0}\n")
+    with pytest.raises(ConfigError) as error:
+        load_run(path, [f"model.closure.options={options}"])
+    for message in messages:
+        assert message in str(error.value)
+
+
+def test_every_setting_of_a_closure_says_what_it_means():
+    for each in all_names():
+        for field, _ in declared_fields(each.kind):
+            assert meanings(each.kind).get(field.name), f"{each.kind.__name__}.{field.name}: no meaning in Args"

@@ -26,7 +26,7 @@ from tunax_lite.calibration import (
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.network import evaluate, initial_weights, layer_sizes
-from tunax_lite.config.sections import ClosureSection
+from tunax_lite.config.closures import ClosureSection
 
 GRID = random_grid(3, 9)
 INNER = np.arange(8.0)

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Scalar, parameter
+from ..declarations import named
 from ..numerics.limiters import at_least, at_most
 
 
@@ -20,11 +21,16 @@ class AbstractAlbedo(eqx.Module):
         """Reflected fraction for a zenith angle [degrees] (90 at night) and a day of the year."""
 
 
+@named("constant")
 class ConstantAlbedo(AbstractAlbedo):
-    """The same at all times."""
+    """The same at all times.
+
+    Args:
+        albedo: reflected fraction of the light [1].
+    """
 
     needs_sun = False
-    albedo: Scalar = parameter(0.0, valid_range=(0.0, 1.0))
+    albedo: Scalar = parameter(valid_range=(0.0, 1.0))
 
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
         del zenith, day
@@ -38,6 +44,7 @@ _PAYNE_ALBEDO = (
 )  # fmt: skip
 
 
+@named("payne")
 class Payne(AbstractAlbedo):
     """By the height of the sun, linear between the entries of a table.
 
@@ -72,6 +79,7 @@ _MONTH_STARTS = (1, 32, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _MONTH = 365.25 / 12.0
 
 
+@named("cogley")
 class Cogley(AbstractAlbedo):
     """By the height of the sun and the season, bilinear in a table whose months count from their first day.
 

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, array_field, parameter
+from ..declarations import setting
 from ..forcing import AbstractForcing, SurfaceFluxes, WaterSurface
 from ..numerics.limiters import at_most, vector_norm
 from ..physics.surface_temperature import surface_temperature
@@ -49,17 +50,17 @@ class BulkForcing(AbstractForcing):
     offsets: WeatherOffsets = eqx.field(default_factory=WeatherOffsets)
     longwave: AbstractLongwave | None = None
     shortwave: ClearSky | None = None
-    albedo: AbstractAlbedo = eqx.field(default_factory=ConstantAlbedo)
+    albedo: AbstractAlbedo = eqx.field(default_factory=lambda: ConstantAlbedo(0.0))
     sun: SolarPosition | None = None
     heat_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     shortwave_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
-    humidity_measure: HumidityMeasure = eqx.field(default="relative", static=True)
-    conservative_temperature: bool = eqx.field(default=True, static=True)
-    relative_wind: bool = eqx.field(default=True, static=True)
-    implicit_stress: bool = eqx.field(default=True, static=True)
-    rain_heat: bool = eqx.field(default=False, static=True)
-    rain_stress: bool = eqx.field(default=False, static=True)
-    evaporation: bool = eqx.field(default=False, static=True)
+    humidity_measure: HumidityMeasure = setting("relative")
+    conservative_temperature: bool = setting(True)
+    relative_wind: bool = setting(True)
+    implicit_stress: bool = setting(True)
+    rain_heat: bool = setting(False)
+    rain_stress: bool = setting(False)
+    evaporation: bool = setting(False)
 
     def __check_init__(self):
         series, sky = self.weather.values, self.shortwave

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from .._types import Scalar
+from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal
 from .base import KELVIN, AbstractBulkFormula, Exchange, MoistAir, WaterSkin
 from .boundary_layer import (
@@ -176,6 +177,7 @@ class _Coare(AbstractBulkFormula):
         )
 
 
+@named("coare30")
 class Coare30(_Coare):
     """COARE 3.0.
 
@@ -188,9 +190,9 @@ class Coare30(_Coare):
     """
 
     gustiness = 1.25
-    wind_height: float = eqx.field(default=10.0, static=True)
-    air_height: float = eqx.field(default=2.0, static=True)
-    iterations: int = eqx.field(default=10, static=True)
+    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
+    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
+    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def charnock(self, neutral_wind: Scalar) -> Scalar:
         return 0.011 + (0.018 - 0.011) / 8.0 * at_most(at_least(neutral_wind - 10.0, 0.0), 8.0)
@@ -199,6 +201,7 @@ class Coare30(_Coare):
         return at_most(math.log(5.5e-5) - 0.6 * log_reynolds, math.log(1.1e-4))
 
 
+@named("coare36")
 class Coare36(_Coare):
     """COARE 3.6.
 
@@ -211,9 +214,9 @@ class Coare36(_Coare):
     """
 
     gustiness = 1.2
-    wind_height: float = eqx.field(default=10.0, static=True)
-    air_height: float = eqx.field(default=2.0, static=True)
-    iterations: int = eqx.field(default=10, static=True)
+    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
+    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
+    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def charnock(self, neutral_wind: Scalar) -> Scalar:
         return at_least(at_most(0.0017 * neutral_wind - 0.005, 0.028), 0.0)

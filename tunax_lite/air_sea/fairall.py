@@ -2,11 +2,11 @@
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from .._types import Scalar
+from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal
 from .base import KELVIN, AbstractBulkFormula, Exchange, MoistAir, WaterSkin
 from .similarity import blend, convective, gust_squared, kansas_heat, kansas_momentum
@@ -55,6 +55,7 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
     return jnp.where(zeta > 0.0, -4.7 * zeta, psi)
 
 
+@named("fairall")
 class Fairall(AbstractBulkFormula):
     """GOTM's form: no cool skin, the latent heat corrected for the mean vertical velocity (Webb).
 
@@ -66,9 +67,9 @@ class Fairall(AbstractBulkFormula):
     Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764; GOTM.
     """
 
-    wind_height: float = eqx.field(default=10.0, static=True)
-    air_height: float = eqx.field(default=2.0, static=True)
-    iterations: int = eqx.field(default=20, static=True)
+    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
+    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
+    iterations: int = setting(20, at_least=1, at_most=100, null_is_default=True)
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         kelvin = air.temperature + KELVIN

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from .._types import Scalar
+from ..declarations import named
 from ..numerics.limiters import at_least, at_most
 from .base import AbstractBulkFormula, Exchange, MoistAir, WaterSkin
 
@@ -45,6 +46,7 @@ def _neutral(wind: Scalar, table) -> Scalar:
     return 1e-3 * total
 
 
+@named("kondo")
 class Kondo(AbstractBulkFormula):
     """Wind at 10 m, temperature and humidity at 2 m.
 

@@ -2,11 +2,11 @@
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from .._types import Scalar
+from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal
 from .base import KELVIN, AbstractBulkFormula, Exchange, MoistAir, WaterSkin
 from .boundary_layer import (
@@ -44,6 +44,7 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
     return jnp.where(zeta > 0.0, -5.0 * zeta, unstable)
 
 
+@named("large_yeager")
 class LargeYeager(AbstractBulkFormula):
     """Bulk formulae of CORE and of JRA55-do.
 
@@ -55,9 +56,9 @@ class LargeYeager(AbstractBulkFormula):
     Source: Large and Yeager (2004), NCAR Technical Note 460, and (2009), in the form of AeroBulk.
     """
 
-    wind_height: float = eqx.field(default=10.0, static=True)
-    air_height: float = eqx.field(default=2.0, static=True)
-    iterations: int = eqx.field(default=10, static=True)
+    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
+    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
+    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         skin_kelvin = skin.temperature + KELVIN

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Scalar
+from ..declarations import named
 from ..numerics.limiters import at_least, safe_sqrt
 from .base import KELVIN, MoistAir
 
@@ -59,6 +60,7 @@ class AbstractLongwave(eqx.Module):
         """
 
 
+@named("clark")
 class Clark(AbstractLongwave):
     """Source: Clark et al. (1974), NOAA Technical Report NMFS SSRF-682."""
 
@@ -70,6 +72,7 @@ class Clark(AbstractLongwave):
         return _cloudy(water_temperature, air, cloud, latitude, vapour)
 
 
+@named("hastenrath_lamb")
 class HastenrathLamb(AbstractLongwave):
     """Source: Hastenrath and Lamb (1978), Heat Budget Atlas of the Tropical Oceans."""
 
@@ -88,6 +91,7 @@ def _cloudy(water_temperature, air, cloud, latitude, vapour):
     return -EMISSIVITY * STEFAN_BOLTZMANN * (clear * kelvin**4 * vapour + warmer)
 
 
+@named("bignami")
 class Bignami(AbstractLongwave):
     """For the Mediterranean. Source: Bignami et al. (1995), J. Geophys. Res. 100, 2501-2514."""
 
@@ -99,6 +103,7 @@ class Bignami(AbstractLongwave):
         return STEFAN_BOLTZMANN * (1.0 + 0.1762 * cloud * cloud) * received - emitted(water_temperature)
 
 
+@named("berliand_berliand")
 class BerliandBerliand(AbstractLongwave):
     """Source: Berliand and Berliand (1952), Izv. Akad. Nauk SSSR, Ser. Geofiz. 1, as used by ROMS."""
 
@@ -113,6 +118,7 @@ class BerliandBerliand(AbstractLongwave):
         return -EMISSIVITY * STEFAN_BOLTZMANN * (clear + warmer)
 
 
+@named("josey1")
 class Josey1(AbstractLongwave):
     """Without humidity. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 9."""
 
@@ -123,6 +129,7 @@ class Josey1(AbstractLongwave):
         return _sky(air.temperature + KELVIN + _cloud_warming(cloud)) - emitted(water_temperature)
 
 
+@named("josey2")
 class Josey2(AbstractLongwave):
     """With the dew point of the air. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 14."""
 
@@ -147,6 +154,7 @@ def _sky(kelvin):
     return 0.955 * STEFAN_BOLTZMANN * kelvin**4
 
 
+@named("downward")
 class DownwardLongwave(AbstractLongwave):
     """The measured radiation of the sky, less that of the water."""
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
+from ..declarations import named
 from ..numerics.limiters import at_least, at_most, reciprocal
 
 _SECONDS_PER_DAY = 86400.0
@@ -98,6 +99,7 @@ def _day_of_year(days_since_epoch):
     return jnp.where(since_march >= 306, since_march - 305, since_march + jnp.where(is_leap, 61, 60))
 
 
+@named("clear_sky")
 class ClearSky(eqx.Module):
     """Sunlight through the atmosphere, reduced by clouds.
 

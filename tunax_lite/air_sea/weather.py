@@ -42,7 +42,17 @@ class Weather(eqx.Module):
 
 
 class WeatherOffsets(eqx.Module):
-    """What is added to each series of the weather, for calibrations and sensitivities; 0 by default."""
+    """What is added to each series of the weather, for calibrations and sensitivities; 0 by default.
+
+    Args:
+        wind_u, wind_v: eastward and northward wind [m s-1].
+        air_temperature: of the air [K].
+        humidity: in the unit of its measure.
+        air_pressure: of the air [Pa].
+        cloud_cover: fraction of the sky [1].
+        precipitation: rain [m s-1].
+        shortwave, longwave: radiation [W m-2].
+    """
 
     wind_u: Scalar = parameter(0.0, unit="m s-1")
     wind_v: Scalar = parameter(0.0, unit="m s-1")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax
 
 from ..config import ConfigError, Run
-from ..config.sections import closest
+from ..config.builder import closest
 from ..diagnostics import diagnostic
 from ..gotm.output import OURS
 

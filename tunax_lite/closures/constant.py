@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named
 from ..numerics.stencils import with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
 
@@ -15,8 +16,14 @@ class ConstantState(CloState):
     nonlocal_transport: None = None
 
 
+@named("constant")
 class Constant(AbstractClosure[ConstantState]):
-    """nu and kappa are the same on all inner faces and at all times; zero at both ends."""
+    """nu and kappa are the same on all inner faces and at all times; zero at both ends.
+
+    Args:
+        viscosity: of momentum [m2 s-1].
+        diffusivity: of temperature, salinity and tracers [m2 s-1].
+    """
 
     viscosity: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e3))
     diffusivity: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e3))

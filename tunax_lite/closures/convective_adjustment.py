@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named
 from ..numerics.stencils import with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
 
@@ -15,10 +16,15 @@ class ConvectiveAdjustmentState(CloState):
     nonlocal_transport: None = None
 
 
+@named("convective_adjustment")
 class ConvectiveAdjustment(AbstractClosure[ConvectiveAdjustmentState]):
     """kappa = convective where N² < 0, background elsewhere; the same for nu.
 
     The switch has no gradient to N²; the gradient to the four coefficients is exact.
+
+    Args:
+        convective_diffusivity, convective_viscosity: where the water is unstable [m2 s-1].
+        background_diffusivity, background_viscosity: elsewhere [m2 s-1].
 
     Source: Klinger et al. (1996), J. Phys. Oceanogr. 26, 1362-1368; defaults as in Oceananigans'
     examples.

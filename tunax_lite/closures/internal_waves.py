@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, parameter
+from ..declarations import named
 from ..numerics.limiters import at_least, at_most, reciprocal
 
 
@@ -28,8 +29,12 @@ class AbstractInternalWaves(eqx.Module):
         """nu and kappa with the waves [m2 s-1]."""
 
 
+@named("wave_shear")
 class WaveShear(AbstractInternalWaves):
     """Internal waves add alpha N² to the S² that produces turbulence.
+
+    Args:
+        alpha: S² of the waves over N² [1].
 
     Source: Mellor (1989), in Small-Scale Turbulence and Mixing in the Ocean, Elsevier.
     """
@@ -51,11 +56,18 @@ class WaveShear(AbstractInternalWaves):
         return viscosity, diffusivity
 
 
+@named("background_mixing")
 class BackgroundMixing(AbstractInternalWaves):
     """Where k is at most `weakest_tke`, nu and kappa are those of breaking waves and of their shear.
 
     The share of shear is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses this with
     stability functions of first order only.
+
+    Args:
+        weakest_tke: k at and below which the waves mix [m2 s-2].
+        critical_richardson_number: Ri_c, beyond which their shear does not mix [1].
+        shear_coefficient: largest nu and kappa of their shear [m2 s-1].
+        viscosity, diffusivity: nu and kappa of breaking waves [m2 s-1].
 
     Source: Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266, after Large et al. (1994).
     """

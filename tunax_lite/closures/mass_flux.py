@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._types import CenterArray, FaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from ..physics.plume import MassFlux
@@ -118,6 +119,7 @@ class _Passage(NamedTuple):
     share: Scalar
 
 
+@named("mass_flux")
 class MassFluxConvection(AbstractClosure[MassFluxState]):
     """Plumes on top of a local closure.
 
@@ -148,7 +150,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     dissipation_coefficient: Scalar = parameter(0.5**0.5, valid_range=(0.1, 3.0))
     least_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(1e-7, 1e-3))
     least_depth: Scalar = parameter(10.0, unit="m", valid_range=(1.0, 100.0))
-    carries_turbulence: bool = eqx.field(default=True, static=True)
+    carries_turbulence: bool = setting(True)
     local: AbstractClosure = eqx.field(default_factory=KEpsilon)
 
     def prepare(self) -> "MassFluxConvection":

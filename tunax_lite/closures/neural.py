@@ -14,6 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, weights_field
+from ..declarations import check_settings, named, setting
 from ..numerics.limiters import reciprocal, safe_sqrt
 from ..numerics.stencils import with_end_faces
 from .base import AbstractClosure, CloState, ClosureInputs
@@ -29,6 +30,7 @@ _SMALLEST_VISCOSITY = 1e-5  # m2 s-1
 _TURBULENT_STRATIFICATION = 3.0  # N² k² / eps² at which that input is 1/2
 
 
+@named("neural")
 class NeuralCorrection(AbstractClosure[CloState]):
     """A physical closure whose eddy coefficients a small network corrects, face by face.
 
@@ -49,15 +51,12 @@ class NeuralCorrection(AbstractClosure[CloState]):
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
     weights: Weights = weights_field(default=None)
-    width: int = eqx.field(default=4, static=True)
-    depth: int = eqx.field(default=1, static=True)
-    seed: int = eqx.field(default=0, static=True)
+    width: int = setting(4, at_least=1)
+    depth: int = setting(1, at_least=1)
+    seed: int = setting(0, at_least=0)
 
     def __post_init__(self):
-        for name in ("width", "depth"):
-            value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 1):
-                raise ValueError(f"NeuralCorrection: expected a {name} of at least 1, got {value!r}.")
+        check_settings(self)
         if self.weights is None:
             self.weights = jnp.asarray(initial_weights(self.layer_sizes, self.seed), dtype=float)
 

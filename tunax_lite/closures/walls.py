@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import Scalar, ScalarLike, parameter
+from ..declarations import check_settings, setting
 
 CONDITIONS = ("flux", "value")
 
@@ -44,16 +45,12 @@ class Boundary(eqx.Module):
         ValueError: another condition.
     """
 
-    tke: str = eqx.field(default="flux", static=True)
-    length_scale: str = eqx.field(default="flux", static=True)
+    tke: str = setting("flux", choices=CONDITIONS)
+    length_scale: str = setting("flux", choices=CONDITIONS)
     breaking_waves: BreakingWaves | None = None
 
     def __check_init__(self):
-        for name in ("tke", "length_scale"):
-            if getattr(self, name) not in CONDITIONS:
-                raise ValueError(
-                    f"Boundary: expected {name} out of {', '.join(CONDITIONS)}, got {getattr(self, name)!r}."
-                )
+        check_settings(self)
 
 
 class ShearFreeLayer(eqx.Module):

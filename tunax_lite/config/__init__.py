@@ -7,6 +7,8 @@ from .build_calibration import Calibration as Calibration
 from .build_calibration import build_calibration as build_calibration
 from .build_calibration import evaluation_of as evaluation_of
 from .checks import build_checks as build_checks
+from .closures import closure_names as closure_names
+from .closures import closure_of as closure_of
 from .comparison import ComparisonSetup as ComparisonSetup
 from .comparison import load_comparison as load_comparison
 from .data_files import data_files as data_files
@@ -17,5 +19,3 @@ from .load import load_calibration as load_calibration
 from .load import load_run as load_run
 from .schema import CalibrationConfig as CalibrationConfig
 from .schema import RunConfig as RunConfig
-from .sections import CLOSURES as CLOSURES
-from .sections import closure_of as closure_of

@@ -2,126 +2,45 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ..air_sea import (
+    AbstractAlbedo,
     AbstractLongwave,
-    BerliandBerliand,
-    Bignami,
-    Clark,
-    Coare30,
-    Coare36,
-    Cogley,
-    ConstantAlbedo,
-    DownwardLongwave,
-    Fairall,
-    HastenrathLamb,
-    Josey1,
-    Josey2,
-    Kondo,
-    LargeYeager,
-    Payne,
-    WeatherOffsets,
+    BulkForcing,
+    ClearSky,
 )
-from .sections import Section, closest, invalid, named
+from ..air_sea.humidity import HumidityMeasure
+from ..declarations import names_of
+from .builder import Section, choice, invalid, one_of, section_of
 
-BULK_FORMULAE: dict[str, Any] = {
-    "kondo": Kondo,
-    "fairall": Fairall,
-    "coare30": Coare30,
-    "coare36": Coare36,
-    "large_yeager": LargeYeager,
-}
-"""Names of bulk formulae in configuration files."""
-LONGWAVE: dict[str, type[AbstractLongwave] | None] = {
-    "downward": DownwardLongwave,
-    "net": None,
-    "clark": Clark,
-    "hastenrath_lamb": HastenrathLamb,
-    "bignami": Bignami,
-    "berliand_berliand": BerliandBerliand,
-    "josey1": Josey1,
-    "josey2": Josey2,
-}
-"""Names of what the longwave radiation is; the first two are series of the weather."""
-ALBEDOS: dict[str, Any] = {"constant": ConstantAlbedo, "payne": Payne, "cogley": Cogley}
-"""Names of albedos."""
-
-Height = Annotated[float, Field(gt=0.1, le=1000.0)]
-
-
-class KondoSection(Section):
-    name: Literal["kondo"]
-
-
-class SimilaritySection(Section):
-    name: Literal["fairall", "coare30", "coare36", "large_yeager"]
-    wind_height: Height = Field(default=10.0, description="height of the wind [m]")
-    air_height: Height = Field(default=2.0, description="height of air temperature and humidity [m]")
-    iterations: int | None = Field(
-        default=None, ge=1, le=100, description="iterations; null for those of the formula"
-    )
+LONGWAVE = ("net", *names_of(AbstractLongwave))
+"""What the longwave radiation is; `downward` and `net` are series of the weather."""
 
 
 class SeriesShortwave(Section):
     name: Literal["downward", "net"]
 
 
-class ClearSkySection(Section):
-    name: Literal["clear_sky"]
-    solar_constant: float = Field(default=1350.0, gt=0.0, le=2000.0, description="solar constant [W m-2]")
-    transmissivity: float = Field(
-        default=0.7, ge=1e-3, le=1.0, description="of the clear sky, sun in the zenith [1]"
-    )
-    ozone_absorption: float = Field(default=0.09, ge=0.0, le=1.0, description="absorbed by ozone [1]")
+ClearSkySection: Any = section_of(ClearSky, "name", "clear_sky")
+ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
+AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "constant", "albedo": value})
+_Switches: Any = section_of(
+    BulkForcing,
+    only=(
+        *("bulk", "relative_wind", "implicit_stress", "conservative_temperature", "rain_heat"),
+        *("rain_stress", "heat_factor", "shortwave_factor", "offsets"),
+    ),
+    partial=True,
+)
 
 
-class ConstantAlbedoSection(Section):
-    name: Literal["constant"]
-    albedo: float = Field(ge=0.0, le=1.0, description="reflected part of the sunlight [1]")
-
-
-class TabulatedAlbedoSection(Section):
-    name: Literal["payne", "cogley"]
-
-
-BulkSection = Annotated[
-    KondoSection | SimilaritySection, Field(discriminator="name"), BeforeValidator(named("name"))
-]
-ShortwaveSection = Annotated[
-    SeriesShortwave | ClearSkySection, Field(discriminator="name"), BeforeValidator(named("name"))
-]
-
-
-def _number_or_name(value: Any) -> Any:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return {"name": "constant", "albedo": value}
-    return named("name")(value)
-
-
-AlbedoSection = Annotated[
-    ConstantAlbedoSection | TabulatedAlbedoSection,
-    Field(discriminator="name"),
-    BeforeValidator(_number_or_name),
-]
-
-
-class AirSeaSection(Section):
+class AirSeaSection(_Switches):
     """How the fluxes follow from the weather and the water."""
 
-    bulk: BulkSection = Field(
-        default=SimilaritySection(name="fairall"), description="formula of stress and turbulent heat"
+    longwave: Literal[LONGWAVE] = Field(
+        default="downward", description="longwave radiation: what the weather holds, or a formula"
     )
-    longwave: Literal[
-        "downward",
-        "net",
-        "clark",
-        "hastenrath_lamb",
-        "bignami",
-        "berliand_berliand",
-        "josey1",
-        "josey2",
-    ] = Field(default="downward", description="longwave radiation: what the weather holds, or a formula")
     shortwave: ShortwaveSection = Field(
         default=SeriesShortwave(name="downward"),
         description="sunlight: what the weather holds, or clear_sky with its clouds",
@@ -129,32 +48,9 @@ class AirSeaSection(Section):
     albedo: AlbedoSection | None = Field(
         default=None, description="reflected part of the sunlight: a number, payne or cogley"
     )
-    relative_wind: bool = Field(default=True, description="whether the wind counts relative to the current")
-    implicit_stress: bool = Field(
-        default=True, description="whether that current is the one at the end of a step"
-    )
-    conservative_temperature: bool = Field(
-        default=True, description="whether the column has conservative temperature"
-    )
-    rain_heat: bool = Field(default=False, description="whether rain brings heat")
-    rain_stress: bool = Field(default=False, description="whether rain brings momentum")
     evaporation: bool | None = Field(
         default=None, description="whether latent heat takes water along; null: where there is precipitation"
     )
-    heat_factor: float = Field(default=1.0, ge=0.0, le=10.0, description="factor of the heat fluxes [1]")
-    shortwave_factor: float = Field(default=1.0, ge=0.0, le=10.0, description="factor of the sunlight [1]")
-    offsets: dict[str, float] = Field(
-        default_factory=dict, description="added to the series of the weather, in their units"
-    )
-
-    @field_validator("offsets")
-    @classmethod
-    def _check_offsets(cls, offsets: dict[str, float]) -> dict[str, float]:
-        known = list(WeatherOffsets.__dataclass_fields__)
-        for name in offsets:
-            if name not in known:
-                raise invalid("the name of a series of the weather", f"'{name}'", closest(name, known))
-        return offsets
 
     @model_validator(mode="after")
     def _check_albedo(self) -> "AirSeaSection":
@@ -184,9 +80,6 @@ class Era5Weather(Section):
     interpolation: Literal["bilinear", "nearest"] = Field(
         default="bilinear", description="between the points of the grid"
     )
-
-
-HumidityMeasure = Literal["relative", "wet_bulb", "dew_point", "specific"]
 
 
 class TableWeather(Section):

@@ -76,19 +76,7 @@ def build_model(section: ModelSection, source: Path, parameters: dict[str, float
     closure = section.closure.build()
     with naming(source, "parameters"):
         closure = with_parameters(closure, parameters or {})
-    given = {
-        name: getattr(section, name)
-        for name in (
-            "molecular_viscosity",
-            "molecular_diffusivity",
-            "molecular_salt_diffusivity",
-            "coefficient_memory",
-        )
-        if getattr(section, name) is not None
-    }
-    return Model(
-        closure, theta=section.theta, n_sweeps=section.n_sweeps, like_gotm=section.like_gotm, **given
-    )
+    return Model(closure, **section.given())
 
 
 def build_grid(section: Any, depth: float) -> Grid | None:

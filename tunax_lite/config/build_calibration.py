@@ -10,30 +10,20 @@ from typing import Any
 import numpy as np
 
 from ..calibration import (
-    LBFGS,
-    Adam,
-    ConstantRate,
     Correlation,
-    CosineDecay,
-    EnsembleKalman,
-    ExponentialDecay,
     FreeParameters,
-    LevenbergMarquardt,
     LogNormal,
-    MeanSquare,
     MultiStart,
     Normal,
-    Physical,
-    RootMeanSquare,
     Target,
-    Uncertainty,
-    ZScore,
     prepare,
 )
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
+from ..calibration.misfit.scales import AbstractScale
 from ..calibration.parameters import paths_in_short
 from ..case import Case
+from ..declarations import names_of
 from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
@@ -43,7 +33,7 @@ from ..validation.checks import AbstractCheck
 from .build import build_case, build_model, build_run
 from .checks import build_checks
 from .load import Loaded
-from .optimiser import EnsembleKalmanSection, LBFGSSection, LevenbergMarquardtSection
+from .optimiser import AdamSection
 from .schema import CalibrationConfig, EvaluationSection, RunConfig
 
 
@@ -129,7 +119,7 @@ def build_calibration(
         targets=targets,
         method=method,
         n_iterations=config.n_iterations,
-        score=_SCORES[config.misfit.score],
+        score=names_of(AbstractScore)[config.misfit.score].make(),
         prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
@@ -140,7 +130,7 @@ def build_calibration(
 
 def _idle_priors(config: CalibrationConfig, free: FreeParameters) -> str:
     """What to know where priors with a most probable value are given, and do not pull."""
-    if config.misfit.prior_weight > 0.0 or isinstance(config.optimiser, EnsembleKalmanSection):
+    if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
         return ""
     known = [each.path for each in free.parameters if isinstance(each.prior, Normal | LogNormal)]
     if not known:
@@ -151,10 +141,6 @@ def _idle_priors(config: CalibrationConfig, free: FreeParameters) -> str:
         "calibration, and do not pull towards their medians; give 2 noise^2 / n, with the noise of the "
         "observations in units of the scale and the number n of independent ones, for them to count"
     )
-
-
-_SCALES = {"physical": Physical(), "z_score": ZScore(), "uncertainty": Uncertainty()}
-_SCORES = {"mean_square": MeanSquare(), "root_mean_square": RootMeanSquare()}
 
 
 def _targets(config: CalibrationConfig, index: int, source: Path) -> Iterator[Target]:
@@ -196,7 +182,7 @@ def _target(
         dt=step,
         time_window=(first - misfit.initial_time, last - misfit.initial_time),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
-        scale=_SCALES[misfit.scale],
+        scale=names_of(AbstractScale)[misfit.scale].make(),
         frame_interval=misfit.frame_interval,
         averaging=misfit.averaging,
         correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
@@ -272,14 +258,6 @@ def _evaluation_target(target: Target, variables: Sequence[str], source: Path) -
     return target
 
 
-_METHODS = {
-    LBFGSSection: LBFGS,
-    LevenbergMarquardtSection: LevenbergMarquardt,
-    EnsembleKalmanSection: EnsembleKalman,
-}
-"""Methods whose sections hold their arguments."""
-
-
 def _method(config: CalibrationConfig) -> AbstractMethod:
     starts = config.starts
     if starts.number == 1:
@@ -290,21 +268,4 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
 
 
 def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
-    if type(section) in _METHODS:
-        return _METHODS[type(section)](**section.model_dump(exclude={"name"}))
-    n_steps = max(n_iterations, section.n_warmup + 1)
-    schedules = {
-        "constant": lambda: ConstantRate(),
-        "cosine": lambda: CosineDecay(n_steps, section.n_warmup, section.final_share),
-        "exponential": lambda: ExponentialDecay(n_steps, section.n_warmup, section.final_share),
-    }
-    return Adam(
-        learning_rate=section.learning_rate,
-        schedule=schedules[section.schedule](),
-        beta_1=section.beta_1,
-        beta_2=section.beta_2,
-        largest_gradient=math.inf if section.largest_gradient is None else section.largest_gradient,
-        cases_per_step=section.cases_per_step,
-        all_cases_every=section.all_cases_every,
-        seed=section.seed,
-    )
+    return section.of_length(n_iterations) if isinstance(section, AdamSection) else section.build()

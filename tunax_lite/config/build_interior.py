@@ -9,8 +9,6 @@ import numpy as np
 from ..grid import Grid
 from ..interior import (
     AbstractPressureGradient,
-    AdvectionScheme,
-    BottomFriction,
     BuoyancyGradient,
     HorizontalGradient,
     Interior,
@@ -34,7 +32,6 @@ from .build_waves import build_stokes_drift
 from .interior import (
     InteriorSection,
     MeteredGradient,
-    PlumeSection,
     RelaxationRates,
     RelaxationSection,
     VerticalVelocitySection,
@@ -85,7 +82,7 @@ def build_interior(
         pressure_gradient=_pressure_gradient(section.pressure_gradient, setting),
         buoyancy_gradient=_buoyancy_gradient(section.buoyancy_gradient, grid),
         vertical_velocity=_vertical_velocity(section.vertical_velocity, setting),
-        bottom_friction=None if friction is None else BottomFriction(**friction.model_dump()),
+        bottom_friction=None if friction is None else friction.build(),
         stokes_drift=None if drift is None else build_stokes_drift(drift, grid, setting, wind),
         surface_elevation=elevation,
         held=tuple(section.held),
@@ -139,14 +136,13 @@ def _pressure_gradient(section: Any, setting: Setting) -> AbstractPressureGradie
 def _buoyancy_gradient(section: Any, grid: Grid) -> BuoyancyGradient | Plume | None:
     if section is None:
         return None
-    if isinstance(section, PlumeSection):
-        return Plume(section.slope_x, section.slope_y, at_surface=section.at_surface)
+    if section.kind == "plume":
+        return section.build()
     names = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
     values = {name: values_of(getattr(section, name))(grid.z_center) for name in names}
     return BuoyancyGradient(
         TimeSeries.constant(HorizontalGradient(**values), "horizontal gradients"),
-        advect_temperature=section.advect_temperature,
-        advect_salinity=section.advect_salinity,
+        **section.given(),
     )
 
 
@@ -162,6 +158,5 @@ def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting
         )
     return VerticalVelocity(
         TimeSeries(time, VelocityAndLevel(**values), "vertical velocity"),
-        AdvectionScheme(section.scheme),
-        n_substeps=section.n_substeps,
+        **section.given(),
     )

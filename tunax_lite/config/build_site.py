@@ -16,9 +16,9 @@ from ..air_sea import (
     Payne,
     SolarPosition,
     Weather,
-    WeatherOffsets,
 )
 from ..case import Case
+from ..declarations import names_of
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
 from ..interior import WindVector
@@ -30,9 +30,6 @@ from ..observations import Observations
 from ..physics import coriolis_parameter
 from ..time_series import TimeSeries
 from .air_sea import (
-    ALBEDOS,
-    BULK_FORMULAE,
-    LONGWAVE,
     AirSeaSection,
     ClearSkySection,
     ConstantWeather,
@@ -42,7 +39,6 @@ from .air_sea import (
 from .build_interior import build_interior
 from .build_numbers import with_numbers
 from .profiles import initial_state
-from .sea_water import absorption, equation_of_state
 from .series import Setting, read_timed
 from .site import ArgoProfilesSection, FluxesSection, MooringProfiles, SiteCase
 
@@ -57,7 +53,7 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
     """
     observations = _observations(section, "observations", grid, setting)
     initial = observations if section.initial is None else _observations(section, "initial", grid, setting)
-    water = equation_of_state(section.equation_of_state)
+    water = section.equation_of_state.build()
     with naming(setting.source, f"{setting.key}.{'observations' if section.initial is None else 'initial'}"):
         measured = _start(section, initial, grid)
     with naming(setting.source, setting.key):
@@ -76,7 +72,7 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
         forcing=forcing,
         coriolis_parameter=coriolis_parameter(section.latitude),
         equation_of_state=water,
-        absorption=absorption(section.absorption),
+        absorption=section.absorption.build(),
         interior=build_interior(
             section.interior, grid, setting, None if observations is None else observed, _wind(forcing)
         ),
@@ -255,11 +251,10 @@ def _radiation_of_era5(air_sea: AirSeaSection) -> str:
 def _radiation_formulae(air_sea: AirSeaSection) -> tuple[ClearSky | None, AbstractLongwave | None]:
     """The sky and the longwave radiation where they follow from the clouds; `None` for a series."""
     sky = air_sea.shortwave
-    longwave = None if air_sea.longwave in ("downward", "net") else LONGWAVE[air_sea.longwave]
-    return (
-        ClearSky(**sky.model_dump(exclude={"name"})) if isinstance(sky, ClearSkySection) else None,
-        None if longwave is None else longwave(),
-    )
+    longwave = None
+    if air_sea.longwave not in ("downward", "net"):
+        longwave = names_of(AbstractLongwave)[air_sea.longwave].make()
+    return sky.build() if isinstance(sky, ClearSkySection) else None, longwave
 
 
 def _with_air_sea(
@@ -276,27 +271,19 @@ def _with_air_sea(
     if sky is not None:
         values = dataclasses.replace(values, shortwave=None)
     evaporation = values.precipitation is not None if air_sea.evaporation is None else air_sea.evaporation
-    bulk = {"iterations": None} | air_sea.bulk.model_dump(exclude={"name"})
-    names = ("relative_wind", "implicit_stress", "conservative_temperature", "rain_heat", "rain_stress")
     return BulkForcing(
         weather=TimeSeries(series.time, values, series.name),
-        bulk=BULK_FORMULAE[air_sea.bulk.name](**{k: v for k, v in bulk.items() if v is not None}),
-        offsets=WeatherOffsets(**air_sea.offsets),
         longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
         shortwave=sky,
         albedo=_albedo(air_sea),
         sun=sun,
-        heat_factor=air_sea.heat_factor,
-        shortwave_factor=air_sea.shortwave_factor,
         humidity_measure=measure,
         evaporation=evaporation,
-        **{name: getattr(air_sea, name) for name in names},
+        **air_sea.given(),
     )
 
 
 def _albedo(air_sea: AirSeaSection) -> Any:
     if air_sea.shortwave.name == "net":
-        return ConstantAlbedo()
-    if air_sea.albedo is None:
-        return Payne()
-    return ALBEDOS[air_sea.albedo.name](**air_sea.albedo.model_dump(exclude={"name"}))
+        return ConstantAlbedo(0.0)
+    return Payne() if air_sea.albedo is None else air_sea.albedo.build()

@@ -48,7 +48,7 @@ def build_stokes_drift(
     if isinstance(section, ExponentialDrift):
         parts = {"u": (section.u, "velocity"), "v": (section.v, "velocity")}
         time, values = read_common(parts, setting, "interior", "stokes_drift")
-        return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), section.decay_depth)
+        return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), **section.given())
     if section.u is None or section.v is None:
         if wind is None:
             raise ConfigError(

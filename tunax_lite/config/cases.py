@@ -6,10 +6,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ..gotm import ObservedInputs
 from ..io.mapping import Mapping
+from .builder import Section, closest, flatten, invalid
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial
-from .sea_water import AbsorptionSection, EquationOfStateSection, JerlovSection, LinearSection
-from .sections import Section, closest, flatten, invalid
+from .sea_water import AbsorptionSection, EquationOfStateSection
 from .site import SiteCase
 
 DataPath = Annotated[
@@ -107,10 +107,10 @@ class IdealisedCase(Section):
         default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
     )
     equation_of_state: EquationOfStateSection = Field(
-        default=LinearSection(name="linear"), description="how temperature and salinity set the density"
+        default="linear", validate_default=True, description="how temperature and salinity set the density"
     )
     absorption: AbsorptionSection = Field(
-        default=JerlovSection(name="I"), description="how deep sunlight goes"
+        default="I", validate_default=True, description="how deep sunlight goes"
     )
     interior: InteriorSection = Field(
         default=InteriorSection(), description="what is prescribed below the surface"

@@ -11,7 +11,7 @@ from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, naming
 from ..validation import EntrainmentLaw, ObservedCase
 from ..validation.checks import AbstractCheck
-from .sections import Section
+from .builder import Section
 
 
 class CheckSection(Section):

@@ -1,168 +1,46 @@
-"""Closures by name, with the parts that are not numbers: the only tables of names to classes."""
+"""The closure of a configuration: its name, its parts and switches as options, its numbers by dotted name."""
 
-import dataclasses
-import difflib
+import functools
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, field_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from ..closures import (
-    CATKE,
-    EPBL,
-    KPP,
-    PUBLISHED_SETS,
-    TKE,
-    AbstractClosure,
-    BackgroundMixing,
-    Blackadar,
-    BougeaultAndre,
-    Boundary,
-    BoundedSlope,
-    BreakingWaves,
-    Brueggemann,
-    Constant,
-    ConstantStability,
-    ConstantWindEnergy,
-    ConvectiveAdjustment,
-    DoubleDiffusion,
-    EnergyVelocity,
-    Exponents,
-    GenericLengthScale,
-    Harcourt,
-    InteriorConvection,
-    KEpsilon,
-    KEpsilonTheta,
-    KOmega,
-    KrausTurner,
-    Langmuir,
-    LangmuirCells,
-    LargeShear,
-    MassFluxConvection,
-    MellorYamada,
-    MunkAnderson,
-    MunkAndersonMixing,
-    NeuralCorrection,
-    OM4WindEnergy,
-    OneEquation,
-    PacanowskiPhilander,
-    PacanowskiPhilanderShear,
-    Parabolic,
-    Penetration,
-    PriceWellerPinkel,
-    ReichlHallbergWindEnergy,
-    RiBased,
-    RobertOuellet,
-    SchumannGerz,
-    SecondMomentClosure,
-    SurfaceFlux,
-    SurfaceValue,
-    Triangular,
-    UpAndDown,
-    WaveShear,
-    WithinColumn,
-    WithinSpacing,
-    XingDavies,
+from ..calibration.parameters import with_parameters
+from ..closures import AbstractClosure
+from ..declarations import names_of
+from .builder import (
+    Made,
+    Parameters,
+    Section,
+    closest,
+    declared_fields,
+    invalid,
+    is_number,
+    name_alone,
+    section_of,
+    stands_as,
 )
 
-CLOSURES: dict[str, type[AbstractClosure]] = {
-    "catke": CATKE,
-    "constant": Constant,
-    "convective_adjustment": ConvectiveAdjustment,
-    "epbl": EPBL,
-    "generic_length_scale": GenericLengthScale,
-    "k_epsilon": KEpsilon,
-    "k_epsilon_theta": KEpsilonTheta,
-    "k_omega": KOmega,
-    "kpp": KPP,
-    "kraus_turner": KrausTurner,
-    "mass_flux": MassFluxConvection,
-    "mellor_yamada": MellorYamada,
-    "munk_anderson": MunkAndersonMixing,
-    "neural": NeuralCorrection,
-    "one_equation": OneEquation,
-    "pacanowski_philander": PacanowskiPhilander,
-    "ri_based": RiBased,
-    "price_weller_pinkel": PriceWellerPinkel,
-    "tke": TKE,
-}
-"""Names of closures in configuration files."""
 
-VARIANTS: dict[str, Callable[..., AbstractClosure]] = {
-    "epbl_om4": EPBL.as_in_om4,
-    "k_epsilon_oceananigans": KEpsilon.as_in_oceananigans,
-    "mellor_yamada_harcourt": MellorYamada.harcourt,
-    "tke_veros": TKE.veros,
-}
-"""Names of closures with the constants of another model: class methods of those in `CLOSURES`."""
-
-
-def _published_set(name: str) -> Callable[..., SecondMomentClosure]:
-    return lambda **options: SecondMomentClosure.of(name, **options)
-
-
-def _langmuir(method: str) -> Callable[..., Langmuir]:
-    return lambda **options: Langmuir(method=method, **options)
-
-
-PARTS: dict[str, dict[str, Callable[..., Any]]] = {
-    "stability": {
-        **{name: _published_set(name) for name in PUBLISHED_SETS},
-        "constant": ConstantStability,
-        "munk_anderson": MunkAnderson,
-        "schumann_gerz": SchumannGerz,
-        "brueggemann": Brueggemann,
-        "harcourt": Harcourt,
-    },
-    "length": {
-        "parabolic": Parabolic,
-        "triangular": Triangular,
-        "xing_davies": XingDavies,
-        "robert_ouellet": RobertOuellet,
-        "blackadar": Blackadar,
-        "bougeault_andre": BougeaultAndre,
-    },
-    "length_bounds": {
-        "within_column": WithinColumn,
-        "within_spacing": WithinSpacing,
-        "bounded_slope": BoundedSlope,
-        "up_and_down": UpAndDown,
-    },
-    "surface_energy": {"value": SurfaceValue, "flux": SurfaceFlux},
-    "langmuir_cells": {"axell": LangmuirCells},
-    "penetration": {"exponential": Penetration},
-    "internal_waves": {"background_mixing": BackgroundMixing, "wave_shear": WaveShear},
-    "shear": {"large": LargeShear, "pacanowski_philander": PacanowskiPhilanderShear},
-    "double_diffusion": {"fingers_and_layers": DoubleDiffusion},
-    "convection": {"adjustment": InteriorConvection},
-    "energy_velocity": {"om4": EnergyVelocity},
-    "wind_energy": {
-        "constant": ConstantWindEnergy,
-        "om4": OM4WindEnergy,
-        "reichl_hallberg": ReichlHallbergWindEnergy,
-    },
-    "langmuir": {
-        "li_2016": _langmuir("LWF16"),
-        "li_2017": _langmuir("LF17"),
-        "reichl_2016": _langmuir("RWHGK16"),
-    },
-}
-"""Parts of closures by the name of their field and their own."""
+def closure_names() -> list[str]:
+    """Names of closures in configurations, those with the constants of another model behind."""
+    return list(names_of(AbstractClosure))
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
-    """The class of a name of `CLOSURES` or `VARIANTS`, or of an import path `package.module:Class`.
+    """The class of a name, or of an import path `package.module:Class`.
 
     Raises:
         PydanticCustomError: a name that is neither.
     """
-    if name in CLOSURES:
-        return CLOSURES[name]
-    if name in VARIANTS:
-        return getattr(VARIANTS[name], "__self__")  # noqa: B009
+    if (known := names_of(AbstractClosure).get(name)) is not None:
+        return known.kind
     if ":" not in name:
-        hint = closest(name, [*CLOSURES, *VARIANTS])
+        hint = closest(name, closure_names())
         raise invalid("the name of a closure, or package.module:Class", f"'{name}'", hint)
     module, _, attribute = name.partition(":")
     try:
@@ -178,6 +56,12 @@ def closure_class(name: str) -> type[AbstractClosure]:
     return found
 
 
+@functools.cache
+def options_of(kind: type[AbstractClosure]) -> type[Made]:
+    """The section of the options of a closure: parts, switches, and numbers that may be absent."""
+    return section_of(kind, numbers=False, partial=True)
+
+
 def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
     """A closure by name, with other settings than its default ones.
 
@@ -188,61 +72,98 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
             exponents, another closure as its name or a mapping with its `name` and `options`.
 
     Raises:
-        PydanticCustomError: a setting or a value that the closure does not have.
+        PydanticCustomError, ValidationError: a setting or a value that the closure does not have.
     """
-    closure = closure_class(name)
-    fields = {field.name: field for field in dataclasses.fields(closure)}  # pyright: ignore[reportArgumentType]
-    known = [key for key in fields if key != "derived" and _is_option(fields[key])]
-    for key, value in options.items():
-        if key not in known and not (key in fields and value is None):
-            raise invalid(f"an option of {closure.__name__}", f"'{key}'", closest(key, known))
+    kind = closure_class(name)
+    known = names_of(AbstractClosure).get(name)
+    given: dict[str, Any] = {}
+    if options:
+        section = options_of(kind)
+        numbers = [field.name for field, _ in declared_fields(kind) if is_number(field)]
+        for key, value in options.items():
+            if key in numbers and value is not None:
+                todo = f"it is a number: give it as parameters.{key}"
+                raise invalid(f"an option of {kind.__name__}", f"'{key}'", todo)
+            if key not in section.model_fields:
+                hint = closest(key, list(section.model_fields))
+                raise invalid(f"an option of {kind.__name__}", f"'{key}'", hint)
+        given = section.model_validate(options).given()
     try:
-        return VARIANTS.get(name, closure)(**{key: _setting(key, value) for key, value in options.items()})
-    except PydanticCustomError:
-        raise
+        return (kind if known is None else known.make)(**given)
     except (TypeError, ValueError) as error:
-        raise invalid(f"options of {closure.__name__} that go together", str(error), "change them") from error
+        raise invalid(f"options of {kind.__name__} that go together", str(error), "change them") from error
 
 
-def _is_option(field: dataclasses.Field) -> bool:
-    return "valid_range" not in field.metadata and "vector" not in field.metadata
+class ChosenClosure(Section):
+    """A closure by its name, with its parts."""
 
-
-def _setting(key: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if key in PARTS:
-        settings = dict(value) if isinstance(value, Mapping) else {"name": value}
-        part = settings.pop("name", None)
-        if part not in PARTS[key]:
-            raise invalid(f"the name of a part for {key}", f"'{part}'", closest(str(part), list(PARTS[key])))
-        return PARTS[key][part](**settings)
-    if key in ("local", "physical"):
-        settings = dict(value) if isinstance(value, Mapping) else {"name": value}
-        name, options = settings.pop("name", ""), settings.pop("options", {})
-        if settings:
-            raise invalid(
-                f"{key}: name and options", f"'{next(iter(settings))}'", f"its numbers are {key}.<name>"
-            )
-        return closure_with(name, options)
-    if key in ("surface", "bottom"):
-        if not isinstance(value, Mapping):
-            keys = "tke, length_scale, breaking_waves"
-            raise invalid(f"{key}: a mapping with some of {keys}", repr(value), "write one")
-        settings = dict(value)
-        if "breaking_waves" in settings:
-            settings["breaking_waves"] = BreakingWaves() if settings["breaking_waves"] else None
-        return Boundary(**settings)
-    return Exponents(*value) if key == "exponents" else value
-
-
-def closest(name: str, valid: list[str]) -> str:
-    """A hint for a name that does not exist: the nearest valid one, or all of them."""
-    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
-
-
-def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
-    return PydanticCustomError(
-        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
+    name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the closure that are not numbers, by name"
     )
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        closure_class(name)
+        return name
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
+        if "name" in info.data:  # absent if the name itself was refused
+            closure_with(info.data["name"], options)
+        return options
+
+    def build(self) -> AbstractClosure:
+        """The closure."""
+        return closure_with(self.name, self.options)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """With the options of each closure, which follow from its name."""
+        schema = handler(core)
+        own = handler.resolve_ref_schema(schema)
+        own["allOf"] = [
+            {
+                "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+                "then": {"properties": cls._schema_of(each.kind, handler)},
+            }
+            for name, each in names_of(AbstractClosure).items()
+        ]
+        return schema
+
+    @classmethod
+    def _schema_of(cls, kind: type[AbstractClosure], handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"options": handler(options_of(kind).__pydantic_core_schema__)}
+
+
+stands_as(AbstractClosure, Annotated[ChosenClosure, BeforeValidator(name_alone("name"))])
+
+
+class ClosureSection(ChosenClosure):
+    """A closure with its numbers."""
+
+    parameters: Parameters = Field(
+        default_factory=dict, description="values that differ from the default, by dotted name"
+    )
+
+    @field_validator("parameters")
+    @classmethod
+    def _check_parameters(cls, values: dict[str, float], info: Any) -> dict[str, float]:
+        if "name" in info.data and "options" in info.data:
+            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
+        return values
+
+    def build(self) -> AbstractClosure:
+        """The closure."""
+        return with_parameters(closure_with(self.name, self.options), self.parameters)
+
+
+def closure_of(document: dict[str, Any]) -> AbstractClosure:
+    """The closure of the content of a configuration file, with the constants it began with.
+
+    Raises:
+        ValueError: a closure that cannot be made.
+    """
+    return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()

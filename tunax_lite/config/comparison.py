@@ -15,22 +15,20 @@ from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
 from ..runtime.limits import check_steps
 from .build import build_case
+from .builder import Parameters, Section, closest, invalid
 from .cases import CaseSection
-from .closures import CLOSURES, VARIANTS, closest, closure_class, closure_with, invalid
+from .closures import ChosenClosure, closure_class, closure_names, closure_with
 from .load import _validate
-from .sections import NativeGrid, NCells, Parameters, Precision, Section
+from .sections import NativeGrid, NCells, Precision
 
 _ALL = "all"
 
 
-class ComparedClosureSection(Section):
+class ComparedClosureSection(ChosenClosure):
     """A closure with the label of its rows."""
 
     name: str = Field(description="name of the closure, or package.module:Class")
     label: str = Field(default="", description="what its rows are called; by default its name")
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="settings of the closure that are not numbers, by name"
-    )
     parameters: Annotated[
         Annotated[Parameters, Tag("values")] | Annotated[str, Tag("file")],
         Discriminator(lambda value: "file" if isinstance(value, str) else "values"),
@@ -38,19 +36,6 @@ class ComparedClosureSection(Section):
         default_factory=dict,
         description="values that differ from the default, by dotted name, or a file of parameters",
     )
-
-    @field_validator("name")
-    @classmethod
-    def _check_name(cls, name: str) -> str:
-        closure_class(name)
-        return name
-
-    @field_validator("options")
-    @classmethod
-    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
-        if "name" in info.data:  # absent if the name itself was refused
-            closure_with(info.data["name"], options)
-        return options
 
     @field_validator("parameters")
     @classmethod
@@ -72,7 +57,7 @@ def _expanded(value: Any) -> Any:
         return items
     sections: list[Any] = []
     for item in items:
-        names = [*CLOSURES, *VARIANTS] if item == _ALL else [item]
+        names = closure_names() if item == _ALL else [item]
         sections += [{"name": name} if isinstance(name, str) else name for name in names]
     return sections
 
@@ -103,7 +88,7 @@ class ComparisonConfig(Section):
     """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
 
     closures: Annotated[list[ComparedClosureSection], BeforeValidator(_expanded)] = Field(
-        default_factory=lambda: [ComparedClosureSection(name=name) for name in (*CLOSURES, *VARIANTS)],
+        default_factory=lambda: [ComparedClosureSection(name=name) for name in closure_names()],
         min_length=1,
         description="`all`, or a list of names and of mappings with name, label, options, parameters",
     )

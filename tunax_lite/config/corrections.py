@@ -11,7 +11,7 @@ from ..case import Case
 from ..corrections import CorrectedForcing, InitialCorrection
 from ..corrections.fluxes import CORRECTIONS
 from ..forcing import WaterSurface
-from .sections import Section, closest, invalid
+from .builder import Section, closest, invalid
 
 
 class CorrectionsSection(Section):

@@ -9,9 +9,10 @@ import numpy as np
 
 from .._types import iterate_parameters
 from ..closures import AbstractClosure, Boundary, Exponents
+from ..declarations import name_of, names_of
 from ..model import Model
-from .closures import CLOSURES, PARTS, closure_with
-from .sections import ClosureSection, ModelSection
+from .closures import ClosureSection, closure_with
+from .sections import ModelSection
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -31,7 +32,7 @@ def model_section(model: Model) -> dict[str, Any] | None:
 
 def closure_section(closure: AbstractClosure) -> dict[str, Any] | None:
     """Section `closure` that builds the same closure to the bit; `None` where there is none."""
-    name = next((name for name, known in CLOSURES.items() if known is type(closure)), None)
+    name = name_of(type(closure))
     if name is None:
         return None
     try:
@@ -59,19 +60,24 @@ def _options(module: eqx.Module, usual: eqx.Module) -> Iterator[tuple[str, Any]]
         if "valid_range" in field.metadata:
             if value is None and default is not None:
                 yield field.name, None
-        elif (
-            field.init and "vector" not in field.metadata and not _only_numbers_differ(field, value, default)
-        ):
+        elif field.init and "vector" not in field.metadata and not _only_numbers_differ(value, default):
             said = _said(field.name, value)
             if said != _said(field.name, default):
                 yield field.name, said
 
 
-def _only_numbers_differ(field: dataclasses.Field, value: Any, usual: Any) -> bool:
+def _only_numbers_differ(value: Any, usual: Any) -> bool:
     """Whether a part that has no name differs from the usual one in its numbers alone."""
-    if field.name in PARTS or isinstance(value, Boundary) or not isinstance(value, eqx.Module):
+    if isinstance(value, Boundary) or not isinstance(value, eqx.Module) or _made_by(value):
         return False
     return type(value) is type(usual) and not dict(_options(value, usual))
+
+
+def _made_by(part: Any) -> dict[str, Any]:
+    """Names that stand for the class of a part of a closure, with what each makes."""
+    if isinstance(part, AbstractClosure):
+        return {}
+    return {name: each.make() for name, each in names_of(type(part)).items() if each.kind is type(part)}
 
 
 def _said(name: str, value: Any) -> Any:
@@ -87,13 +93,10 @@ def _said(name: str, value: Any) -> Any:
         return said | {"breaking_waves": value.breaking_waves is not None}
     if isinstance(value, _PLAIN):
         return value
-    if name not in PARTS:
-        raise ValueError(f"{name}: expected a setting with a name, got {value!r}.")
-    # Of several constructors of the same class, the nearest.
-    made = {part: make() for part, make in PARTS[name].items()}
-    found = {part: usual for part, usual in made.items() if type(usual) is type(value)}
+    found = _made_by(value)
     if not found:
-        raise ValueError(f"{name}: expected one of {', '.join(made)}, got {type(value).__name__}.")
+        raise ValueError(f"{name}: expected a setting with a name, got {value!r}.")
+    # Of several names of the same class, the nearest.
     settings = {part: dict(_options(value, usual)) for part, usual in found.items()}
     part = min(found, key=lambda part: (len(settings[part]), len(_numbers(value, found[part]))))
     options = settings[part]

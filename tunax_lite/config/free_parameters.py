@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration.parameters import FreeParameter, Tied
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
-from .sections import Section, closest, invalid
+from .builder import Section, closest, invalid, section_of
 
 
 class BoundedSection(Section):
@@ -20,30 +20,14 @@ class BoundedSection(Section):
         default="linear", description="log for a parameter that varies over orders of magnitude"
     )
 
-    def build(self, path: str) -> FreeParameter:
-        """The free parameter."""
-        return FreeParameter(path, self.lower, self.upper, self.start, self.scale)
 
-
-class _PriorSection(Section):
+class _StartedSection(Section):
     start: float | None = Field(
         default=None, description="value to start from; by default the closure's, or else the median"
     )
 
-    def _prior(self) -> AbstractPrior:
-        raise NotImplementedError
 
-    @model_validator(mode="after")
-    def _check_prior(self):
-        self._prior()
-        return self
-
-    def build(self, path: str) -> FreeParameter:
-        """The free parameter."""
-        return FreeParameter(path, start=self.start, prior=self._prior())
-
-
-class UniformSection(_PriorSection):
+class UniformSection(_StartedSection):
     """All values between two bounds are equally likely, or all orders of magnitude."""
 
     prior: Literal["uniform"]
@@ -53,42 +37,39 @@ class UniformSection(_PriorSection):
         default="linear", description="log for equally likely orders of magnitude"
     )
 
-    def _prior(self) -> AbstractPrior:
+    def build(self) -> AbstractPrior:
+        """The prior."""
         return (LogUniform if self.scale == "log" else Uniform)(self.lower, self.upper)
 
+    @model_validator(mode="after")
+    def _check_prior(self):
+        self.build()
+        return self
 
-class NormalSection(_PriorSection):
+
+_Normal: Any = section_of(Normal, "prior", "normal", only=("mean", "standard_deviation"))
+_Correlated: Any = section_of(
+    CorrelatedNormal, "prior", "correlated_normal", only=("standard_deviation", "length"), partial=True
+)
+_LogNormal: Any = section_of(LogNormal, "prior", "log_normal", only=("median", "log_standard_deviation"))
+
+
+class NormalSection(_Normal, _StartedSection):
     """A value with a symmetric uncertainty."""
 
-    prior: Literal["normal"]
-    mean: float = Field(description="in the unit of the parameter")
-    standard_deviation: float = Field(gt=0.0, description="in the unit of the parameter")
 
-    def _prior(self) -> AbstractPrior:
-        return Normal(self.mean, self.standard_deviation)
-
-
-class CorrelatedNormalSection(_PriorSection):
+class CorrelatedNormalSection(_Correlated, _StartedSection):
     """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
 
-    prior: Literal["correlated_normal"]
     mean: float = Field(default=0.0, description="in the unit of the numbers")
-    standard_deviation: float = Field(gt=0.0, description="in the unit of the numbers")
-    length: float = Field(gt=0.0, description="of the correlation: [s] over time, [m] over height")
 
-    def _prior(self) -> AbstractPrior:
-        return CorrelatedNormal(self.mean, self.standard_deviation, length=self.length)
+    def build(self, **others: Any) -> AbstractPrior:
+        """The prior."""
+        return CorrelatedNormal(self.mean, **self.given(), **others)
 
 
-class LogNormalSection(_PriorSection):
+class LogNormalSection(_LogNormal, _StartedSection):
     """A positive value that is known but for a factor."""
-
-    prior: Literal["log_normal"]
-    median: float = Field(gt=0.0, description="in the unit of the parameter")
-    log_standard_deviation: float = Field(gt=0.0, description="of the natural logarithm [1]")
-
-    def _prior(self) -> AbstractPrior:
-        return LogNormal(self.median, self.log_standard_deviation)
 
 
 class TiedSection(Section):
@@ -98,9 +79,19 @@ class TiedSection(Section):
     factor: float = Field(default=1.0, description="times the free parameter")
     offset: float = Field(default=0.0, description="in the unit of this parameter")
 
-    def build(self, path: str) -> Tied:
-        """The tied parameter."""
-        return Tied(path, self.tied_to, self.factor, self.offset)
+
+def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
+    """What a calibration does with a number.
+
+    Args:
+        path: dotted name of the number.
+        section: one of `FreeParameterSection`.
+    """
+    if isinstance(section, TiedSection):
+        return Tied(path, section.tied_to, section.factor, section.offset)
+    if isinstance(section, BoundedSection):
+        return FreeParameter(path, section.lower, section.upper, section.start, section.scale)
+    return FreeParameter(path, start=section.start, prior=section.build())
 
 
 _PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")

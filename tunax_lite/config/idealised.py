@@ -10,7 +10,6 @@ from ..physics import coriolis_parameter
 from .build_interior import build_interior
 from .cases import ForcingSection, IdealisedCase
 from .profiles import initial_state
-from .sea_water import absorption, equation_of_state
 from .series import Setting
 
 
@@ -20,7 +19,7 @@ def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case
     Raises:
         ValueError: N² for the temperature of water that does not expand.
     """
-    water = equation_of_state(section.equation_of_state)
+    water = section.equation_of_state.build()
     rotation = coriolis_parameter(section.latitude) if section.latitude is not None else 0.0
     if section.coriolis_parameter is not None:
         rotation = section.coriolis_parameter
@@ -30,7 +29,7 @@ def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case
         forcing=_forcing(section.forcing),
         coriolis_parameter=rotation,
         equation_of_state=water,
-        absorption=absorption(section.absorption),
+        absorption=section.absorption.build(),
         interior=build_interior(section.interior, grid, setting),
         duration=section.duration,
         name=section.name,

@@ -1,12 +1,13 @@
 """Sections of a configuration file on what acts below the surface."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from ..interior import BottomFriction, BuoyancyGradient, Plume, StokesDrift, VerticalVelocity
 from .air_sea import Paths
+from .builder import Section, invalid, section_of
 from .profiles import Profile, ProfileSection
-from .sections import Section, invalid
 from .series import TimedSection, TimedValue
 
 TimeScale = Annotated[float, Field(gt=0.0, description="time scale [s]")]
@@ -80,7 +81,10 @@ class MeteredGradient(Section):
 _NO_GRADIENT = Profile(surface=0.0)
 
 
-class GradientSection(Section):
+_Advected: Any = section_of(BuoyancyGradient, only=("advect_temperature", "advect_salinity"), partial=True)
+
+
+class GradientSection(_Advected):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
     kind: Literal["gradients"]
@@ -88,8 +92,6 @@ class GradientSection(Section):
     temperature_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [K m-1]")
     salinity_x: ProfileSection = Field(default=_NO_GRADIENT, description="to the east [g kg-1 m-1]")
     salinity_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [g kg-1 m-1]")
-    advect_temperature: bool = Field(default=False, description="whether the current carries temperature")
-    advect_salinity: bool = Field(default=False, description="whether the current carries salinity")
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "GradientSection":
@@ -103,44 +105,23 @@ class GradientSection(Section):
         return self
 
 
-Slope = Annotated[float, Field(ge=-1.0, le=1.0)]
+PlumeSection: Any = section_of(Plume, "kind", "plume")
+BottomFrictionSection: Any = section_of(BottomFriction)
+_Advection: Any = section_of(VerticalVelocity, only=("scheme", "n_substeps"), partial=True)
+_Decay: Any = section_of(StokesDrift, only=("decay_depth",), partial=True)
 
 
-class PlumeSection(Section):
-    """Dense water on a sloping bottom, or light water below a sloping lid."""
-
-    kind: Literal["plume"]
-    slope_x: Slope = Field(default=0.0, description="eastward slope [1]")
-    slope_y: Slope = Field(default=0.0, description="northward slope [1]")
-    at_surface: bool = Field(default=False, description="below a lid instead of on the bottom")
-
-
-class VerticalVelocitySection(Section):
+class VerticalVelocitySection(_Advection):
     velocity: TimedSection = Field(description="extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = Field(description="height at which it is reached, negative [m]")
-    scheme: Literal["upstream", "superbee", "muscl", "p2_pdm"] = Field(
-        default="p2_pdm", description="scheme of advection"
-    )
-    n_substeps: int = Field(default=1, ge=1, le=10000, description="steps of advection per time step")
 
 
-Roughness = Annotated[float, Field(ge=0.0, le=10.0)]
-
-
-class BottomFrictionSection(Section):
-    physical_roughness: Roughness = Field(default=0.05, description="height of the roughness elements [m]")
-    additional_roughness: Roughness = Field(default=0.0, description="roughness length of ripples [m]")
-    von_karman: float = Field(default=0.4, ge=0.1, le=1.0, description="von Karman's constant [1]")
-    viscosity: float = Field(default=1.3e-6, gt=0.0, le=1.0, description="molecular viscosity [m2 s-1]")
-
-
-class ExponentialDrift(Section):
+class ExponentialDrift(_Decay):
     """A drift that decays exponentially with depth."""
 
     kind: Literal["exponential"]
     u: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward, at the surface [m s-1]")
     v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward, at the surface [m s-1]")
-    decay_depth: float = Field(default=5.0, ge=1e-3, le=1e4, description="depth of its decay [m]")
 
 
 class WindSea(Section):

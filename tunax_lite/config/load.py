@@ -14,9 +14,10 @@ from pydantic.fields import FieldInfo
 
 from ..closures import AbstractClosure
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides
+from .builder import closest
 from .cases import GotmCase
+from .closures import ChosenClosure, closure_class, options_of
 from .schema import CalibrationConfig, RunConfig
-from .sections import closure_class
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
 SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
@@ -138,7 +139,7 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
     if kind == "unknown_key":
         path = (*path, str(context["key"]))
     where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
-    field = _field_at(problem["loc"], model)
+    field, sections = _field_at(problem["loc"], model, document.data)
     about = f" ({field.description})" if field is not None and field.description else ""
     got = f"got {problem['input']!r}"
     if kind == "unknown_key":
@@ -149,17 +150,27 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
         tag, tags = context["discriminator"], _tags(field)
         return f"{where}: expected the key {tag}, one of {tags}, got none; add it."
     if kind == "union_tag_invalid":
+        tags = re.findall("'([^']*)'", context["expected_tags"])
         return (
             f"{where}: expected {context['discriminator']} to be one of {context['expected_tags']}, "
-            f"got '{context['tag']}'; choose one of these."
+            f"got '{context['tag']}'; {_nearest(context['tag'], tags)}."
         )
+    if kind in ("model_type", "model_attributes_type") and sections:
+        keys = ", ".join(sections[0].model_fields)
+        return f"{where}: expected a mapping with some of the keys {keys}{about}, {got}; write one."
     if kind == "invalid":
         return f"{where}: {problem['msg']}."
     if kind == "value_error":
         return f"{where}: {context['error']}"
     expected = problem["msg"].replace("Input should be", "expected")
     expected = re.sub("expected (?=greater|less)", "expected a number ", expected)
+    expected = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", expected)
     return f"{where}: {expected}{about}, {got}; correct this value."
+
+
+def _nearest(name: str, valid: list[str]) -> str:
+    hint = closest(name, valid)
+    return hint if hint.startswith("did") else "choose one of these"
 
 
 def _origin(path: tuple[str, ...], document: Document) -> str:
@@ -200,19 +211,27 @@ def _sections(annotation: Any) -> list[type[pydantic.BaseModel]]:
     return [member for member in _members(annotation) if is_section(member)]
 
 
-def _field_at(location: tuple, model: type[pydantic.BaseModel]) -> FieldInfo | None:
-    """The declaration of the field that an error is about."""
+def _field_at(
+    location: tuple, model: type[pydantic.BaseModel], data: Any
+) -> tuple[FieldInfo | None, list[type[pydantic.BaseModel]]]:
+    """The declaration of the field that an error is about, and the sections that it may be."""
     sections, field = [model], None
     for key in location:
         for section in sections:
             if key in section.model_fields:
                 field = section.model_fields[str(key)]
                 sections = _sections(field.annotation)
+                if key == "options" and issubclass(section, ChosenClosure):
+                    sections = [options_of(closure_class(data.get("name", "k_epsilon")))]
                 break
         else:
             chosen = [s for s in sections if key in _tag_values(s)]
             sections = chosen or sections
-    return field
+        if isinstance(data, dict | list) and (
+            key in data if isinstance(data, dict) else isinstance(key, int)
+        ):
+            data = data[key]
+    return field, sections
 
 
 def _tag_values(section: type[pydantic.BaseModel]) -> tuple:

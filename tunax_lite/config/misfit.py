@@ -4,7 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from .sections import Section, closest, invalid
+from ..calibration.misfit import AbstractScore
+from ..calibration.misfit.scales import AbstractScale
+from ..declarations import names_of
+from .builder import Section, closest, invalid
 
 ObservedVariable = Annotated[
     str, Field(description="what is compared: temperature, salinity, u, v, a tracer or an observable")
@@ -48,10 +51,10 @@ class MisfitSection(Section):
     driven_velocities_only: bool = Field(
         default=False, description="whether u and v do not count without wind, and v not without rotation"
     )
-    scale: Literal["physical", "z_score", "uncertainty"] = Field(
+    scale: Literal[tuple(names_of(AbstractScale))] = Field(
         default="physical", description="what differences are divided by"
     )
-    score: Literal["mean_square", "root_mean_square"] = Field(
+    score: Literal[tuple(names_of(AbstractScore))] = Field(
         default="root_mean_square", description="what is summed over the cases"
     )
     reduction: Literal["mean", "sum"] = Field(

@@ -1,14 +1,18 @@
 """Section of the posterior of a calibration; what its numbers mean is said by `calibration.posterior`."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from ..calibration.posterior import NUTS, Laplace, Likelihood
-from .sections import Section, invalid
+from .builder import invalid, section_of
+
+_Nuts: Any = section_of(
+    NUTS, only=("n_warmup", "n_chains", "target_acceptance", "most_doublings", "seed"), partial=True
+)
 
 
-class PosteriorSection(Section):
+class PosteriorSection(_Nuts):
     """How the distribution of the free parameters is found, and what is believed of the errors."""
 
     method: Literal["laplace", "nuts"] = Field(
@@ -28,14 +32,7 @@ class PosteriorSection(Section):
     n_draws: int | None = Field(
         default=None, ge=4, description="of each chain, or of the normal distribution; null for 500, or 4000"
     )
-    n_warmup: int = Field(default=200, ge=20, description="nuts: draws before those, to adapt")
-    n_chains: int = Field(default=2, ge=1, le=1024, description="nuts: independent chains")
-    target_acceptance: float = Field(
-        default=0.8, gt=0.0, lt=1.0, description="nuts: mean acceptance that the step size aims at [1]"
-    )
-    most_doublings: int = Field(default=6, ge=1, le=20, description="nuts: of the length of a trajectory")
     n_members: int = Field(default=64, ge=2, le=100_000, description="runs for the predictive bands")
-    seed: int = Field(default=0, ge=0, description="of all random numbers")
 
     @model_validator(mode="after")
     def _check_likelihood(self):
@@ -58,13 +55,7 @@ class PosteriorSection(Section):
 
     def build(self) -> Laplace | NUTS:
         """The method."""
+        drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
         if self.method == "laplace":
-            return Laplace(Laplace.n_draws if self.n_draws is None else self.n_draws, self.seed)
-        return NUTS(
-            NUTS.n_draws if self.n_draws is None else self.n_draws,
-            self.n_warmup,
-            self.n_chains,
-            self.seed,
-            self.target_acceptance,
-            self.most_doublings,
-        )
+            return Laplace(seed=self.seed, **drawn)
+        return NUTS(**drawn, **self.given())

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from ..grid import Grid
 from ..physics import AbstractEquationOfState
 from ..state import State
-from .sections import Section, invalid
+from .builder import Section, invalid
 
 
 class Profile(Section):

@@ -7,23 +7,15 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..runtime.limits import check_steps
+from .builder import Section, closest, invalid
 from .cases import CaseSection, IdealisedCase
 from .checks import CheckSection
 from .corrections import CorrectionsSection
-from .free_parameters import FreeParameterSection
+from .free_parameters import FreeParameterSection, free_parameter
 from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
-from .optimiser import AdamSection, EnsembleKalmanSection, OptimiserSection, StartsSection
+from .optimiser import OptimiserSection, StartsSection
 from .posterior import PosteriorSection
-from .sections import (
-    GridSection,
-    ModelSection,
-    Precision,
-    Section,
-    TimeSection,
-    UniformGrid,
-    closest,
-    invalid,
-)
+from .sections import GridSection, ModelSection, Precision, TimeSection, UniformGrid
 from .site import SiteCase
 
 
@@ -147,7 +139,7 @@ class CalibrationConfig(Section):
     )
     misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
     optimiser: OptimiserSection = Field(
-        default=AdamSection(name="adam"), description="how the loss is lowered"
+        default="adam", validate_default=True, description="how the loss is lowered"
     )
     starts: StartsSection = Field(default=StartsSection(), description="where the optimiser starts from")
     n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of the loss")
@@ -177,7 +169,7 @@ class CalibrationConfig(Section):
 
     @model_validator(mode="after")
     def _check_prior_weight(self) -> "CalibrationConfig":
-        if isinstance(self.optimiser, EnsembleKalmanSection) and self.misfit.prior_weight > 0.0:
+        if self.optimiser.name == "ensemble_kalman" and self.misfit.prior_weight > 0.0:
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
@@ -186,7 +178,7 @@ class CalibrationConfig(Section):
 
     @model_validator(mode="after")
     def _check_starts(self) -> "CalibrationConfig":
-        if isinstance(self.optimiser, EnsembleKalmanSection) and self.starts.number > 1:
+        if self.optimiser.name == "ensemble_kalman" and self.starts.number > 1:
             raise ValueError(
                 "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
                 f"{self.starts.number}; leave it out, or ask for more members."
@@ -196,7 +188,7 @@ class CalibrationConfig(Section):
     @property
     def free_parameters(self) -> FreeParameters:
         """What is calibrated, bounds that are left out not yet filled in."""
-        built = [section.build(path) for path, section in self.parameters.items()]
+        built = [free_parameter(path, section) for path, section in self.parameters.items()]
         return FreeParameters(
             tuple(each for each in built if isinstance(each, FreeParameter)),
             tuple(each for each in built if isinstance(each, Tied)),

@@ -1,144 +1,31 @@
 """Sections of a configuration file that every kind of file shares: keys, types, units and ranges.
 
-Nothing here but the closure is built; see `build`. Names of classes are in `closures`.
+Nothing here is built; see `build`.
 """
 
 import math
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 
-from ..calibration.parameters import with_parameters
-from ..closures import AbstractClosure
+from ..model import Model
 from ..runtime.limits import MOST_CELLS
-from .closures import CLOSURES as CLOSURES
-from .closures import closest, closure_class, closure_with, invalid
+from .builder import Section, invalid, section_of
+from .closures import ClosureSection
+
+_Model: Any = section_of(
+    Model,
+    only=(
+        *("molecular_viscosity", "molecular_diffusivity", "molecular_salt_diffusivity"),
+        *("coefficient_memory", "n_sweeps", "theta", "like_gotm"),
+    ),
+    partial=True,
+)
 
 
-class Section(BaseModel):
-    """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_keys(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            valid = list(cls.model_fields)
-            for key in data:
-                if key not in valid:
-                    context = {"key": key, "hint": closest(str(key), valid)}
-                    raise PydanticCustomError("unknown_key", "{key}: {hint}", context)
-        return data
-
-
-def named(tag: str) -> Callable[[Any], Any]:
-    """A validator that lets a name stand for a section that has nothing else to say."""
-    return lambda value: {tag: value} if isinstance(value, str) else value
-
-
-def flatten(value: Any, prefix: str = "") -> Any:
-    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
-    if not isinstance(value, Mapping):
-        return value
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            below = flatten(item, f"{prefix}{key}.")
-        elif isinstance(item, list):
-            below = {f"{prefix}{key}[{index}]": number for index, number in enumerate(item)}
-        else:
-            below = {f"{prefix}{key}": item}
-        for name, number in below.items():
-            if name in flat:
-                raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")
-            flat[name] = number
-    return flat
-
-
-Parameters = Annotated[dict[str, float], BeforeValidator(flatten)]
-"""Values by dotted name; nested mappings are accepted too."""
-
-
-class ClosureSection(Section):
-    name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="settings of the closure that are not numbers, by name"
-    )
-    parameters: Parameters = Field(
-        default_factory=dict, description="values that differ from the default, by dotted name"
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _check_name(cls, name: str) -> str:
-        closure_class(name)
-        return name
-
-    @field_validator("options")
-    @classmethod
-    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
-        if "name" in info.data:  # absent if the name itself was refused
-            closure_with(info.data["name"], options)
-        return options
-
-    @field_validator("parameters")
-    @classmethod
-    def _check_parameters(cls, values: dict[str, float], info: Any) -> dict[str, float]:
-        if "name" in info.data and "options" in info.data:
-            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
-        return values
-
-    def build(self) -> AbstractClosure:
-        """The closure."""
-        return with_parameters(closure_with(self.name, self.options), self.parameters)
-
-
-def closure_of(document: dict[str, Any]) -> AbstractClosure:
-    """The closure of the content of a configuration file, with the constants it began with.
-
-    Raises:
-        ValueError: a closure that cannot be made.
-    """
-    return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
-
-
-class ModelSection(Section):
+class ModelSection(_Model):
     closure: ClosureSection = Field(
         default=ClosureSection(), description="how turbulence mixes: name, parameters"
-    )
-    theta: float = Field(
-        default=1.0, ge=0.0, le=1.0, description="weight of the new values in the fluxes [1]"
-    )
-    molecular_viscosity: float | None = Field(
-        default=None, ge=0.0, le=1.0, description="molecular viscosity [m2 s-1]"
-    )
-    molecular_diffusivity: float | None = Field(
-        default=None, ge=0.0, le=1.0, description="molecular diffusivity [m2 s-1]"
-    )
-    molecular_salt_diffusivity: float | None = Field(
-        default=None, ge=0.0, le=1.0, description="that of salinity, if it differs [m2 s-1]"
-    )
-    coefficient_memory: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=0.99,
-        description="share of the eddy coefficients kept from the step before [1]; 0.5 for smooth gradients",
-    )
-    n_sweeps: int = Field(
-        default=1, ge=1, le=10, description="how often a step is taken; 2 for very long steps"
-    )
-    like_gotm: bool = Field(
-        default=False, description="shear, drag and time levels as GOTM has them; true in GOTM's cases"
     )
 
 

@@ -14,7 +14,7 @@ from ..io.errors import FileFormatError, check_possible
 from ..io.registry import resolve
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError, naming
-from .sections import Section, invalid
+from .builder import Section, invalid
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""

@@ -7,10 +7,10 @@ from pydantic import Field, field_validator, model_validator
 from ..io.dates import start_of_case
 from ..io.flags import GOOD_FLAGS
 from .air_sea import AirSeaSection, Paths, WeatherSection
+from .builder import Section, invalid
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial
-from .sea_water import AbsorptionSection, EquationOfStateSection, JerlovSection, Teos10Section
-from .sections import Section, invalid
+from .sea_water import AbsorptionSection, EquationOfStateSection
 from .series import TimedSection
 
 GoodFlags = Annotated[
@@ -130,10 +130,10 @@ class SiteCase(Section):
     air_sea: AirSeaSection = Field(default=AirSeaSection(), description="how they follow from it")
     fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
     equation_of_state: EquationOfStateSection = Field(
-        default=Teos10Section(name="teos10"), description="how temperature and salinity set the density"
+        default="teos10", validate_default=True, description="how temperature and salinity set the density"
     )
     absorption: AbsorptionSection = Field(
-        default=JerlovSection(name="I"), description="how deep sunlight goes"
+        default="I", validate_default=True, description="how deep sunlight goes"
     )
     interior: InteriorSection = Field(
         default=InteriorSection(), description="what is prescribed below the surface"

@@ -23,6 +23,7 @@ from .._types import (
     array_field,
     as_float_array,
 )
+from ..declarations import setting
 from ..grid import Grid
 from ..numerics.limiters import reciprocal
 from ..numerics.stencils import with_end_faces
@@ -77,8 +78,8 @@ class VerticalVelocity(eqx.Module):
     """
 
     series: TimeSeries[VelocityAndLevel]
-    scheme: AdvectionScheme = eqx.field(default=AdvectionScheme.P2_PDM, static=True)
-    n_substeps: int = eqx.field(default=1, static=True)
+    scheme: AdvectionScheme = setting(AdvectionScheme.P2_PDM)
+    n_substeps: int = setting(1, at_least=1, at_most=10_000)
 
     def __check_init__(self):
         if self.n_substeps < 1:

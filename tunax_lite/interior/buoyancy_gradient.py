@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, Scalar, ScalarLike, array_field, parameter
+from ..declarations import named, setting
 from ..grid import Grid
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
@@ -38,8 +39,8 @@ class BuoyancyGradient(eqx.Module):
     """
 
     series: TimeSeries[HorizontalGradient]
-    advect_temperature: bool = eqx.field(default=False, static=True)
-    advect_salinity: bool = eqx.field(default=False, static=True)
+    advect_temperature: bool = setting(False)
+    advect_salinity: bool = setting(False)
 
     def acceleration(
         self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState, time: ScalarLike
@@ -69,6 +70,7 @@ class BuoyancyGradient(eqx.Module):
         self.series.check_covers(start, end)
 
 
+@named("plume")
 class Plume(eqx.Module):
     """Dense water on a sloping bottom, or light water below a sloping lid.
 
@@ -79,7 +81,7 @@ class Plume(eqx.Module):
 
     slope_x: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
     slope_y: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
-    at_surface: bool = eqx.field(default=False, static=True)
+    at_surface: bool = setting(False)
 
     def acceleration(
         self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState, time: ScalarLike

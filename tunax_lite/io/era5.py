@@ -160,7 +160,7 @@ def read_era5(
     if "shortwave" in found:
         _check_sunlight(found["shortwave"], sun)
     if albedo is None:
-        albedo = ConstantAlbedo() if is_net and shortwave is None else Payne()
+        albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
     return BulkForcing(
         weather=_weather(found, parameters, name or paths[0].stem),
         bulk=Fairall() if bulk is None else bulk,

@@ -1,13 +1,13 @@
 """Adam: steps of about equal length in all parameters, from the signs and the steadiness of the gradients."""
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..._types import ScalarLike
+from ...declarations import check_settings, named, setting
 from ..evaluation import GradientEvaluation, GradientEvaluator, MiniBatch
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState, compiled, optax_update
@@ -30,6 +30,7 @@ class AdamState(MethodState):
     transformation: PyTree
 
 
+@named("adam")
 @dataclasses.dataclass(frozen=True)
 class Adam(AbstractMethod[AdamState, GradientEvaluation]):
     """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
@@ -39,7 +40,7 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
             number.
         schedule: of the learning rate.
         beta_1, beta_2: decay of the means of the gradient and of its square.
-        largest_gradient: longer gradients are scaled down to this norm.
+        largest_gradient: longer gradients are scaled down to this norm; `None` for any.
         cases_per_step: take a few cases at each step, drawn so that each comes once in a round, instead of
             all of them: cheaper steps where there are many cases.
         all_cases_every: with `cases_per_step`, one step in so many takes all cases, the first one included;
@@ -50,41 +51,27 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
         ValueError: numbers out of range.
     """
 
-    learning_rate: float = 0.05
+    learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
     schedule: AbstractSchedule = ConstantRate()
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    largest_gradient: float = math.inf
-    cases_per_step: int | None = None
-    all_cases_every: int = 10
-    seed: int = 0
+    beta_1: float = setting(0.9, at_least=0.0, below=1.0)
+    beta_2: float = setting(0.999, at_least=0.0, below=1.0)
+    largest_gradient: float | None = setting(None, above=0.0)
+    cases_per_step: int | None = setting(None, at_least=1)
+    all_cases_every: int = setting(10, at_least=1)
+    seed: int = setting(0, at_least=0)
 
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "nothing is left to do"  # it never ends by itself
 
     def __post_init__(self):
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0.0):
-            raise ValueError(f"Adam: expected a positive learning_rate, got {self.learning_rate}.")
-        if not (0.0 <= self.beta_1 < 1.0 and 0.0 <= self.beta_2 < 1.0):
-            raise ValueError(
-                f"Adam: expected beta_1 and beta_2 from 0 to below 1, got {self.beta_1}, {self.beta_2}."
-            )
-        if not self.largest_gradient > 0.0:
-            raise ValueError(f"Adam: expected a positive largest_gradient, got {self.largest_gradient}.")
-        if self.cases_per_step is not None and self.cases_per_step < 1:
-            raise ValueError(f"Adam: expected cases_per_step of at least 1, got {self.cases_per_step}.")
-        if self.all_cases_every < 1 or self.seed < 0:
-            raise ValueError(
-                "Adam: expected all_cases_every of at least 1 and a seed of at least 0, got "
-                f"{self.all_cases_every} and {self.seed}."
-            )
+        check_settings(self)
 
     @property
     def _transformation(self) -> "optax.GradientTransformation":
         import optax  # not before it is needed: commands that do not calibrate start sooner
 
         adam = optax.scale_by_adam(self.beta_1, self.beta_2)
-        if math.isinf(self.largest_gradient):
+        if self.largest_gradient is None:
             return adam
         return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ...declarations import check_settings, named, setting
 from ..evaluation import EnsembleEvaluation, EnsembleEvaluator
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState
@@ -36,6 +37,7 @@ class EnsembleKalmanState(MethodState):
     step: Int[Array, ""]
 
 
+@named("ensemble_kalman")
 @dataclasses.dataclass(frozen=True)
 class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
     """Ensemble Kalman inversion with a transform of the ensemble and adaptive steps; needs no derivatives.
@@ -69,26 +71,18 @@ class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
         length of the steps of Iglesias and Yang (2021), Inverse Problems 37, 025008.
     """
 
-    noise: float
-    n_members: int = 64
-    n_observations: float = 1.0
-    prior_spread: float = 1.0
-    final_time: float = 1.0
-    seed: int = 0
+    noise: float = setting(above=0.0)
+    n_members: int = setting(64, at_least=3, at_most=100_000)
+    n_observations: float = setting(1.0, above=0.0)
+    prior_spread: float = setting(1.0, above=0.0)
+    final_time: float = setting(1.0, above=0.0, finite=False)
+    seed: int = setting(0, at_least=0)
 
     evaluator: ClassVar = EnsembleEvaluator
     end: ClassVar = "the ensemble has arrived at its final time"
 
     def __post_init__(self):
-        for name in ("noise", "n_observations", "prior_spread", "final_time"):
-            value = getattr(self, name)
-            if not (value > 0.0 and (math.isfinite(value) or name == "final_time")):
-                raise ValueError(f"EnsembleKalman: expected a positive {name}, got {value}.")
-        if self.n_members < 3 or self.seed < 0:
-            raise ValueError(
-                "EnsembleKalman: expected at least 3 members and a seed of at least 0, got "
-                f"{self.n_members} and {self.seed}."
-            )
+        check_settings(self)
 
     def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
         """The prior around x; mean and covariance of the members are those of the prior exactly.

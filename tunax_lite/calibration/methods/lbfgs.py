@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from ..._types import ScalarLike
+from ...declarations import check_settings, named, setting
 from ..evaluation import GradientEvaluation, GradientEvaluator
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState, compiled, optax_update
@@ -32,6 +33,7 @@ class LBFGSState(MethodState):
     has_memory: Bool[Array, ""]
 
 
+@named("lbfgs")
 @dataclasses.dataclass(frozen=True)
 class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
     """Limited-memory BFGS with a backtracking line search; a value that is not finite backtracks too.
@@ -50,23 +52,17 @@ class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
     Source: Nocedal and Wright (2006), Numerical Optimization, algorithms 3.1 and 7.5.
     """
 
-    memory_size: int = 10
-    largest_step: float = 0.5
-    sufficient_decrease: float = 1e-4
-    backtracking: float = 0.5
-    shortest_step: float = 1e-4
+    memory_size: int = setting(10, at_least=1, at_most=1000)
+    largest_step: float = setting(0.5, above=0.0, finite=False)
+    sufficient_decrease: float = setting(1e-4, above=0.0, below=1.0)
+    backtracking: float = setting(0.5, above=0.0, below=1.0)
+    shortest_step: float = setting(1e-4, above=0.0, below=1.0)
 
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "no step was found that lowers the loss"
 
     def __post_init__(self):
-        if self.memory_size < 1:
-            raise ValueError(f"LBFGS: expected a memory_size of at least 1, got {self.memory_size}.")
-        if not self.largest_step > 0.0:
-            raise ValueError(f"LBFGS: expected a positive largest_step, got {self.largest_step}.")
-        for name in ("sufficient_decrease", "backtracking", "shortest_step"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ValueError(f"LBFGS: expected {name} between 0 and 1, got {getattr(self, name)}.")
+        check_settings(self)
 
     @property
     def _transformation(self) -> "optax.GradientTransformation":

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ...declarations import check_settings, named, setting
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator
 from ..parameters import UnconstrainedVector
 from .base import AbstractMethod, MethodState
@@ -44,6 +45,7 @@ class LevenbergMarquardtState(MethodState):
     growth: Float[Array, ""]
 
 
+@named("levenberg_marquardt")
 @dataclasses.dataclass(frozen=True)
 class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquationsEvaluation]):
     """Levenberg-Marquardt with Marquardt's scaling and a damping that follows the gain.
@@ -64,21 +66,16 @@ class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquations
         the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
     """
 
-    damping: float = 1e-2
-    largest_step: float = 2.0
-    decrease: float = 10.0
-    tolerance: float = 1e-6
+    damping: float = setting(1e-2, above=0.0)
+    largest_step: float = setting(2.0, above=0.0)
+    decrease: float = setting(10.0, above=1.0)
+    tolerance: float = setting(1e-6, above=0.0)
 
     evaluator: ClassVar = NormalEquationsEvaluator
     end: ClassVar = "no step promises to lower the loss by more than the tolerance"
 
     def __post_init__(self):
-        for name in ("damping", "largest_step", "tolerance"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"LevenbergMarquardt: expected a positive {name}, got {value}.")
-        if not (math.isfinite(self.decrease) and self.decrease > 1.0):
-            raise ValueError(f"LevenbergMarquardt: expected a decrease above 1, got {self.decrease}.")
+        check_settings(self)
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
         return LevenbergMarquardtState(

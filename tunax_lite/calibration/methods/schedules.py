@@ -4,6 +4,8 @@ import abc
 import dataclasses
 import math
 
+from ...declarations import named
+
 
 class AbstractSchedule(abc.ABC):
     """The learning rate over the accepted steps, as a share of its peak."""
@@ -13,6 +15,7 @@ class AbstractSchedule(abc.ABC):
         """Share of the peak at a step, counted from 0."""
 
 
+@named("constant")
 @dataclasses.dataclass(frozen=True)
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
@@ -22,9 +25,15 @@ class ConstantRate(AbstractSchedule):
         return 1.0
 
 
+@named("cosine")
 @dataclasses.dataclass(frozen=True)
 class CosineDecay(AbstractSchedule):
     """Linear rise over `n_warmup` steps, then half a cosine down to `final_share` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_share: last rate over the largest [1].
 
     Raises:
         ValueError: numbers of steps that do not fit, or a share outside of 0 to 1.
@@ -44,9 +53,15 @@ class CosineDecay(AbstractSchedule):
         return self.final_share + (1.0 - self.final_share) * 0.5 * (1.0 + math.cos(math.pi * fraction))
 
 
+@named("exponential")
 @dataclasses.dataclass(frozen=True)
 class ExponentialDecay(AbstractSchedule):
     """Linear rise over `n_warmup` steps, then exponential decay to `final_share` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_share: last rate over the largest [1].
 
     Raises:
         ValueError: numbers of steps that do not fit, or a share that is not between 0 and 1.

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PyTree
 from ..._types import Scalar
 from ...case import Case
 from ...checkpointing import AbstractCheckpointing, SaveEverything
+from ...declarations import named
 from ...model import Model
 from ...numerics.limiters import safe_sqrt
 from ...observables import Water, observable
@@ -90,6 +91,7 @@ class AbstractScore(abc.ABC):
         """Score of a case."""
 
 
+@named("mean_square")
 @dataclasses.dataclass(frozen=True)
 class MeanSquare(AbstractScore):
     """The mean square itself: a case counts by the square of its error."""
@@ -98,6 +100,7 @@ class MeanSquare(AbstractScore):
         return mean_square
 
 
+@named("root_mean_square")
 @dataclasses.dataclass(frozen=True)
 class RootMeanSquare(AbstractScore):
     """Its root: a case counts by its error. The gradient at a perfect fit is 0."""

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...declarations import named
 from ...observations import Observations
 
 
@@ -17,6 +18,7 @@ class AbstractScale(abc.ABC):
         """Scale of a variable in its unit, from the values that count."""
 
 
+@named("physical")
 @dataclasses.dataclass(frozen=True)
 class Physical(AbstractScale):
     """One unit of the variable: the misfit of temperature is in K."""
@@ -26,6 +28,7 @@ class Physical(AbstractScale):
         return 1.0
 
 
+@named("z_score")
 @dataclasses.dataclass(frozen=True)
 class ZScore(AbstractScale):
     """The standard deviation of what was observed, as in Wagner et al. (2025)."""
@@ -41,6 +44,7 @@ class ZScore(AbstractScale):
         return deviation
 
 
+@named("uncertainty")
 @dataclasses.dataclass(frozen=True)
 class Uncertainty(AbstractScale):
     """The standard deviation that comes with the observations."""

@@ -13,10 +13,12 @@ import dataclasses
 
 import numpy as np
 
+from ...declarations import check_settings, named, setting
 from ..evaluation import NormalEquationsEvaluation
 from ..parameters import UnconstrainedVector
 
 
+@named("laplace")
 @dataclasses.dataclass(frozen=True)
 class Laplace:
     """The method: normal distribution at the most probable vector.
@@ -29,12 +31,11 @@ class Laplace:
         ValueError: fewer than two draws.
     """
 
-    n_draws: int = 4000
-    seed: int = 0
+    n_draws: int = setting(4000, at_least=2)
+    seed: int = setting(0, at_least=0)
 
     def __post_init__(self):
-        if self.n_draws < 2:
-            raise ValueError(f"Laplace: expected n_draws of at least 2, got {self.n_draws}.")
+        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

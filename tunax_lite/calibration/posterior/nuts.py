@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
+from ...declarations import check_settings, named, setting
 from ...runtime import Program, compile_program, shapes_of
 from .density import LogDensity
 
@@ -27,6 +28,7 @@ _FIRST_STEP = 0.5
 """Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
 
 
+@named("nuts")
 @dataclasses.dataclass(frozen=True)
 class NUTS:
     """The method: Hamiltonian trajectories that end where they turn back.
@@ -43,21 +45,15 @@ class NUTS:
         ValueError: numbers out of range.
     """
 
-    n_draws: int = 500
-    n_warmup: int = 200
-    n_chains: int = 2
-    seed: int = 0
-    target_acceptance: float = 0.8
-    most_doublings: int = 6
+    n_draws: int = setting(500, at_least=4)
+    n_warmup: int = setting(200, at_least=20)
+    n_chains: int = setting(2, at_least=1, at_most=1024)
+    seed: int = setting(0, at_least=0)
+    target_acceptance: float = setting(0.8, above=0.0, below=1.0)
+    most_doublings: int = setting(6, at_least=1, at_most=20)
 
     def __post_init__(self):
-        for name, least in (("n_draws", 4), ("n_warmup", 20), ("n_chains", 1), ("most_doublings", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"NUTS: expected {name} of at least {least}, got {getattr(self, name)}.")
-        if not 0.0 < self.target_acceptance < 1.0:
-            raise ValueError(
-                f"NUTS: expected a target_acceptance between 0 and 1, got {self.target_acceptance}."
-            )
+        check_settings(self)
 
 
 class ChainState(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...declarations import named, setting
 from .base import check_positive
 from .normal import Normal
 
@@ -19,6 +20,7 @@ _NUGGET = 1e-8
 """Of the variance, on the diagonal: without it, neighbours much closer than the length make C singular."""
 
 
+@named("correlated_normal")
 @dataclasses.dataclass(frozen=True)
 class CorrelatedNormal(Normal):
     """Normal numbers of a vector, correlated over a length; of one of them alone, `Normal`.
@@ -32,7 +34,7 @@ class CorrelatedNormal(Normal):
         ValueError: as `Normal`, or a length that is not positive.
     """
 
-    length: float = dataclasses.field(kw_only=True)
+    length: float = setting(above=0.0, kw_only=True)
 
     def __post_init__(self):
         super().__post_init__()

@@ -15,6 +15,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from ..._types import Scalar
+from ...declarations import named, setting
 from .base import AbstractPrior, check_inside, check_positive
 
 _FAR = 4.0 * (1.0 - 1e-12)
@@ -31,6 +32,7 @@ def _check_far(distances: tuple[float, float], lower: float, upper: float, given
         )
 
 
+@named("normal")
 @dataclasses.dataclass(frozen=True)
 class Normal(AbstractPrior):
     """A value with a symmetric uncertainty.
@@ -44,8 +46,8 @@ class Normal(AbstractPrior):
             four of them from the mean.
     """
 
-    mean: float
-    standard_deviation: float
+    mean: float = setting()
+    standard_deviation: float = setting(above=0.0)
     lower: float = -math.inf
     upper: float = math.inf
 
@@ -73,6 +75,7 @@ class Normal(AbstractPrior):
         return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
 
 
+@named("log_normal")
 @dataclasses.dataclass(frozen=True)
 class LogNormal(AbstractPrior):
     """A positive value that is known but for a factor.
@@ -87,8 +90,8 @@ class LogNormal(AbstractPrior):
             from the median.
     """
 
-    median: float
-    log_standard_deviation: float
+    median: float = setting(above=0.0)
+    log_standard_deviation: float = setting(above=0.0)
     lower: float = 0.0
     upper: float = math.inf
 

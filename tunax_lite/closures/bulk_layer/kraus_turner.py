@@ -10,6 +10,7 @@ convection give in a step is spent. Where cells give energy, the water is unstab
 import jax.numpy as jnp
 
 from ..._types import Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ..base import AbstractClosure, ClosureInputs
 from .layer import BulkLayerState, buoyancy_after, coefficient_within, face_depth, total_above
@@ -17,6 +18,7 @@ from .layer import BulkLayerState, buoyancy_after, coefficient_within, face_dept
 _SMALLEST_ENERGY, _SMALLEST_REST = 1e-14, 1e-7
 
 
+@named("kraus_turner")
 class KrausTurner(AbstractClosure[BulkLayerState]):
     """A mixed layer with the energy budget of its entrainment.
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from ..._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...grid import Grid
 from ...numerics.limiters import at_least, reciprocal
 from ...numerics.running import smallest_upward
@@ -29,6 +30,7 @@ class _Column(NamedTuple):
     v: CenterArray
 
 
+@named("price_weller_pinkel")
 class PriceWellerPinkel(AbstractClosure[BulkLayerState]):
     """A mixed layer with a bulk and a gradient Richardson number.
 

@@ -16,11 +16,11 @@ Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; cons
 Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...grid import Grid
 from ...numerics.diffusion import Source, diffuse
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
@@ -44,6 +44,7 @@ class CATKEState(CloState):
     nonlocal_transport: None = None
 
 
+@named("catke")
 class CATKE(AbstractClosure[CATKEState]):
     """CATKE with the constants of Wagner et al. (2025).
 
@@ -96,11 +97,10 @@ class CATKE(AbstractClosure[CATKEState]):
     c_w_eps: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     minimum_tke: Scalar = parameter(1e-9, unit="m2 s-2", valid_range=(1e-14, 1e-4))
     minimum_convective_flux: Scalar = parameter(1e-11, unit="m2 s-3", valid_range=(1e-14, 1e-8))
-    n_substeps: int = eqx.field(default=1, static=True)
+    n_substeps: int = setting(1, at_least=1)
 
     def __check_init__(self):
-        if not self.n_substeps >= 1:
-            raise ValueError(f"CATKE: expected n_substeps of at least 1, got {self.n_substeps}.")
+        check_settings(self)
 
     def prepare(self) -> "CATKE":
         return self

@@ -13,6 +13,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import with_end_faces
 from ..base import AbstractClosure, CloState, ClosureInputs
@@ -37,6 +38,7 @@ class EPBLState(CloState):
     nonlocal_transport: None = None
 
 
+@named("epbl", epbl_om4="as_in_om4")
 class EPBL(AbstractClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
@@ -71,11 +73,10 @@ class EPBL(AbstractClosure[EPBLState]):
     least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
-    exponent: int = eqx.field(default=2, static=True)
+    exponent: int = setting(2, choices=(1, 2, 3, 4))
 
     def __check_init__(self):
-        if self.exponent not in (1, 2, 3, 4):
-            raise ValueError(f"EPBL: expected an exponent of 1, 2, 3 or 4, got {self.exponent}.")
+        check_settings(self)
 
     @classmethod
     def as_in_om4(cls, **others: Any) -> "EPBL":

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._types import Scalar, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, reciprocal
 
 Numbers = Float[Array, "..."]
@@ -19,6 +20,7 @@ def cube_root(cube: Numbers) -> Numbers:
     return cube * jnp.exp((-2.0 / 3.0) * jnp.log(cube + _SMALLEST_CUBE))
 
 
+@named("om4")
 class EnergyVelocity(eqx.Module):
     """w = (E + c R)^(1/3), with what wind (E) and convection (R) have left where it mixes.
 

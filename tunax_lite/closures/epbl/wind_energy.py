@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._types import Scalar, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 
 Levels = Float[Array, "..."]
@@ -46,6 +47,7 @@ class AbstractWindEnergy(eqx.Module):
         """m* of layers of some depths H [m]."""
 
 
+@named("constant")
 class ConstantWindEnergy(AbstractWindEnergy):
     """m* = m exp(-c |f| H / u*).
 
@@ -63,6 +65,7 @@ class ConstantWindEnergy(AbstractWindEnergy):
         return self.scale * jnp.exp(-self.decay * forcing.rotation_per_depth() * depth)
 
 
+@named("om4")
 class OM4WindEnergy(AbstractWindEnergy):
     """m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first where B stabilises.
 
@@ -96,6 +99,7 @@ class OM4WindEnergy(AbstractWindEnergy):
         return efficiency * (1.0 - self.convective_reduction * convection * reciprocal(convection + wind))
 
 
+@named("reichl_hallberg")
 class ReichlHallbergWindEnergy(AbstractWindEnergy):
     """m* = c_1 X / (1 + X) + c_4 (B² H / (u*⁵ |f|))^c_5, X = c_2 exp(-c_3 |f| H / u*).
 

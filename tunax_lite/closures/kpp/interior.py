@@ -15,6 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import InnerFaceArray, Scalar, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ...numerics.stencils import gradient, mean_of_neighbours
 from ..base import ClosureInputs
@@ -39,8 +40,14 @@ class AbstractInteriorShear(eqx.Module):
         """Viscosity and diffusivity [m2 s-1]."""
 
 
+@named("large")
 class LargeShear(AbstractInteriorShear):
-    """That of Large et al. (1994): constant in unstable water, none beyond a Richardson number."""
+    """That of Large et al. (1994): constant in unstable water, none beyond a Richardson number.
+
+    Args:
+        coefficient: nu_0, largest nu and kappa [m2 s-1].
+        limiting_richardson_number: Ri_0, beyond which there is no mixing [1].
+    """
 
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     limiting_richardson_number: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
@@ -52,8 +59,15 @@ class LargeShear(AbstractInteriorShear):
         return value, value
 
 
+@named("pacanowski_philander")
 class PacanowskiPhilanderShear(AbstractInteriorShear):
-    """That of Pacanowski and Philander (1981), with the coefficient of GOTM; the background is apart."""
+    """That of Pacanowski and Philander (1981), with the coefficient of GOTM; the background is apart.
+
+    Args:
+        coefficient: nu_0, of nu at Ri = 0 [m2 s-1].
+        alpha: factor of Ri [1].
+        exponent: n [1].
+    """
 
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     alpha: Scalar = parameter(5.0, valid_range=(0.0, 1e3))
@@ -65,6 +79,7 @@ class PacanowskiPhilanderShear(AbstractInteriorShear):
         return viscosity, viscosity * reciprocal(damping)
 
 
+@named("fingers_and_layers")
 class DoubleDiffusion(eqx.Module):
     """Salt fingers and diffusive convection, by the density ratio R = alpha dT/dz / (beta dS/dz).
 
@@ -110,6 +125,7 @@ class DoubleDiffusion(eqx.Module):
         return self.finger_ratio * finger + layered, finger + of_salt * layered
 
 
+@named("adjustment")
 class InteriorConvection(eqx.Module):
     """Large coefficients in unstable water, within the boundary layer too.
 

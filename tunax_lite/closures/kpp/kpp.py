@@ -16,6 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.powers import inverse_cube_root
 from ...numerics.stencils import with_end_faces
@@ -71,6 +72,7 @@ class Layer(NamedTuple):
     effect: LangmuirEffect | None
 
 
+@named("kpp")
 class KPP(AbstractClosure[KPPState]):
     """K-profile parameterisation.
 
@@ -115,22 +117,16 @@ class KPP(AbstractClosure[KPPState]):
     double_diffusion: DoubleDiffusion | None = None
     convection: InteriorConvection | None = None
     langmuir: Langmuir | None = None
-    depth_interpolation: str = eqx.field(default="quadratic", static=True)
-    shape: str = eqx.field(default="simple", static=True)
-    match_slope: bool = eqx.field(default=False, static=True)
-    enhanced_diffusivity: bool = eqx.field(default=True, static=True)
-    limit_by_ekman_depth: bool = eqx.field(default=False, static=True)
-    limit_by_monin_obukhov_depth: bool = eqx.field(default=False, static=True)
-    n_smoothing: int = eqx.field(default=1, static=True)
+    depth_interpolation: str = setting("quadratic", choices=INTERPOLATIONS)
+    shape: str = setting("simple", choices=SHAPES)
+    match_slope: bool = setting(False)
+    enhanced_diffusivity: bool = setting(True)
+    limit_by_ekman_depth: bool = setting(False)
+    limit_by_monin_obukhov_depth: bool = setting(False)
+    n_smoothing: int = setting(1, at_least=0)
 
     def __check_init__(self):
-        for name, known in (("depth_interpolation", INTERPOLATIONS), ("shape", SHAPES)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"KPP: expected {name} out of {', '.join(known)}, got {getattr(self, name)!r}."
-                )
-        if self.n_smoothing < 0:
-            raise ValueError(f"KPP: expected n_smoothing of at least 0, got {self.n_smoothing}.")
+        check_settings(self)
 
     @property
     def von_karman(self) -> Scalar:

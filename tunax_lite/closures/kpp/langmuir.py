@@ -16,6 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import CenterArray, Scalar, parameter
+from ...declarations import check_settings, named, setting
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt, vector_norm
 from ..base import ClosureInputs
@@ -37,6 +38,7 @@ class LangmuirEffect(NamedTuple):
     inverse_la_squared: Scalar
 
 
+@named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
 class Langmuir(eqx.Module):
     """Enhancement by Langmuir turbulence.
 
@@ -56,7 +58,7 @@ class Langmuir(eqx.Module):
         ValueError: another method.
     """
 
-    method: str = eqx.field(default="LF17", static=True)
+    method: str = setting("LF17", choices=METHODS)
     surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
     wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
     largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))
@@ -69,8 +71,7 @@ class Langmuir(eqx.Module):
     wind_direction: Scalar | None = parameter(None, unit="rad", valid_range=(-7.0, 7.0))
 
     def __check_init__(self):
-        if self.method not in METHODS:
-            raise ValueError(f"Langmuir: expected method out of {', '.join(METHODS)}, got {self.method!r}.")
+        check_settings(self)
 
     def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
         """Enhancement under the waves of the inputs; `None` without waves.

@@ -18,12 +18,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..._types import ColumnArray, InnerFaceArray
+from ...declarations import named
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from .lengths import AbstractLength, Place
 
 _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
 
 
+@named("bougeault_andre")
 class BougeaultAndre(AbstractLength):
     """l = sqrt(l_u l_d)."""
 

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import InnerFaceArray, Scalar, parameter
+from ...declarations import named
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..energy import Walls
@@ -45,6 +46,7 @@ class AbstractLength(eqx.Module):
         """l [m], positive, before the limit in stable water."""
 
 
+@named("parabolic")
 class Parabolic(AbstractLength):
     """l = kappa d_s d_b / (d_s + d_b)."""
 
@@ -52,6 +54,7 @@ class Parabolic(AbstractLength):
         return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(place.from_bottom))
 
 
+@named("triangular")
 class Triangular(AbstractLength):
     """l = kappa min(d_s, d_b)."""
 
@@ -59,8 +62,12 @@ class Triangular(AbstractLength):
         return place.von_karman * at_most(place.from_surface, place.from_bottom)
 
 
+@named("xing_davies")
 class XingDavies(AbstractLength):
     """The parabolic length with the distance to the bottom d shortened to d exp(-beta d / H).
+
+    Args:
+        beta: how fast the distance to the bottom is shortened [1].
 
     Source: Xing and Davies (1995), J. Geophys. Res. 100, 16063-16079.
     """
@@ -74,6 +81,7 @@ class XingDavies(AbstractLength):
         return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(shortened))
 
 
+@named("robert_ouellet")
 class RobertOuellet(AbstractLength):
     """l = kappa d_b sqrt(d_s / H).
 
@@ -84,8 +92,12 @@ class RobertOuellet(AbstractLength):
         return place.von_karman * place.from_bottom * safe_sqrt(place.from_surface / place.grid.depth)
 
 
+@named("blackadar")
 class Blackadar(AbstractLength):
     """1 / l = 1 / (kappa d_s) + 1 / (kappa d_b) + 1 / l_a,  l_a = gamma mean(sqrt(k) d_b) / mean(sqrt(k)).
+
+    Args:
+        gamma: l_a over the mean height of the turbulence [1].
 
     Source: Blackadar (1962), J. Geophys. Res. 67, 3095-3102, for two walls; gamma as in GOTM.
     """

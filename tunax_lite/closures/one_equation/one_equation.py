@@ -9,6 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named, setting
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from ..base import ClosureInputs
 from ..energy import AbstractEnergyClosure, Derived, Turbulence, Walls
@@ -16,6 +17,7 @@ from ..walls import ShearFreeLayer
 from .lengths import AbstractLength, Blackadar, Place
 
 
+@named("one_equation")
 class OneEquation(AbstractEnergyClosure):
     """k with an algebraic length; the common settings are those of `AbstractEnergyClosure`.
 
@@ -27,7 +29,7 @@ class OneEquation(AbstractEnergyClosure):
 
     von_karman: Scalar = parameter(0.4, valid_range=(0.2, 0.6))
     length: AbstractLength = eqx.field(default_factory=Blackadar)
-    local_equilibrium: bool = eqx.field(default=False, static=True)
+    local_equilibrium: bool = setting(False)
 
     def _derive(self) -> Derived:
         functions = self.stability.stability_functions()

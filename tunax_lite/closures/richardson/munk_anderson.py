@@ -1,10 +1,12 @@
 """Munk and Anderson's mixing as a function of the gradient Richardson number."""
 
 from ..._types import InnerFaceArray, Scalar, parameter
+from ...declarations import named
 from ...numerics.limiters import reciprocal, safe_sqrt
 from .base import AbstractRichardson
 
 
+@named("munk_anderson")
 class MunkAndersonMixing(AbstractRichardson):
     """nu = nu_0 (1 + a Ri)^(-1/2) + nu_b,  kappa = kappa_0 (1 + b Ri)^(-3/2) + kappa_b where N² >= 0.
 

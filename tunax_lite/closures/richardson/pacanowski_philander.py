@@ -1,10 +1,12 @@
 """Pacanowski and Philander's mixing as a function of the gradient Richardson number."""
 
 from ..._types import InnerFaceArray, Scalar, parameter
+from ...declarations import named
 from ...numerics.limiters import reciprocal
 from .base import AbstractRichardson
 
 
+@named("pacanowski_philander")
 class PacanowskiPhilander(AbstractRichardson):
     """nu = nu_0 / (1 + alpha Ri)^n + nu_b,  kappa = nu / (1 + alpha Ri) + kappa_b;  convective if N² < 0.
 

@@ -8,10 +8,10 @@ the face above is unstable. The average is one over steps, whatever their length
 the switches.
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ...numerics.stencils import with_end_faces
 from ..base import AbstractClosure, ClosureInputs
@@ -20,6 +20,7 @@ from .base import RichardsonState
 TAPERS = ("tanh", "linear", "exponential")
 
 
+@named("ri_based")
 class RiBased(AbstractClosure[RichardsonState]):
     """Wagner's `RiBasedVerticalDiffusivity`, with its default constants, which are not calibrated.
 
@@ -49,11 +50,10 @@ class RiBased(AbstractClosure[RichardsonState]):
     ri_delta: Scalar = parameter(0.4, valid_range=(0.01, 5.0))
     minimum_entrainment_n_squared: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-14, 1e-4))
     shear_squared_floor: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-20, 1.0))
-    taper: str = eqx.field(default="tanh", static=True)
+    taper: str = setting("tanh", choices=TAPERS)
 
     def __check_init__(self):
-        if self.taper not in TAPERS:
-            raise ValueError(f"RiBased: expected a taper out of {', '.join(TAPERS)}, got {self.taper!r}.")
+        check_settings(self)
 
     def prepare(self) -> "RiBased":
         return self

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from .base import AbstractStability, AbstractStabilityFunctions
 
@@ -54,8 +55,13 @@ class FirstOrderFunctions(AbstractStabilityFunctions):
         return self.stability.prandtl_number(jnp.asarray(richardson_number))
 
 
+@named("constant")
 class ConstantStability(AbstractFirstOrder):
-    """Pr = Pr_0."""
+    """Pr = Pr_0.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+    """
 
     neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
 
@@ -64,8 +70,12 @@ class ConstantStability(AbstractFirstOrder):
         return self.neutral_prandtl_number
 
 
+@named("munk_anderson")
 class MunkAnderson(AbstractFirstOrder):
     """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable water, Pr_0 elsewhere.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
 
     Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295; 3.33 for 10/3 as in GOTM.
     """
@@ -78,8 +88,13 @@ class MunkAnderson(AbstractFirstOrder):
         return self.neutral_prandtl_number * numerator * safe_sqrt(numerator * reciprocal(1.0 + 10.0 * ri))
 
 
+@named("schumann_gerz")
 class SchumannGerz(AbstractFirstOrder):
     """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable water, at most 3; Pr_0 elsewhere.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+        flux_richardson_number: Ri_inf, of the flux in very stable water [1].
 
     Source: Schumann and Gerz (1995), J. Appl. Meteorol. 34, 33-48; the limit is GOTM's.
     """
@@ -95,8 +110,12 @@ class SchumannGerz(AbstractFirstOrder):
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
 
 
+@named("brueggemann")
 class Brueggemann(AbstractFirstOrder):
     """Pr = 6.6 Ri, at least 1 and at most 10: the one-equation closure of ICON-O.
+
+    Args:
+        slope: of Pr over Ri [1].
 
     Source: Blanke and Delecluse (1993), J. Phys. Oceanogr. 23, 1363-1388, with the slope of Brueggemann et
     al. (2024) as GOTM has it.

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from .base import AbstractStability, AbstractStabilityFunctions, Waves
 
@@ -154,6 +155,7 @@ class HarcourtFunctions(AbstractStabilityFunctions):
         return at_most(at_least(numerator, 0.0) * inverse, self.closure.largest_function)
 
 
+@named("harcourt")
 class Harcourt(AbstractStability):
     """Stability functions with the vortex force of the waves; without waves those of Kantha and Clayson.
 

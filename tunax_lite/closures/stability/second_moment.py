@@ -19,6 +19,7 @@ from typing import Any
 import equinox as eqx
 
 from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from .base import AbstractStability, AbstractStabilityFunctions
 from .published_sets import PUBLISHED_SETS
@@ -158,6 +159,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return c_mu / c_mu_prime
 
 
+@named(**{name: constants._asdict() for name, constants in PUBLISHED_SETS.items()})
 class SecondMomentClosure(AbstractStability):
     """Constants of the second-moment closure; the default is Canuto's model A, others are in `of`.
 
@@ -185,14 +187,10 @@ class SecondMomentClosure(AbstractStability):
     ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
     ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
     instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
-    equilibrium: str = eqx.field(default="quasi", static=True)
+    equilibrium: str = setting("quasi", choices=EQUILIBRIA)
 
     def __check_init__(self):
-        if self.equilibrium not in EQUILIBRIA:
-            raise ValueError(
-                f"SecondMomentClosure: expected an equilibrium out of {', '.join(EQUILIBRIA)}, "
-                f"got {self.equilibrium!r}."
-            )
+        check_settings(self)
 
     @classmethod
     def of(cls, name: str, **others: Any) -> "SecondMomentClosure":

@@ -14,6 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import InnerFaceArray, Scalar
+from ...declarations import named, setting
 from ...grid import Grid
 from ...numerics.limiters import at_most
 from ...numerics.running import smallest_downward, smallest_upward
@@ -35,6 +36,7 @@ class AbstractLengthBounds(eqx.Module):
         """
 
 
+@named("within_column")
 class WithinColumn(AbstractLengthBounds):
     """Both at most the distances to the surface and the bottom.
 
@@ -42,7 +44,7 @@ class WithinColumn(AbstractLengthBounds):
         half_spacing: count the distance to the surface from half the face spacing above it, as in Veros.
     """
 
-    half_spacing: bool = eqx.field(default=False, static=True)
+    half_spacing: bool = setting(False)
 
     def __call__(
         self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid
@@ -56,6 +58,7 @@ class WithinColumn(AbstractLengthBounds):
         return length, length
 
 
+@named("within_spacing")
 class WithinSpacing(AbstractLengthBounds):
     """Both at most the distance between the neighbouring centers."""
 
@@ -67,6 +70,7 @@ class WithinSpacing(AbstractLengthBounds):
         return length, length
 
 
+@named("bounded_slope")
 class BoundedSlope(AbstractLengthBounds):
     """Both min(l_up, l_down)."""
 
@@ -78,6 +82,7 @@ class BoundedSlope(AbstractLengthBounds):
         return length, length
 
 
+@named("up_and_down")
 class UpAndDown(AbstractLengthBounds):
     """l_m = min(l_up, l_down), l_d = sqrt(l_up l_down).
 

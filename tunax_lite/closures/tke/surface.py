@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ... import constants
 from ..._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ..base import ClosureInputs
 from ..walls import EndCondition
@@ -22,10 +23,15 @@ class AbstractSurfaceEnergy(eqx.Module):
         """A value [m2 s-2] or a flux [m3 s-3] of k."""
 
 
+@named("value")
 class SurfaceValue(AbstractSurfaceEnergy):
     """k = max(factor u*², floor) at the surface.
 
     The factor is 67.83 below breaking waves (3.75 without them).
+
+    Args:
+        factor: of u*² [1].
+        floor: least k at the surface [m2 s-2].
 
     Source: Mellor and Blumberg (2004), J. Phys. Oceanogr. 34, 693-698; NEMO.
     """
@@ -37,8 +43,12 @@ class SurfaceValue(AbstractSurfaceEnergy):
         return EndCondition(value=at_least(self.factor * friction_velocity**2, self.floor))
 
 
+@named("flux")
 class SurfaceFlux(AbstractSurfaceEnergy):
     """k enters through the surface at the rate factor u*³.
+
+    Args:
+        factor: of u*³ [1].
 
     Source: the global set-ups of Veros.
     """
@@ -49,6 +59,7 @@ class SurfaceFlux(AbstractSurfaceEnergy):
         return EndCondition(flux=self.factor * friction_velocity**3)
 
 
+@named("exponential")
 class Penetration(eqx.Module):
     """Below the surface k grows in every step by a share of its surface value, decaying downward.
 
@@ -79,6 +90,7 @@ class Penetration(eqx.Module):
         return share * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
 
 
+@named("axell")
 class LangmuirCells(eqx.Module):
     """Production of k by Langmuir cells, (u_s w³) / H with w = c u_s sin(pi d / H) at the depth d above H.
 

@@ -17,6 +17,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import check_settings, named, setting
 from ...grid import Grid
 from ...numerics.diffusion import EndValues, Source, diffuse
 from ...numerics.limiters import at_least, at_most, reciprocal
@@ -31,6 +32,7 @@ _SMALLEST_SQUARE = 1e-15
 """Of N² where the length follows from it, and of S² in Ri [s-2]."""
 
 
+@named("tke", tke_veros="veros")
 class TKE(AbstractClosure[TurbulenceState]):
     """One equation for k, length from k and N; the defaults are those of NEMO.
 
@@ -78,11 +80,10 @@ class TKE(AbstractClosure[TurbulenceState]):
     surface_energy: AbstractSurfaceEnergy = eqx.field(default_factory=SurfaceValue)
     langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
     penetration: Penetration | None = eqx.field(default_factory=Penetration)
-    implicit_share: float = eqx.field(default=1.5, static=True)
+    implicit_share: float = setting(1.5, at_least=1.0)
 
     def __check_init__(self):
-        if self.implicit_share < 1.0:
-            raise ValueError(f"TKE: expected implicit_share to be at least 1, got {self.implicit_share}.")
+        check_settings(self)
 
     @classmethod
     def nemo(cls, **settings) -> "TKE":

@@ -16,6 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import setting
 from ...grid import Grid
 from ...numerics.limiters import at_least, reciprocal, safe_sqrt
 from ...numerics.powers import power, product_of_powers
@@ -58,7 +59,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 
     steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
-    long_steps: bool = eqx.field(default=False, static=True)
+    long_steps: bool = setting(False)
 
     @property
     def von_karman(self) -> Scalar:

@@ -9,13 +9,13 @@ section 4 derives exponents and constants from properties of turbulence.
 import math
 from typing import Any
 
-import equinox as eqx
-
 from ..._types import Scalar, parameter
+from ...declarations import named, setting
 from ..stability import AbstractStability, SecondMomentClosure
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 
+@named("generic_length_scale")
 class GenericLengthScale(AbstractTwoEquation):
     """A generic length scale; the common settings are those of `AbstractTwoEquation`.
 
@@ -40,7 +40,7 @@ class GenericLengthScale(AbstractTwoEquation):
     c_psi_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 10.0))
     c_psi_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_psi: Scalar = parameter(1.07, valid_range=(0.1, 10.0))
-    exponents: Exponents = eqx.field(default=Exponents(p=3.0, m=1.0, n=-0.67), static=True)
+    exponents: Exponents = setting(Exponents(p=3.0, m=1.0, n=-0.67))
 
     def __check_init__(self):
         if not self.exponents.n < 0.0:

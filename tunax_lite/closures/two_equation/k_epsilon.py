@@ -14,6 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, Scalar, parameter
+from ...declarations import named, setting
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
@@ -22,6 +23,7 @@ from ..stability import SecondMomentClosure
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 
+@named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
 class KEpsilon(AbstractTwoEquation):
     """k-epsilon as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
 
@@ -45,7 +47,7 @@ class KEpsilon(AbstractTwoEquation):
     c_eps_3_plus: Scalar = parameter(1.5, valid_range=(-2.0, 5.0))
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
-    varying_schmidt_number: bool = eqx.field(default=False, static=True)
+    varying_schmidt_number: bool = setting(False)
 
     def __check_init__(self):
         if self.varying_schmidt_number and self.imposed_von_karman is None:

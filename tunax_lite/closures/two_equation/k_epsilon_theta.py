@@ -15,6 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ...declarations import named
 from ...numerics.limiters import at_least, reciprocal
 from ...numerics.stencils import gradient, mean_of_neighbours, with_end_faces
 from ...physics.stratification import buoyancy_per_kelvin
@@ -46,6 +47,7 @@ def _functions_of_legay() -> SecondMomentClosure:
     return SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73)
 
 
+@named("k_epsilon_theta")
 class KEpsilonTheta(KEpsilon):
     """k-epsilon-theta with the constants of its authors; the common settings are those of `KEpsilon`.
 

@@ -6,9 +6,11 @@ Source: Wilcox (1988), AIAA J. 26, 1299-1310; Umlauf, Burchard and Hutter (2003)
 """
 
 from ..._types import Scalar, parameter
+from ...declarations import named
 from .base import AbstractTwoEquation, Exponents, LengthScaleConstants
 
 
+@named("k_omega")
 class KOmega(AbstractTwoEquation):
     """k-omega as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
 

@@ -16,6 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, InnerFaceArray, Scalar, parameter
+from ...declarations import check_settings, named, setting
 from ...grid import Grid
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.stencils import mean_of_neighbours
@@ -27,6 +28,7 @@ WALL_LENGTHS = ("parabolic", "triangular", "linear")
 _ROOT_2 = math.sqrt(2.0)
 
 
+@named("mellor_yamada", mellor_yamada_harcourt="harcourt")
 class MellorYamada(AbstractTwoEquation):
     """Mellor and Yamada's level 2.5 as in GOTM; the common settings are those of `AbstractTwoEquation`.
 
@@ -60,14 +62,10 @@ class MellorYamada(AbstractTwoEquation):
     s_q: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_h: Scalar | None = parameter(None, valid_range=(0.0, 2.0))
-    wall_length: str = eqx.field(default="parabolic", static=True)
+    wall_length: str = setting("parabolic", choices=WALL_LENGTHS)
 
     def __check_init__(self):
-        if self.wall_length not in WALL_LENGTHS:
-            raise ValueError(
-                f"MellorYamada: expected wall_length out of {', '.join(WALL_LENGTHS)}, "
-                f"got {self.wall_length!r}."
-            )
+        check_settings(self)
 
     @classmethod
     def harcourt(cls, **others: Any) -> "MellorYamada":

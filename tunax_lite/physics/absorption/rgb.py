@@ -7,10 +7,10 @@ with the attenuation k of blue, green and red light for a concentration C of chl
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, Scalar, parameter
+from ...declarations import named, setting
 from ...numerics.limiters import at_least
 from .base import AbstractAbsorption
 
@@ -34,8 +34,15 @@ LEAST_CHLOROPHYLL = 0.01
 """Least concentration of that table [mg m-3]; waters below it do not exist."""
 
 
+@named("rgb")
 class RgbAbsorption(AbstractAbsorption):
     """Light for a chlorophyll concentration [mg m-3] that is the same over the depth.
+
+    Args:
+        chlorophyll: concentration [mg m-3].
+        infrared_fraction: infrared fraction of the light [1].
+        infrared_depth: e-folding depth of the infrared light [m].
+        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
 
     Source: Lengaigne et al. (2007), Climate Dynamics 28, 503-516; NEMO 5, `trc_oce` and `traqsr`.
     """
@@ -43,7 +50,7 @@ class RgbAbsorption(AbstractAbsorption):
     chlorophyll: Scalar = parameter(0.05, unit="mg m-3", valid_range=(LEAST_CHLOROPHYLL, 10.0))
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True)
+    bottom_absorbs: bool = setting(True, kw_only=True)
 
     def fraction(self, z: ColumnArray) -> ColumnArray:
         logarithm = jnp.log(at_least(self.chlorophyll, LEAST_CHLOROPHYLL))

@@ -3,29 +3,11 @@
 I(z) / I(0) = R exp(z / zeta_1) + (1 - R) exp(z / zeta_2).
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, Scalar, parameter
+from ...declarations import named, setting
 from .base import AbstractAbsorption
-
-
-class TwoBandAbsorption(AbstractAbsorption):
-    """Infrared and visible light; the default is Jerlov's clearest water, type I.
-
-    Source: Paulson and Simpson (1977), J. Phys. Oceanogr. 7, 952-956.
-    """
-
-    infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
-    infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
-    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True)
-
-    def fraction(self, z: ColumnArray) -> ColumnArray:
-        infrared = self.infrared_fraction * jnp.exp(z / self.infrared_depth)
-        visible = (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
-        return infrared + visible
-
 
 JERLOV_WATER_TYPES: dict[str, tuple[float, float, float]] = {
     "I": (0.58, 0.35, 23.0),
@@ -36,3 +18,29 @@ JERLOV_WATER_TYPES: dict[str, tuple[float, float, float]] = {
     "III": (0.78, 1.4, 7.9),
 }
 """Infrared fraction, infrared depth [m], visible depth [m]; Paulson and Simpson (1977), table 2."""
+_NAMES = ("infrared_fraction", "infrared_depth", "visible_depth")
+_JERLOV = {name: dict(zip(_NAMES, kind, strict=True)) for name, kind in JERLOV_WATER_TYPES.items()}
+
+
+@named("two_band", **_JERLOV)
+class TwoBandAbsorption(AbstractAbsorption):
+    """Infrared and visible light; the default is Jerlov's clearest water, type I.
+
+    Args:
+        infrared_fraction: infrared fraction of the light [1].
+        infrared_depth: e-folding depth of the infrared light [m].
+        visible_depth: e-folding depth of the visible light [m].
+        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
+
+    Source: Paulson and Simpson (1977), J. Phys. Oceanogr. 7, 952-956.
+    """
+
+    infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
+    infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
+    visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
+    bottom_absorbs: bool = setting(True, kw_only=True)
+
+    def fraction(self, z: ColumnArray) -> ColumnArray:
+        infrared = self.infrared_fraction * jnp.exp(z / self.infrared_depth)
+        visible = (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
+        return infrared + visible

@@ -14,7 +14,13 @@ from ..._types import Scalar, parameter
 
 
 class AbstractEquationOfState(eqx.Module):
-    """Density of sea water and its derivatives, and the constants that go with them."""
+    """Density of sea water and its derivatives, and the constants that go with them.
+
+    Args:
+        gravity: acceleration of gravity [m s-2].
+        reference_density: of fluxes and of buoyancy [kg m-3].
+        heat_capacity: of sea water [J kg-1 K-1].
+    """
 
     gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
     reference_density: Scalar = parameter(

@@ -5,12 +5,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._types import Scalar, is_traced, parameter
+from ...declarations import named
 from .base import AbstractEquationOfState
 from .teos10 import Teos10
 
 
+@named("linear")
 class LinearEquationOfState(AbstractEquationOfState):
     """rho = rho_0 (1 - alpha (T - T_0) + beta (S - S_0)).
+
+    Args:
+        thermal_expansion: alpha [K-1].
+        haline_contraction: beta [kg g-1].
+        reference_temperature: T_0, of the reference density [degC].
+        reference_salinity: S_0, of the reference density [g kg-1].
 
     Source of the defaults: GOTM's `linear_custom` with its default constants.
     """

@@ -9,6 +9,7 @@ with depth (thermobaricity), and contraction that weakens with salinity and dept
 from jaxtyping import Array, Float
 
 from ..._types import Scalar, parameter
+from ...declarations import named
 from .base import AbstractEquationOfState
 
 TEMPERATURE = 10.0
@@ -17,8 +18,18 @@ SALINITY = 35.0
 """Absolute salinity about which the density is expanded [g kg-1]."""
 
 
+@named("simplified")
 class SimplifiedEquationOfState(AbstractEquationOfState):
     """S-EOS with the coefficients of NEMO 5.
+
+    Args:
+        expansion_rate: a_0 [kg m-3 K-1].
+        contraction_rate: b_0 [kg m-3 (g kg-1)-1].
+        cabbeling_temperature: lambda_1 [K-1].
+        cabbeling_salinity: lambda_2 [(g kg-1)-1].
+        thermobaric_temperature: mu_1 [m-1].
+        thermobaric_salinity: mu_2 [m-1].
+        cross_term: nu [kg m-3 K-1 (g kg-1)-1].
 
     Source: Roquet et al. (2015), J. Phys. Oceanogr. 45, 2564-2579; NEMO 5, `ln_seos`.
     """

@@ -11,6 +11,7 @@ decibar.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ...declarations import named
 from ...numerics.limiters import reciprocal
 from .base import AbstractEquationOfState
 
@@ -106,6 +107,7 @@ def root_of_salinity(salinity: Float[Array, "..."], offset: float) -> Float[Arra
     return jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
 
 
+@named("teos10")
 class Teos10(AbstractEquationOfState):
     """Density from conservative temperature [degC], absolute salinity [g kg-1] and height [m].
 

@@ -1,0 +1,372 @@
+"""From the declarations of a class to the section of a file that makes it: keys, types, ranges, meanings.
+
+`section_of` derives a pydantic model from the fields of a class, `one_of` the choice among all named classes
+of a family, so that nothing that a class declares is written down again. pydantic checks, gathers all
+problems of a file with their places, and writes the JSON Schema; `build` calls the class with what was given.
+"""
+
+import dataclasses
+import difflib
+import enum
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, cast, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
+
+from ..declarations import meanings, name_of, names_of
+
+
+def closest(name: str, valid: list[str]) -> str:
+    """A hint for a name that does not exist: the nearest valid one, or all of them."""
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
+
+
+def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
+    """A refused value: what was expected, what was got, what to do."""
+    return PydanticCustomError(
+        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
+    )
+
+
+class Section(BaseModel):
+    """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if not unknown:
+            return validate(data)
+        problems = [_unknown_key(str(key), list(cls.model_fields), data) for key in unknown]
+        try:  # what else is wrong is said with it
+            validate({key: value for key, value in data.items() if key not in unknown})
+        except ValidationError as error:
+            problems += map(_again, error.errors(include_url=False))
+        raise ValidationError.from_exception_data(cls.__name__, problems)
+
+
+def _unknown_key(key: str, valid: list[str], data: Any) -> InitErrorDetails:
+    error = PydanticCustomError("unknown_key", "{key}: {hint}", {"key": key, "hint": closest(key, valid)})
+    return InitErrorDetails(type=error, loc=(), input=data)
+
+
+def _again(problem: ErrorDetails) -> InitErrorDetails:
+    """A problem that was found, to be raised together with others."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    known = kind in typing.get_args(ErrorType)
+    error = kind if known else PydanticCustomError(cast(Any, kind), cast(Any, problem["msg"]), context)
+    return InitErrorDetails(type=error, loc=problem["loc"], input=problem["input"], ctx=context)
+
+
+def name_alone(tag: str) -> Callable[[Any], Any]:
+    """A validator that lets a name stand for a section that has nothing else to say."""
+    return lambda value: {tag: value} if isinstance(value, str) else value
+
+
+def flatten(value: Any, prefix: str = "") -> Any:
+    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            below = flatten(item, f"{prefix}{key}.")
+        elif isinstance(item, list):
+            below = {f"{prefix}{key}[{index}]": number for index, number in enumerate(item)}
+        else:
+            below = {f"{prefix}{key}": item}
+        for name, number in below.items():
+            if name in flat:
+                raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")
+            flat[name] = number
+    return flat
+
+
+Parameters = Annotated[dict[str, float], BeforeValidator(flatten)]
+"""Values by dotted name; nested mappings are accepted too."""
+
+
+class Made(Section):
+    """A section that was derived from a class, and makes it."""
+
+    tag: ClassVar[str] = ""
+    maker: ClassVar[Any] = None
+    own_keys: ClassVar[tuple[str, ...]] = ()
+    conversions: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    null_is_default: ClassVar[frozenset[str]] = frozenset()
+
+    def build(self, **others: Any) -> Any:
+        """The object: what is not given is left to the class.
+
+        Args:
+            others: arguments that no file gives.
+
+        Raises:
+            ValueError: values that do not fit each other.
+        """
+        return type(self).maker(**self.given(), **others)
+
+    def given(self) -> dict[str, Any]:
+        """Arguments of the class that the file gives."""
+        given = (key for key in self.own_keys if key in self.model_fields_set)
+        return {
+            key: self._converted(key)
+            for key in given
+            if not (key in self.null_is_default and getattr(self, key) is None)
+        }
+
+    def _converted(self, key: str) -> Any:
+        value = getattr(self, key)
+        if isinstance(value, Made):
+            return value.build()
+        return self.conversions[key](value) if key in self.conversions and value is not None else value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "Made":
+        if type(self).maker is not None:
+            self.build()  # raises what only the class knows
+        return self
+
+
+_STANDS_AS: dict[type, Any] = {}
+
+
+def stands_as(family: type, section: Any) -> None:
+    """Let a section of its own stand in files for the classes of a family; it has `build`."""
+    _STANDS_AS[family] = section
+
+
+class _Field(NamedTuple):
+    """Type of a key, and what makes the argument of its value where it is not the value itself."""
+
+    annotation: Any
+    convert: Callable[[Any], Any] | None = None
+
+
+@functools.cache
+def section_of(
+    kind: type,
+    tag: str = "",
+    name: str = "",
+    *,
+    only: tuple[str, ...] | None = None,
+    numbers: bool = True,
+    partial: bool = False,
+) -> type[Made]:
+    """The section of a class.
+
+    Args:
+        kind: whose fields are declared with `parameter` and `setting`, or are themselves such classes.
+        tag: key of the name in files, which says the class; empty for a class without names.
+        name: of the class, whose presets are its defaults.
+        only: fields that a file may set; by default all that are declared.
+        numbers: whether calibratable numbers are among them; those that may be absent can be `null`
+            either way.
+        partial: for a section that something else completes: nothing is made of it to check it.
+    """
+    fields: dict[str, Any] = {}
+    known = names_of(kind)[name] if name else None
+    if known is not None:
+        fields[tag] = (Literal[name], Field(description="name of the kind"))
+    conversions = {}
+    for field, made in declared_fields(kind):
+        if only is not None and field.name not in only:
+            continue
+        if is_number(field) and not numbers:
+            if not may_be_none(kind, field):
+                continue
+            made = _Field(None)
+        if made.convert is not None:
+            conversions[field.name] = made.convert
+        default = _default(field, made, {} if known is None else known.preset)
+        if not numbers and "default_factory" in default:
+            default = {"default": None}
+        fields[field.name] = (made.annotation, Field(**default, description=_about(kind, field)))
+    section = create_model(f"{kind.__name__}Section", __base__=Made, __doc__=_first(kind), **fields)
+    section.tag, section.conversions = tag, conversions
+    section.own_keys = tuple(key for key in fields if key != tag)
+    section.null_is_default = frozenset(
+        field.name
+        for field, _ in declared_fields(kind)
+        if field.metadata.get("setting", {}).get("null_is_default")
+    )
+    if not partial:
+        section.maker = staticmethod(kind if known is None else known.make)
+    return section
+
+
+def one_of(
+    family: type,
+    tag: str = "name",
+    *,
+    replaced: Mapping[type, Any] = MappingProxyType({}),
+    number: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Type of a key whose value names one of the classes of a family, with its settings.
+
+    Args:
+        family: from which the classes derive.
+        tag: key of the name.
+        replaced: sections of classes that a file says in more ways than with their fields.
+        number: what a number stands for.
+    """
+    known = names_of(family)
+    sections = [replaced.get(each.kind) or section_of(each.kind, tag, name) for name, each in known.items()]
+    return choice(sections, tag, list(known), number)
+
+
+def choice(
+    sections: list[Any], tag: str, names: Iterable[str], number: Callable[[Any], Any] | None = None
+) -> Any:
+    """Type of a key for one of several sections, or for the name of one that has nothing else to say."""
+
+    def complete(value: Any) -> Any:
+        if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
+            return number(value)
+        return {tag: value} if isinstance(value, str) else value
+
+    short: Any = Literal[tuple(names)]
+    said = Union[tuple([short, *sections, *([float] if number is not None else [])])]  # noqa: UP007
+    before = BeforeValidator(complete, json_schema_input_type=said)
+    if len(sections) == 1:
+        return Annotated[sections[0], before]
+    return Annotated[Union[tuple(sections)], Field(discriminator=tag), before]  # noqa: UP007
+
+
+def declared_fields(kind: type) -> list[tuple[dataclasses.Field, _Field]]:
+    """Fields that a file may set, with the types of their keys."""
+    hints = typing.get_type_hints(kind)
+    found = []
+    for field in dataclasses.fields(kind):
+        if field.init and (made := _field(field, hints[field.name])) is not None:
+            found.append((field, made))
+    return found
+
+
+def is_number(field: dataclasses.Field) -> bool:
+    """Whether a field is a calibratable number."""
+    return "valid_range" in field.metadata
+
+
+def may_be_none(kind: type, field: dataclasses.Field) -> bool:
+    """Whether a field may be absent."""
+    return field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])
+
+
+def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
+    """Type of the key of a field; `None` for one that no file sets."""
+    if "vector" in field.metadata or "leading_axes" in field.metadata and not is_number(field):
+        return None
+    if is_number(field):
+        low, high = field.metadata["valid_range"]
+        bounds = {"ge": low, "le": high}
+        number = Annotated[
+            float, Field(**{key: bound for key, bound in bounds.items() if math.isfinite(bound)})
+        ]
+        return _Field(number | None if field.default is None or _may_be_none(hint) else number)
+    declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
+    inner = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
+    if len(inner) != 1:
+        return None
+    made = _of_hint(inner[0], declared)
+    if made is None or not _may_be_none(hint):
+        return made
+    if isinstance(made.annotation, type) and issubclass(made.annotation, Made):  # true for its defaults
+        switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
+        before = BeforeValidator(switch, json_schema_input_type=made.annotation | bool | None)
+        return _Field(Annotated[made.annotation | None, before], made.convert)
+    return _Field(made.annotation | None, made.convert)
+
+
+def _of_hint(hint: Any, declared: Any) -> _Field | None:
+    if declared["choices"] is not None:
+        return _Field(Literal[declared["choices"]])
+    if hint in (bool, str) or get_origin(hint) is Literal:
+        return _Field(hint)
+    if hint in (int, float):
+        number = Annotated[hint, Field(**declared["bounds"])] if declared["bounds"] else hint
+        return _Field(number | None if declared.get("null_is_default") else number)
+    if not isinstance(hint, type):
+        return None
+    if issubclass(hint, enum.Enum):
+        return _Field(Literal[tuple(each.value for each in hint)], hint)
+    if issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        n = len(hint._fields)  # pyright: ignore[reportAttributeAccessIssue]
+        numbers = Annotated[list[float], Field(min_length=n, max_length=n)]
+        return _Field(numbers, lambda values: hint(*values))
+    if not dataclasses.is_dataclass(hint):
+        return None
+    for family, section in _STANDS_AS.items():
+        if issubclass(hint, family):
+            return _Field(section, lambda value: value.build())
+    if names_of(hint):
+        return _Field(one_of(hint))
+    if inspect.isabstract(hint) or not _is_complete(hint):
+        return None
+    return _Field(section_of(hint))
+
+
+def _is_complete(kind: type) -> bool:
+    """Whether a file can say all that a class needs."""
+    return all(
+        field.default is not dataclasses.MISSING
+        or field.default_factory is not dataclasses.MISSING
+        or is_number(field)
+        or "setting" in field.metadata
+        for field in dataclasses.fields(kind)
+        if field.init
+    )
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _may_be_none(hint: Any) -> bool:
+    return _is_union(hint) and type(None) in get_args(hint)
+
+
+def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) -> dict[str, Any]:
+    """The default as arguments of `Field`; that of a part is made when it is asked for."""
+    if field.name in preset:
+        return {"default": preset[field.name]}
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+        return {"default": value.value if isinstance(value, enum.Enum) else value}
+    if field.default_factory is dataclasses.MISSING:
+        return {}
+    factory = field.default_factory
+
+    def usual() -> Any:
+        name = name_of(type(factory()))
+        return TypeAdapter(made.annotation).validate_python({} if name is None else name)
+
+    return {"default_factory": usual}
+
+
+def _about(kind: type, field: dataclasses.Field) -> str | None:
+    return meanings(kind).get(field.name)
+
+
+def _first(kind: type) -> str:
+    return inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0]
