@@ -11,6 +11,7 @@ import inspect
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -129,9 +130,11 @@ def _arguments(text: str) -> dict[str, str]:
 
 
 def summary_and_source(kind: type) -> tuple[str, str]:
-    """The first sentence of the docstring of a class, and the source that it names; empty without one."""
+    """The first paragraph of the docstring of a class, and the source that it, or its module, names."""
     text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
-    source = re.search(r"^Sources?[^:\n]*: ((?:.+\n?)+)", text, flags=re.MULTILINE)
+    module = inspect.cleandoc(getattr(sys.modules.get(kind.__module__), "__doc__", None) or "")
+    pattern = re.compile(r"^Sources?[^:\n]*: ((?:.+\n?)+)", flags=re.MULTILINE)
+    source = pattern.search(text) or pattern.search(module)
     return " ".join(text.split("\n\n")[0].split()), " ".join(source[1].split()) if source else ""
 
 

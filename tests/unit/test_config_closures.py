@@ -33,9 +33,7 @@ from tunax_lite.closures import (
     WithinColumn,
 )
 from tunax_lite.config import ConfigError, load_run
-from tunax_lite.config.builder import declared_fields
 from tunax_lite.config.closures import ClosureSection
-from tunax_lite.declarations import all_names, meanings
 
 
 def build(name, options, **parameters):
@@ -152,7 +150,10 @@ def test_parameters_reach_into_chosen_parts():
         ("{bottom: {breaking_waves: true}}", ["expected breaking waves at the surface only"]),
         (
             "{stability: {name: cheng, equilibrum: weak}, surface: {tke: 1}, length_limit: null}",
-            ["stability.equilibrum: unknown key; did you mean 'equilibrium'?", "surface.tke: expected 'flux'"],
+            [
+                "stability.equilibrum: unknown key; did you mean 'equilibrium'?",
+                "surface.tke: expected 'flux'",
+            ],
         ),
     ],
 )
@@ -163,9 +164,3 @@ def test_wrong_options_say_what_is_expected(options, messages, tmp_path):
         load_run(path, [f"model.closure.options={options}"])
     for message in messages:
         assert message in str(error.value)
-
-
-def test_every_setting_of_a_closure_says_what_it_means():
-    for each in all_names():
-        for field, _ in declared_fields(each.kind):
-            assert meanings(each.kind).get(field.name), f"{each.kind.__name__}.{field.name}: no meaning in Args"

@@ -18,6 +18,7 @@ from .environment import check_devices, check_flags, print_any_text, print_warni
 from .evaluate import evaluate
 from .plot import plot
 from .posterior import posterior
+from .reference import describe_name, schema
 from .report import report
 from .run import run
 from .session import errors_as_messages
@@ -31,9 +32,10 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
 )
-for _command in (run, calibrate, posterior, report, evaluate, compare, plot, check, doctor):
+for _command in (run, calibrate, posterior, report, evaluate, compare, plot, check, schema, doctor):
     app.command()(_command)
 app.command("cross-validate")(cross_validation)
+app.command("describe")(describe_name)
 
 
 def _print_version(wanted: bool) -> bool:

@@ -68,7 +68,7 @@ def _one_is_a_list(value: Any) -> Any:
 Paths = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     Field(min_length=1, description="a file, or several"),
-    BeforeValidator(_one_is_a_list),
+    BeforeValidator(_one_is_a_list, json_schema_input_type=list[str] | str),
 ]
 
 

@@ -147,4 +147,4 @@ def _read(section: Any, path: Path) -> tuple[Case, Observations]:
         return io.read_lesbrary(path)
     if isinstance(section, LegayCase):
         return io.read_legay(path, **section.options)
-    return io.read_cf_netcdf(path, section.mapping.to_mapping())
+    return io.read_cf_netcdf(path, section.mapping.build())

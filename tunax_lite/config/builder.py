@@ -102,7 +102,10 @@ def flatten(value: Any, prefix: str = "") -> Any:
     return flat
 
 
-Parameters = Annotated[dict[str, float], BeforeValidator(flatten)]
+Parameters = Annotated[
+    dict[str, float],
+    BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, Any]]),
+]
 """Values by dotted name; nested mappings are accepted too."""
 
 
@@ -202,7 +205,12 @@ def section_of(
         if not numbers and "default_factory" in default:
             default = {"default": None}
         fields[field.name] = (made.annotation, Field(**default, description=_about(kind, field)))
-    section = create_model(f"{kind.__name__}Section", __base__=Made, __doc__=_first(kind), **fields)
+    section = create_model(
+        f"{kind.__name__}{name.title().replace('_', '')}Section",
+        __base__=Made,
+        __doc__=_first(kind),
+        **fields,
+    )
     section.tag, section.conversions = tag, conversions
     section.own_keys = tuple(key for key in fields if key != tag)
     section.null_is_default = frozenset(
@@ -286,9 +294,7 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
         return _Field(number | None if field.default is None or _may_be_none(hint) else number)
     declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
     inner = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
-    if len(inner) != 1:
-        return None
-    made = _of_hint(inner[0], declared)
+    made = _of_hint(inner[0] if len(inner) == 1 else hint, declared)
     if made is None or not _may_be_none(hint):
         return made
     if isinstance(made.annotation, type) and issubclass(made.annotation, Made):  # true for its defaults
@@ -301,8 +307,10 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
 def _of_hint(hint: Any, declared: Any) -> _Field | None:
     if declared["choices"] is not None:
         return _Field(Literal[declared["choices"]])
-    if hint in (bool, str) or get_origin(hint) is Literal:
+    if hint in (bool, str) or get_origin(hint) in (Literal, dict):
         return _Field(hint)
+    if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):
+        return _Field(list[get_args(hint)[0]], tuple)
     if hint in (int, float):
         number = Annotated[hint, Field(**declared["bounds"])] if declared["bounds"] else hint
         return _Field(number | None if declared.get("null_is_default") else number)
@@ -351,8 +359,8 @@ def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) 
     if field.name in preset:
         return {"default": preset[field.name]}
     if field.default is not dataclasses.MISSING:
-        value = field.default
-        return {"default": value.value if isinstance(value, enum.Enum) else value}
+        value = field.default.value if isinstance(field.default, enum.Enum) else field.default
+        return {"default": list(value) if isinstance(value, tuple) else value}
     if field.default_factory is dataclasses.MISSING:
         return {}
     factory = field.default_factory

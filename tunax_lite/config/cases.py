@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ..gotm import ObservedInputs
 from ..io.mapping import Mapping
-from .builder import Section, closest, flatten, invalid
+from .builder import Section, closest, flatten, invalid, section_of
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial
 from .sea_water import AbsorptionSection, EquationOfStateSection
@@ -165,47 +165,7 @@ class LegayCase(Section):
         return self.model_dump(exclude={"format", "path"}, exclude_none=True)
 
 
-class MappingSection(Section):
-    """What a NetCDF file does not say of itself; the rest is found by names and CF attributes."""
-
-    variables: dict[str, str | None] = Field(
-        default_factory=dict,
-        description="names in the file of temperature, salinity, u, v; null leaves one out",
-    )
-    tracers: dict[str, str] = Field(default_factory=dict, description="names in the file of passive tracers")
-    time: str | None = Field(default=None, description="name of the time variable")
-    vertical: str | None = Field(default=None, description="name of the vertical coordinate")
-    positive: Literal["up", "down"] | None = Field(
-        default=None, description="direction in which the vertical coordinate increases"
-    )
-    fluxes: dict[str, float | str] = Field(
-        default_factory=dict, description="surface fluxes: a number, or a name in the file"
-    )
-    forcing_file: str | None = Field(default=None, description="file with the fluxes")
-    upward: list[str] = Field(
-        default_factory=list, description="fluxes that count positive upward in the file"
-    )
-    units: dict[str, str] = Field(default_factory=dict, description="units, instead of those in the file")
-    latitude: float | None = Field(default=None, ge=-90.0, le=90.0, description="latitude [degrees north]")
-    coriolis_parameter: float | None = Field(
-        default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
-    )
-    salinity: float = Field(
-        default=35.0, ge=0.0, le=60.0, description="salinity where the file has none [g kg-1]"
-    )
-    depth: float | None = Field(default=None, gt=0.0, le=12000.0, description="depth of the bottom [m]")
-    duration: float | None = Field(default=None, gt=0.0, description="length of the case [s]")
-    start: str | None = Field(default=None, description="ISO 8601 time to start from")
-    name: str | None = Field(default=None, min_length=1, description="name of the case")
-
-    @model_validator(mode="after")
-    def _check_names(self) -> "MappingSection":
-        self.to_mapping()
-        return self
-
-    def to_mapping(self) -> Mapping:
-        """What the reader takes."""
-        return Mapping(**{**self.model_dump(), "upward": tuple(self.upward)})
+MappingSection: Any = section_of(Mapping)
 
 
 class CfNetcdfCase(Section):

@@ -5,9 +5,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, field_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BeforeValidator, Field, field_validator
 
 from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
@@ -119,26 +117,14 @@ class ChosenClosure(Section):
         """The closure."""
         return closure_with(self.name, self.options)
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """With the options of each closure, which follow from its name."""
-        schema = handler(core)
-        own = handler.resolve_ref_schema(schema)
-        own["allOf"] = [
-            {
-                "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
-                "then": {"properties": cls._schema_of(each.kind, handler)},
-            }
-            for name, each in names_of(AbstractClosure).items()
-        ]
-        return schema
 
-    @classmethod
-    def _schema_of(cls, kind: type[AbstractClosure], handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"options": handler(options_of(kind).__pydantic_core_schema__)}
-
-
-stands_as(AbstractClosure, Annotated[ChosenClosure, BeforeValidator(name_alone("name"))])
+stands_as(
+    AbstractClosure,
+    Annotated[
+        ChosenClosure,
+        BeforeValidator(name_alone("name"), json_schema_input_type=ChosenClosure | str),
+    ],
+)
 
 
 class ClosureSection(ChosenClosure):

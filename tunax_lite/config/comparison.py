@@ -62,6 +62,10 @@ def _expanded(value: Any) -> Any:
     return sections
 
 
+_Said = str | list[ComparedClosureSection | str]
+_Closures = Annotated[list[ComparedClosureSection], BeforeValidator(_expanded, json_schema_input_type=_Said)]
+
+
 class StoredResultSection(Section):
     """Stored results of another model, or of an earlier run."""
 
@@ -87,7 +91,7 @@ class FiguresSection(Section):
 class ComparisonConfig(Section):
     """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
 
-    closures: Annotated[list[ComparedClosureSection], BeforeValidator(_expanded)] = Field(
+    closures: _Closures = Field(
         default_factory=lambda: [ComparedClosureSection(name=name) for name in closure_names()],
         min_length=1,
         description="`all`, or a list of names and of mappings with name, label, options, parameters",

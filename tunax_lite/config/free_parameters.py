@@ -111,14 +111,15 @@ def _kind(value: Any) -> str:
     return "tied" if "tied_to" in given else given.get("prior", "bounded")
 
 
-FreeParameterSection = Annotated[
+_Section = (
     Annotated[BoundedSection, Tag("bounded")]
     | Annotated[UniformSection, Tag("uniform")]
     | Annotated[NormalSection, Tag("normal")]
     | Annotated[CorrelatedNormalSection, Tag("correlated_normal")]
     | Annotated[LogNormalSection, Tag("log_normal")]
-    | Annotated[TiedSection, Tag("tied")],
-    Discriminator(_kind),
-    BeforeValidator(_complete),
+    | Annotated[TiedSection, Tag("tied")]
+)
+FreeParameterSection = Annotated[
+    _Section, Discriminator(_kind), BeforeValidator(_complete, json_schema_input_type=_Section | None)
 ]
 """Of one parameter, or of all numbers of a vector."""

@@ -58,7 +58,9 @@ def _number_is_surface(value: Any) -> Any:
     return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-ProfileSection = Annotated[Profile, BeforeValidator(_number_is_surface)]
+ProfileSection = Annotated[
+    Profile, BeforeValidator(_number_is_surface, json_schema_input_type=Profile | float)
+]
 
 
 def values_of(

@@ -15,7 +15,7 @@ from .free_parameters import FreeParameterSection, free_parameter
 from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
 from .optimiser import OptimiserSection, StartsSection
 from .posterior import PosteriorSection
-from .sections import GridSection, ModelSection, Precision, TimeSection, UniformGrid
+from .sections import GridSection, ModelSection, NCells, Precision, StretchedGrid, TimeSection, UniformGrid
 from .site import SiteCase
 
 
@@ -116,8 +116,22 @@ def _as_grids(value: Any) -> Any:
     return grids
 
 
+class _UniformGrids(UniformGrid):
+    n_cells: list[NCells]
+
+
+class _StretchedGrids(StretchedGrid):
+    n_cells: list[NCells]
+
+
+_Grid = GridSection | _UniformGrids | _StretchedGrids
+_Grids = Annotated[list[GridSection], BeforeValidator(_as_grids, json_schema_input_type=_Grid | list[_Grid])]
+_Step = Annotated[float, Field(gt=0.0, le=86400.0)]
+_Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
+
+
 class CalibrationTimeSection(Section):
-    step: Annotated[list[Annotated[float, Field(gt=0.0, le=86400.0)]], BeforeValidator(_as_list)] = Field(
+    step: _Steps = Field(
         default=[60.0], min_length=1, description="time step [s], or several: every case with each"
     )
 
@@ -126,7 +140,7 @@ class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
     cases: list[TargetSection] = Field(min_length=1, description="cases with observations")
-    grid: Annotated[list[GridSection], BeforeValidator(_as_grids)] = Field(
+    grid: _Grids = Field(
         default=[UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,
         description="vertical grid, or several: every case on each",

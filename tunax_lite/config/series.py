@@ -75,7 +75,9 @@ def _number_is_constant(value: Any) -> Any:
     return {"constant": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-TimedSection = Annotated[TimedValue, BeforeValidator(_number_is_constant)]
+TimedSection = Annotated[
+    TimedValue, BeforeValidator(_number_is_constant, json_schema_input_type=TimedValue | float)
+]
 
 
 @dataclasses.dataclass(frozen=True)

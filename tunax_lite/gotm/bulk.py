@@ -1,30 +1,19 @@
 """What enters through the surface, where GOTM computes the fluxes from the weather."""
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea import (
     AbstractAlbedo,
+    AbstractBulkFormula,
     AbstractLongwave,
-    BerliandBerliand,
-    Bignami,
     BulkForcing,
-    Clark,
     ClearSky,
-    Cogley,
     ConstantAlbedo,
-    DownwardLongwave,
-    Fairall,
-    HastenrathLamb,
-    Josey1,
-    Josey2,
-    Kondo,
-    Payne,
     SolarPosition,
     Weather,
 )
+from ..declarations import names_of
 from ..io.series import Series, on_common_times
 from ..time_series import TimeSeries
 from .inputs import Inputs
@@ -33,17 +22,6 @@ from .settings import Settings
 _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
-_BULK = {"kondo": Kondo, "fairall": Fairall}
-_LONGWAVE: dict[str, Any] = {
-    "clark": Clark,
-    "hastenrath_lamb": HastenrathLamb,
-    "bignami": Bignami,
-    "berliand_berliand": BerliandBerliand,
-    "josey1": Josey1,
-    "josey2": Josey2,
-    "downward": DownwardLongwave,
-}
-_ALBEDO: dict[str, Any] = {"constant": ConstantAlbedo, "payne": Payne, "cogley": Cogley}
 _FRESHWATER_DENSITY = 1000.0
 """Of rain in the air-sea fluxes [kg m-3]."""
 
@@ -70,7 +48,7 @@ def read_bulk_fluxes(
     rain_acts = settings["surface.precip.flux_impact"]
     return BulkForcing(
         _weather(inputs, reference_density, rain_acts=rain_acts, has_salinity=has_salinity),
-        bulk=_BULK[settings["surface.fluxes.method"]](),
+        bulk=names_of(AbstractBulkFormula)[settings["surface.fluxes.method"]].make(),
         longwave=_longwave(settings),
         shortwave=ClearSky() if is_calculated else None,
         albedo=_albedo(settings, is_calculated),
@@ -151,18 +129,18 @@ def _rain(inputs: Inputs, reference_density: float, rain_acts: bool) -> dict[str
 def _longwave(settings: Settings) -> AbstractLongwave | None:
     method = settings["surface.longwave_radiation.method"]
     kind = settings["surface.longwave_radiation.type"] if method == "file" else method
-    return None if kind == "net" else _LONGWAVE[kind]()
+    return None if kind == "net" else names_of(AbstractLongwave)[kind].make()
 
 
 def _albedo(settings: Settings, is_calculated: bool) -> AbstractAlbedo:
     if not is_calculated and settings["surface.swr.type"] == "net":
         settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
-        return _ALBEDO["constant"](0.0)
+        return ConstantAlbedo(0.0)
     method = settings["surface.albedo.method"]
     if method == "constant":
-        return _ALBEDO[method](settings["surface.albedo.constant_value"])
+        return ConstantAlbedo(settings["surface.albedo.constant_value"])
     settings.without_effect("surface.albedo.constant_value", f"surface.albedo.method is {method}")
-    return _ALBEDO[method]()
+    return names_of(AbstractAlbedo)[method].make()
 
 
 def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> bool:

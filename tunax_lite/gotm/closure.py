@@ -6,49 +6,29 @@ from typing import Any
 from ..closures import (
     AbstractClosure,
     BackgroundMixing,
-    Blackadar,
-    BougeaultAndre,
     Boundary,
     BreakingWaves,
     Brueggemann,
     Constant,
-    ConstantStability,
     Exponents,
     GenericLengthScale,
     Harcourt,
     KEpsilon,
     KOmega,
     MellorYamada,
-    MunkAnderson,
     OneEquation,
-    Parabolic,
-    RobertOuellet,
-    SchumannGerz,
     SecondMomentClosure,
-    Triangular,
     WaveShear,
-    XingDavies,
 )
+from ..closures.one_equation.lengths import AbstractLength
 from ..closures.stability import AbstractStability, StabilityFunctions
+from ..declarations import names_of
 from .settings import Settings
 from .turbulence import Turbulence
 
 _CONDITIONS: dict[str, Any] = {"neumann": "flux", "dirichlet": "value"}
 _EQUILIBRIA: dict[str, Any] = {"quasi_eq": "quasi", "weak_eq_kb_eq": "weak"}
 _LANGMUIR = "quasi_eq_h15"
-_FIRST_ORDER = {
-    "constant": ConstantStability,
-    "munk_anderson": MunkAnderson,
-    "schumann_gerz": SchumannGerz,
-}
-_LENGTHS = {
-    "parabolic": Parabolic,
-    "triangular": Triangular,
-    "xing_davies": XingDavies,
-    "robert_ouellet": RobertOuellet,
-    "blackadar": Blackadar,
-    "bougeault_andre": BougeaultAndre,
-}
 
 
 def closure_of(turbulence: Turbulence, settings: Settings) -> AbstractClosure | None:
@@ -167,7 +147,7 @@ def _stability(turbulence: Turbulence) -> AbstractStability:
     cm0, prandtl = turbulence.constants["cm0_fix"], turbulence.constants["Prandtl0_fix"]
     if turbulence.stability == "icon":
         return Brueggemann(c_mu_0=cm0)
-    return _FIRST_ORDER[turbulence.stability](c_mu_0=cm0, neutral_prandtl_number=prandtl)
+    return names_of(AbstractStability)[turbulence.stability].make(c_mu_0=cm0, neutral_prandtl_number=prandtl)
 
 
 def _in_waves(turbulence: Turbulence, stability: AbstractStability) -> AbstractStability:
@@ -191,7 +171,7 @@ def _one_equation(turbulence: Turbulence, settings: Settings) -> AbstractClosure
         )
         return None
     return OneEquation(
-        length=_LENGTHS[turbulence.length_scale](),
+        length=names_of(AbstractLength)[turbulence.length_scale].make(),
         local_equilibrium=turbulence.tke_equation == "local_eq",
         von_karman=0.4 if turbulence.von_karman is None else turbulence.von_karman,
         sigma_k=settings["turbulence.keps.sig_k"],

@@ -1,6 +1,8 @@
 """How the variables of a user's NetCDF file map to those of the model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from ..declarations import setting
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
@@ -32,22 +34,22 @@ class Mapping:
         ValueError: names that do not exist, a latitude out of range, or both latitude and f.
     """
 
-    variables: dict[str, str | None] = field(default_factory=dict)
-    tracers: dict[str, str] = field(default_factory=dict)
-    time: str | None = None
-    vertical: str | None = None
-    positive: str | None = None
-    fluxes: dict[str, float | str] = field(default_factory=dict)
-    forcing_file: str | None = None
-    upward: tuple[str, ...] = ()
-    units: dict[str, str] = field(default_factory=dict)
-    latitude: float | None = None
-    coriolis_parameter: float | None = None
-    salinity: float = 35.0
-    depth: float | None = None
-    duration: float | None = None
-    start: str | None = None
-    name: str | None = None
+    variables: dict[str, str | None] = setting(default_factory=dict)
+    tracers: dict[str, str] = setting(default_factory=dict)
+    time: str | None = setting(None)
+    vertical: str | None = setting(None)
+    positive: str | None = setting(None, choices=("up", "down"))
+    fluxes: dict[str, float | str] = setting(default_factory=dict)
+    forcing_file: str | None = setting(None)
+    upward: tuple[str, ...] = setting(())
+    units: dict[str, str] = setting(default_factory=dict)
+    latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
+    coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
+    salinity: float = setting(35.0, at_least=0.0, at_most=60.0)
+    depth: float | None = setting(None, above=0.0, at_most=12000.0)
+    duration: float | None = setting(None, above=0.0)
+    start: str | None = setting(None)
+    name: str | None = setting(None)
 
     def __post_init__(self):
         with_units = (*STATE_VARIABLES, *FLUXES, *self.tracers, "time", "z")

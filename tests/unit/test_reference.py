@@ -1,0 +1,84 @@
+"""What `schema` and `describe` say: shipped files are valid, broken ones are not, every name is described."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from tunax_lite.cli import app
+from tunax_lite.config.builder import declared_fields
+from tunax_lite.config.reference import KINDS, describe, json_schema
+from tunax_lite.declarations import all_names, meanings
+from tunax_lite.io.yaml_file import read_document
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {"run": "runs", "calibration": "calibrations", "comparison": "comparisons"}
+FILES = [
+    (kind, path) for kind, name in FOLDERS.items() for path in sorted((ROOT / "configs" / name).iterdir())
+]
+CASE = {"format": "idealised", "depth": 50.0, "duration": 7200.0, "temperature": 20.0}
+
+
+@pytest.fixture(scope="module")
+def validators():
+    schemas = {kind: json_schema(kind) for kind in KINDS}
+    for schema in schemas.values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    return {kind: jsonschema.Draft202012Validator(schema) for kind, schema in schemas.items()}
+
+
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: getattr(value, "name", value))
+def test_shipped_configurations_follow_the_schema(kind, path, validators):
+    assert [error.message for error in validators[kind].iter_errors(read_document(path).data)] == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "place"),
+    [
+        ({"tme": {}}, []),
+        ({"time": {"step": "fast"}}, ["time", "step"]),
+        ({"model": {"theta": 2.0}}, ["model", "theta"]),
+        ({"model": {"closure": {"name": "kpp", "options": {"shape": "round"}}}}, ["options", "shape"]),
+        (
+            {"model": {"closure": {"name": "k_epsilon", "options": {"shape": "simple"}}}},
+            ["closure", "options"],
+        ),
+        (
+            {"model": {"closure": {"name": "k_epsilon", "options": {"stability": "chang"}}}},
+            ["options", "stability"],
+        ),
+        (
+            {"model": {"closure": {"name": "k_epsilon", "parameters": {"c_eps_1": 9.0}}}},
+            ["parameters", "c_eps_1"],
+        ),
+    ],
+)
+def test_broken_configurations_do_not(broken, place, validators):
+    (error,) = validators["run"].iter_errors({"case": CASE, **broken})
+    assert list(error.absolute_path)[-len(place) or None :] == place
+
+
+def test_every_name_is_described_with_all_that_a_file_may_set():
+    for each in all_names():
+        for field, _ in declared_fields(each.kind):
+            assert meanings(each.kind).get(field.name), (
+                f"{each.kind.__name__}.{field.name}: no meaning in Args"
+            )
+        assert any(found.kind is each.kind and found.summary for found in describe(each.name)), each
+
+
+def test_commands_show_what_a_configuration_may_hold(tmp_path):
+    runner = CliRunner()
+    shown = runner.invoke(app, ["describe", "k_epsilon"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    for expected in ("c_eps_1", "1.44", "1 to 2.5", "stability.cc1", "canuto_a", "Source: Rodi (1987)"):
+        assert expected in shown.output
+    unknown = runner.invoke(app, ["describe", "k_epsilom"])
+    assert unknown.exit_code == 2
+    assert "did you mean 'k_epsilon'?" in " ".join(unknown.output.split())
+    path = tmp_path / "run.json"
+    assert runner.invoke(app, ["schema", "run", "--output", str(path)]).exit_code == 0
+    assert json.loads(path.read_text(encoding="utf-8")) == json_schema("run")
+    assert runner.invoke(app, ["schema", "rnu"]).exit_code == 2

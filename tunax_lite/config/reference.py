@@ -1,0 +1,180 @@
+"""What configurations may hold, from the declarations: JSON Schemas of files, and what a name stands for."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from .._types import ParameterInfo, iterate_parameters
+from ..closures import AbstractClosure
+from ..declarations import Named, all_names, meanings, names_of, summary_and_source
+from .builder import closest, is_number
+from .closures import options_of
+from .comparison import ComparisonConfig
+from .schema import CalibrationConfig, RunConfig
+
+KINDS = {"run": RunConfig, "calibration": CalibrationConfig, "comparison": ComparisonConfig}
+"""Kinds of configuration file."""
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a kind of configuration file, with which editors complete and check.
+
+    Args:
+        kind: one of `KINDS`.
+
+    Raises:
+        ValueError: another kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
+    schema = KINDS[kind].model_json_schema()
+    definitions = schema["$defs"]
+    for section in ("ClosureSection", "ChosenClosure", "ComparedClosureSection"):
+        if section in definitions:
+            definitions[section]["allOf"] = [
+                _of_closure(each, section != "ChosenClosure") for each in names_of(AbstractClosure).values()
+            ]
+    for each in {each.kind for each in names_of(AbstractClosure).values()}:
+        options = options_of(each).model_json_schema()
+        definitions |= {
+            name: found for name, found in options.pop("$defs", {}).items() if name not in definitions
+        }
+        definitions[_options_name(each)] = options
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _options_name(kind: type) -> str:
+    return f"{kind.__name__}Options"
+
+
+def _of_closure(each: Named, has_parameters: bool) -> dict[str, Any]:
+    """Options, and names and ranges of the numbers, of the closure of a name."""
+    then: dict[str, Any] = {"options": {"$ref": f"#/$defs/{_options_name(each.kind)}"}}
+    if has_parameters:
+        numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
+        then["parameters"] = {"properties": numbers}
+    named = {"properties": {"name": {"const": each.name}}, "required": ["name"]}
+    return {"if": named, "then": {"properties": then}}
+
+
+def _number(info: ParameterInfo) -> dict[str, Any]:
+    keys = ("minimum", "maximum")
+    bounds = {key: bound for key, bound in zip(keys, info.valid_range, strict=True) if np.isfinite(bound)}
+    return {"description": f"[{info.unit}]", **bounds}
+
+
+class Declared(NamedTuple):
+    """A number or a setting of what a name stands for; texts, as they are shown."""
+
+    path: str
+    default: str
+    unit: str
+    range: str
+    meaning: str
+    is_number: bool
+
+
+class Description(NamedTuple):
+    """What a name in configurations stands for."""
+
+    name: str
+    kind: type
+    summary: str
+    source: str
+    declared: tuple[Declared, ...]
+
+
+def describe(name: str) -> tuple[Description, ...]:
+    """What a name stands for: one of closures, their parts, bulk formulae, waters, methods and so on.
+
+    Args:
+        name: as in a configuration; several families may have it.
+
+    Raises:
+        ValueError: a name that nothing has.
+    """
+    found = [each for each in all_names() if each.name == name]
+    if not found:
+        known = sorted({each.name for each in all_names()})
+        raise ValueError(f"expected a name of configurations, got '{name}'; {closest(name, known)}.")
+    return tuple(
+        Description(name, each.kind, *summary_and_source(each.kind), tuple(_declared_by(each)))
+        for each in found
+    )
+
+
+def families() -> dict[str, list[Named]]:
+    """All names by the class that theirs derive from, in words."""
+    found: dict[str, list[Named]] = {}
+    for each in all_names():
+        own = [kind for kind in each.kind.__mro__ if kind.__module__.startswith("tunax_lite.")]
+        title = re.sub("(?<!^)([A-Z])", r" \1", own[-1].__name__.removeprefix("Abstract")).capitalize()
+        found.setdefault(title, []).append(each)
+    return {title: sorted(found[title], key=lambda each: each.name) for title in sorted(found)}
+
+
+def _declared_by(each: Named) -> Iterator[Declared]:
+    try:
+        made = each.make()
+    except TypeError:  # it has no default for something
+        made = None
+    yield from _of_kind(each.kind, made, "")
+
+
+def _of_kind(kind: type, made: Any, prefix: str) -> Iterator[Declared]:
+    """What a class declares, in the order of its fields; its parts behind."""
+    parts = []
+    for field in dataclasses.fields(kind):
+        meaning = meanings(kind).get(field.name, "")
+        path, value = prefix + field.name, _value(field, made)
+        if is_number(field) or "vector" in field.metadata:
+            declared = field.metadata if is_number(field) else field.metadata["vector"]
+            low, high = declared.get("valid_range") or declared["range"]
+            bounds = "any" if np.isinf(low) and np.isinf(high) else f"{low:g} to {high:g}"
+            yield Declared(path, _shown(value), declared["unit"], bounds, meaning, True)
+        elif "setting" in field.metadata:
+            yield Declared(path, _shown(value), "", _choices(field), meaning, False)
+        elif isinstance(value, eqx.Module):
+            parts.append((path, value))
+            yield Declared(path, _nearest_name(value), "", "", meaning, False)
+        elif field.init and value is None and meaning:
+            yield Declared(path, "none", "", "", meaning, False)
+    for path, part in parts:
+        yield from _of_kind(type(part), part, f"{path}.")
+
+
+def _nearest_name(part: eqx.Module) -> str:
+    """The name that makes a part, or else its class."""
+    known = names_of(type(part)).values()
+    same = (each.name for each in known if each.kind is type(part) and eqx.tree_equal(each.make(), part))
+    return next(same, type(part).__name__)
+
+
+def _value(field: dataclasses.Field, made: Any) -> Any:
+    if made is not None:
+        return getattr(made, field.name)
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _choices(field: dataclasses.Field) -> str:
+    declared = field.metadata["setting"]
+    if declared["choices"] is not None:
+        return ", ".join(map(str, declared["choices"]))
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    return " ".join(f"{signs[name]} {bound:g}" for name, bound in declared["bounds"].items())
+
+
+def _shown(value: Any) -> str:
+    if value is dataclasses.MISSING:
+        return "to be given"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or hasattr(value, "dtype"):
+        return f"{float(np.asarray(value)):.6g}" if np.size(value) == 1 else f"{np.size(value)} numbers"
+    return str(getattr(value, "value", value))
