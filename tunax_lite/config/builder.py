@@ -50,10 +50,14 @@ class Section(BaseModel):
     """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    null_is_default: ClassVar[frozenset[str]] = frozenset()
+    """Keys whose `null` stands for the default."""
 
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_unknown_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+        if isinstance(data, dict):
+            data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
         unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
         if not unknown:
             return validate(data)
@@ -116,7 +120,6 @@ class Made(Section):
     maker: ClassVar[Any] = None
     own_keys: ClassVar[tuple[str, ...]] = ()
     conversions: ClassVar[dict[str, Callable[[Any], Any]]] = {}
-    null_is_default: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, **others: Any) -> Any:
         """The object: what is not given is left to the class.
@@ -132,11 +135,7 @@ class Made(Section):
     def given(self) -> dict[str, Any]:
         """Arguments of the class that the file gives."""
         given = (key for key in self.own_keys if key in self.model_fields_set)
-        return {
-            key: self._converted(key)
-            for key in given
-            if not (key in self.null_is_default and getattr(self, key) is None)
-        }
+        return {key: self._converted(key) for key in given}
 
     def _converted(self, key: str) -> Any:
         value = getattr(self, key)

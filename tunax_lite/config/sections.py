@@ -24,6 +24,8 @@ _Model: Any = section_of(
 
 
 class ModelSection(_Model):
+    null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
+
     closure: ClosureSection = Field(
         default=ClosureSection(), description="how turbulence mixes: name, parameters"
     )
