@@ -8,9 +8,10 @@ import tunax_lite as tl
 from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build_calibration import build_calibration
-from tunax_lite.config.sea_water import EQUATIONS_OF_STATE
+from tunax_lite.declarations import names_of
 from tunax_lite.io.yaml_file import read_document, with_overrides
 from tunax_lite.physics.absorption import TwoBandAbsorption
+from tunax_lite.physics.equation_of_state import AbstractEquationOfState
 
 CONFIG = """
 case:
@@ -206,7 +207,7 @@ misfit: {prior_weight: 0.01}
 def test_equation_of_state_by_name(config, name):
     run = build_run(load_run(config, [f"case.equation_of_state={{name: {name}, reference_density: 1025.0}}"]))
     eos = run.case.equation_of_state
-    assert isinstance(eos, EQUATIONS_OF_STATE[name])
+    assert isinstance(eos, names_of(AbstractEquationOfState)[name].kind)
     assert eos.reference_density == 1025.0
     # The gradient that was asked for as N² is taken at the surface.
     state, z = run.case.initial_state, run.case.grid.z_center

@@ -127,7 +127,7 @@ class SiteCase(Section):
         default=None, description="measured profiles to start from, where they are others"
     )
     weather: WeatherSection | None = Field(default=None, description="the air, from which fluxes follow")
-    air_sea: AirSeaSection = Field(default=AirSeaSection(), description="how they follow from it")
+    air_sea: AirSeaSection = Field(default_factory=AirSeaSection, description="how they follow from it")
     fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
     equation_of_state: EquationOfStateSection = Field(
         default="teos10", validate_default=True, description="how temperature and salinity set the density"
