@@ -38,14 +38,14 @@ _Switches: Any = section_of(
 class AirSeaSection(_Switches):
     """How the fluxes follow from the weather and the water."""
 
-    longwave: Literal[LONGWAVE] = Field(
+    longwave: Literal[LONGWAVE] = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="downward", description="longwave radiation: what the weather holds, or a formula"
     )
-    shortwave: ShortwaveSection = Field(
+    shortwave: ShortwaveSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=SeriesShortwave(name="downward"),
         description="sunlight: what the weather holds, or clear_sky with its clouds",
     )
-    albedo: AlbedoSection | None = Field(
+    albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=None, description="reflected part of the sunlight: a number, payne or cogley"
     )
     evaporation: bool | None = Field(

@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -290,7 +290,7 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
         number = Annotated[
             float, Field(**{key: bound for key, bound in bounds.items() if math.isfinite(bound)})
         ]
-        return _Field(number | None if field.default is None or _may_be_none(hint) else number)
+        return _Field(Optional[number] if field.default is None or _may_be_none(hint) else number)  # noqa: UP045
     declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
     inner = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
     made = _of_hint(inner[0] if len(inner) == 1 else hint, declared)
@@ -300,7 +300,7 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         before = BeforeValidator(switch, json_schema_input_type=made.annotation | bool | None)
         return _Field(Annotated[made.annotation | None, before], made.convert)
-    return _Field(made.annotation | None, made.convert)
+    return _Field(Optional[made.annotation], made.convert)  # noqa: UP045
 
 
 def _of_hint(hint: Any, declared: Any) -> _Field | None:
@@ -312,7 +312,7 @@ def _of_hint(hint: Any, declared: Any) -> _Field | None:
         return _Field(list[get_args(hint)[0]], tuple)
     if hint in (int, float):
         number = Annotated[hint, Field(**declared["bounds"])] if declared["bounds"] else hint
-        return _Field(number | None if declared.get("null_is_default") else number)
+        return _Field(Optional[number] if declared.get("null_is_default") else number)  # noqa: UP045
     if not isinstance(hint, type):
         return None
     if issubclass(hint, enum.Enum):
@@ -353,7 +353,7 @@ def _may_be_none(hint: Any) -> bool:
     return _is_union(hint) and type(None) in get_args(hint)
 
 
-def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) -> dict[str, Any]:
+def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) -> Any:
     """The default as arguments of `Field`; that of a part is made when it is asked for."""
     if field.name in preset:
         return {"default": preset[field.name]}

@@ -106,10 +106,10 @@ class IdealisedCase(Section):
     coriolis_parameter: float | None = Field(
         default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter, instead of a latitude [s-1]"
     )
-    equation_of_state: EquationOfStateSection = Field(
+    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="linear", validate_default=True, description="how temperature and salinity set the density"
     )
-    absorption: AbsorptionSection = Field(
+    absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="I", validate_default=True, description="how deep sunlight goes"
     )
     interior: InteriorSection = Field(
@@ -173,7 +173,7 @@ class CfNetcdfCase(Section):
 
     format: Literal["cf_netcdf"]
     path: DataPath
-    mapping: MappingSection = Field(
+    mapping: MappingSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=MappingSection(), description="what the file does not say of itself"
     )
 

@@ -168,13 +168,15 @@ class InteriorSection(Section):
     pressure_gradient: Annotated[PlaneGradient | MeteredGradient, Field(discriminator="kind")] | None = Field(
         default=None, description="of the surface: tides, the slope of a river"
     )
-    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = Field(
+    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=None, description="horizontal gradients of temperature and salinity, or a plume"
     )
     vertical_velocity: VerticalVelocitySection | None = Field(
         default=None, description="that carries all profiles up or down"
     )
-    bottom_friction: BottomFrictionSection | None = Field(default=None, description="drag of the bottom")
+    bottom_friction: BottomFrictionSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default=None, description="drag of the bottom"
+    )
     stokes_drift: StokesDriftSection | None = Field(default=None, description="drift of surface waves")
     surface_elevation: TimedSection | None = Field(
         default=None, description="height of the surface above its level at rest [m]"

@@ -215,7 +215,8 @@ def _field_at(
     location: tuple, model: type[pydantic.BaseModel], data: Any
 ) -> tuple[FieldInfo | None, list[type[pydantic.BaseModel]]]:
     """The declaration of the field that an error is about, and the sections that it may be."""
-    sections, field = [model], None
+    sections: list[type[pydantic.BaseModel]] = [model]
+    field = None
     for key in location:
         for section in sections:
             if key in section.model_fields:
@@ -227,9 +228,9 @@ def _field_at(
         else:
             chosen = [s for s in sections if key in _tag_values(s)]
             sections = chosen or sections
-        if isinstance(data, dict | list) and (
-            key in data if isinstance(data, dict) else isinstance(key, int)
-        ):
+        if isinstance(data, dict):
+            data = data.get(key, data)
+        elif isinstance(data, list) and isinstance(key, int):
             data = data[key]
     return field, sections
 

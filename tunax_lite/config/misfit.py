@@ -51,10 +51,10 @@ class MisfitSection(Section):
     driven_velocities_only: bool = Field(
         default=False, description="whether u and v do not count without wind, and v not without rotation"
     )
-    scale: Literal[tuple(names_of(AbstractScale))] = Field(
+    scale: Literal[tuple(names_of(AbstractScale))] = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="physical", description="what differences are divided by"
     )
-    score: Literal[tuple(names_of(AbstractScore))] = Field(
+    score: Literal[tuple(names_of(AbstractScore))] = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="root_mean_square", description="what is summed over the cases"
     )
     reduction: Literal["mean", "sum"] = Field(

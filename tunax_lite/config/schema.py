@@ -152,7 +152,7 @@ class CalibrationConfig(Section):
         min_length=1, description="what is calibrated, by dotted name in the closure, or in a case"
     )
     misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
-    optimiser: OptimiserSection = Field(
+    optimiser: OptimiserSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="adam", validate_default=True, description="how the loss is lowered"
     )
     starts: StartsSection = Field(default=StartsSection(), description="where the optimiser starts from")

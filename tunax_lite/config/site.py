@@ -129,10 +129,10 @@ class SiteCase(Section):
     weather: WeatherSection | None = Field(default=None, description="the air, from which fluxes follow")
     air_sea: AirSeaSection = Field(default_factory=AirSeaSection, description="how they follow from it")
     fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
-    equation_of_state: EquationOfStateSection = Field(
+    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="teos10", validate_default=True, description="how temperature and salinity set the density"
     )
-    absorption: AbsorptionSection = Field(
+    absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default="I", validate_default=True, description="how deep sunlight goes"
     )
     interior: InteriorSection = Field(
