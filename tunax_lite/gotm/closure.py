@@ -20,7 +20,7 @@ from ..closures import (
     SecondMomentClosure,
     WaveShear,
 )
-from ..closures.one_equation.lengths import AbstractLength
+from ..closures.one_equation import AbstractLength
 from ..closures.stability import AbstractStability, StabilityFunctions
 from ..declarations import names_of
 from .settings import Settings
