@@ -189,7 +189,7 @@ def section_of(
     fields: dict[str, Any] = {}
     known = names_of(kind)[name] if name else None
     if known is not None:
-        fields[tag] = (Literal[name], Field(description="name of the kind"))
+        fields[tag] = (Literal[name], Field())
     conversions = {}
     for field, made in declared_fields(kind):
         if only is not None and field.name not in only:
@@ -372,7 +372,8 @@ def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) 
 
 
 def _about(kind: type, field: dataclasses.Field) -> str | None:
-    return meanings(kind).get(field.name)
+    meaning = meanings(kind).get(field.name)
+    return None if meaning is None else meaning.removesuffix(".")
 
 
 def _first(kind: type) -> str:

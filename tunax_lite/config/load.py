@@ -140,7 +140,7 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
         path = (*path, str(context["key"]))
     where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
     field, sections = _field_at(problem["loc"], model, document.data)
-    about = f" ({field.description})" if field is not None and field.description else ""
+    about = f" ({_first_sentence(field.description)})" if field is not None and field.description else ""
     got = f"got {problem['input']!r}"
     if kind == "unknown_key":
         return f"{where}: unknown key; {context['hint']}"
@@ -166,6 +166,10 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
     expected = re.sub("expected (?=greater|less)", "expected a number ", expected)
     expected = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", expected)
     return f"{where}: {expected}{about}, {got}; correct this value."
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ")[0]
 
 
 def _nearest(name: str, valid: list[str]) -> str:

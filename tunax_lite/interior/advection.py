@@ -73,7 +73,7 @@ class VerticalVelocity(eqx.Module):
 
     Args:
         series: extreme and its height over time; the height is kept within 1 and 99 % of the depth.
-        scheme: of advection.
+        scheme: scheme of advection.
         n_substeps: advection steps per time step; the Courant number |w| dt / (n dz) must stay below 1.
     """
 

@@ -52,7 +52,7 @@ class StokesDrift(AbstractStokesDrift):
 
     Args:
         series: drift at the surface [m s-1].
-        decay_depth: d [m].
+        decay_depth: d, of its decay [m].
     """
 
     series: TimeSeries[DriftVector]

@@ -56,9 +56,10 @@ class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
     or whose loss is huge beside the others', do not count; they are drawn anew from the rest after the step.
 
     Args:
-        noise: in units of the scale, say the root mean square error of the best model that can be hoped for.
-        n_members: more than parameters.
-        n_observations: independent ones, of all cases together.
+        noise: error of observations and model, in units of the scale, say the root mean square error of the
+            best model that can be hoped for.
+        n_members: members, more than parameters.
+        n_observations: independent observations that all cases together are worth [1].
         prior_spread: standard deviation of the prior of the unconstrained numbers.
         final_time: 1 for the posterior; later the ensemble goes on towards the least misfit and collapses.
         seed: of the random numbers.
