@@ -25,7 +25,6 @@ from tunax_lite.closures import (
     KPP,
     TKE,
     BougeaultAndre,
-    ConstantStability,
     DoubleDiffusion,
     GenericLengthScale,
     KEpsilonTheta,
@@ -43,35 +42,44 @@ from tunax_lite.closures import (
 
 ALL_CLOSURES = [
     Constant(),
-    ConvectiveAdjustment(convective_viscosity=0.02),  # inside of its range: differences go both ways
+    ConvectiveAdjustment(),
     PacanowskiPhilander(),
     MunkAndersonMixing(),
-    RiBased(shear_viscosity=0.07, shear_diffusivity=0.05, convective_diffusivity=0.2),  # less stiff
+    RiBased(),
     KEpsilon(),
-    KEpsilonTheta(turbulent_kinetic_energy_floor=1e-8),  # rounding is not amplified a million times
-    KOmega(stability=SecondMomentClosure(equilibrium="weak")),
-    GenericLengthScale.generated(),
+    KEpsilonTheta(),
+    KOmega(),
+    GenericLengthScale(),
     MellorYamada(),
-    OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
-    KPP(double_diffusion=DoubleDiffusion()),
-    CATKE(minimum_tke=1e-7),  # quiet water mixes more than rounding moves
+    OneEquation(),
+    KPP(),
+    CATKE(),
     TKE(),
     KrausTurner(),
     PriceWellerPinkel(),
     EPBL(),
-    # A local closure of few parameters, without the kink of the length limit.
-    MassFluxConvection(local=OneEquation(stability=ConstantStability(), length_limit=None)),
+    EPBL.as_in_om4(),
+    MassFluxConvection(),
+    # A new one changes nothing: this one has random weights.
     NeuralCorrection(
-        largest_correction=2.0,
         physical=PacanowskiPhilander(),
         width=3,
         depth=1,
         weights=jnp.asarray(np.random.default_rng(0).normal(0.0, 0.5, 23)),
     ),
 ]
-"""One instance of every closure; a new closure is added here, and all contract tests apply to it."""
+"""Every closure as users get it; a new closure is added here, and all contract tests apply to it."""
 
 CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
+CLOSURE_IDS[CLOSURE_IDS.index("EPBL") + 1] = "epbl_om4"
+
+VARIANTS = {
+    "GenericLengthScale.generated": GenericLengthScale.generated(),
+    "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
+    "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
+    "OneEquation of Bougeault and Andre": OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
+}
+"""What a closure can be besides: all contract tests apply to these in `make test-all`."""
 
 KINKS = {
     # Water of one temperature sits on the switch N² = 0.

@@ -16,6 +16,7 @@ from tests.helpers import (
     DEPTH,
     KINKS,
     N_CELLS,
+    VARIANTS,
     central_difference,
     column,
     get_leaf,
@@ -32,8 +33,8 @@ RUN = 120 * DT
 N_STEPS = (2, 500)  # over which derivatives are compared
 
 every_case = pytest.mark.parametrize("name", CASES)
-# Compiling takes longer than running, and the code of the compiler is not what is tested.
-QUICKLY = {"xla_backend_optimization_level": 0}
+# All programs are those that users run, optimised. This is for what they are compared with.
+NOT_OPTIMISED = {"xla_backend_optimization_level": 0}
 
 
 class Counter:
@@ -59,7 +60,13 @@ class Counting(AbstractClosure[CloState]):
         return self.closure.step(clo_state, inputs, dt)
 
 
-@pytest.fixture(scope="module", params=ALL_CLOSURES, ids=CLOSURE_IDS)
+CONTRACTORS = [
+    *(pytest.param(closure, id=name) for name, closure in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)),
+    *(pytest.param(closure, id=name, marks=pytest.mark.long) for name, closure in VARIANTS.items()),
+]
+
+
+@pytest.fixture(scope="module", params=CONTRACTORS)
 def closure(request):
     """Each closure in turn: all tests of one follow each other, share its programs, and let go of them."""
     return request.param
@@ -167,7 +174,7 @@ def test_batch_and_vmap_equal_single_columns(closure, trajectories):
     """Trailing batch axis and `vmap` against a loop, to round-off: loops over rows vectorise otherwise."""
     run = partial(simulate, dt=DT, duration=RUN, output_interval=RUN)
 
-    @partial(jax.jit, compiler_options=QUICKLY)
+    @jax.jit
     def both_ways(model, batch, columns):
         return run(model, batch), jax.vmap(partial(run, model), in_axes=-1, out_axes=-1)(columns)
 
@@ -248,11 +255,10 @@ def losses_of(model, case):
 class Derivatives:
     """The losses, and three kinds of derivatives, of one closure."""
 
-    def __init__(self, closure):
+    def __init__(self, closure, options=None):
         self.both = one_parameter_set_per_column(closure), batch_of_cases().unlabelled()
-        compiled: Any = partial(jax.jit, compiler_options=QUICKLY)
-        # Differences live on its last digits: without optimisation one of KPP is off by 1.7e-6.
-        self.losses = jax.jit(lambda both: losses_of(*both))
+        compiled: Any = partial(jax.jit, compiler_options=options)
+        self.losses = compiled(lambda both: losses_of(*both))
         # Of the sum over all columns of the losses by weight.
         loss = lambda both, weights: jnp.sum(weights @ losses_of(*both))  # noqa: E731
         self.reverse = compiled(jax.grad(loss))
