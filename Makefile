@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # `unit` runs the notebooks too: tests/test_notebooks.py.
-.PHONY: run test test-all lint types unit docs verify bench hostile clean
+.PHONY: run test test-all coverage lint types unit docs verify bench hostile clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite calibrate configs/calibrations/synthetic.yaml --output results/synthetic_calibration --overwrite
@@ -32,6 +32,10 @@ unit: $(VENV)/.installed-dev
 # With the long ones.
 test-all: lint types docs
 	$(BIN)/pytest -n 2 --dist worksteal -m "not study" tests
+
+# Which lines of the package the tests run: fails below what pyproject.toml says.
+coverage: $(VENV)/.installed-dev
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered tests
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -63,4 +67,4 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache docs/_build results
+	rm -rf $(VENV) .jax_cache .pytest_cache .coverage* .ruff_cache docs/_build results

@@ -31,6 +31,7 @@ from tunax_lite.simulation import batched_case, run_frames, start_of
 DT = 60.0
 RUN = 120 * DT
 N_STEPS = (2, 500)  # over which derivatives are compared
+COMPARED = (2, 120)  # steps after which a batch is compared with single columns
 
 every_case = pytest.mark.parametrize("name", CASES)
 # All programs are those that users run, optimised. This is for what they are compared with.
@@ -170,25 +171,29 @@ def test_compiled_equals_interpreted(closure, trajectories):
             np.testing.assert_allclose(ours, theirs[2], rtol=1e-11, atol=1e-14 * scale)
 
 
-def test_batch_and_vmap_equal_single_columns(closure, trajectories):
-    """Trailing batch axis and `vmap` against a loop, to round-off: loops over rows vectorise otherwise."""
-    run = partial(simulate, dt=DT, duration=RUN, output_interval=RUN)
-
-    @jax.jit
-    def both_ways(model, batch, columns):
-        return run(model, batch), jax.vmap(partial(run, model), in_axes=-1, out_axes=-1)(columns)
-
-    batched_and_mapped = both_ways(Model(closure), batch_of_cases(), stack_columns(list(CASES.values())))
+def assert_single_columns(trajectories, several, frames):
+    """Columns of a batch against a loop, to round-off: loops over rows vectorise otherwise."""
     for i, name in enumerate(CASES):
-        single = jax.tree.map(lambda leaf: leaf[np.array([0, -1])], trajectories[name])
-        for several in batched_and_mapped:
-            for ours, theirs in zip(
-                jax.tree.leaves((single.state, single.clo_state)),
-                jax.tree.leaves(column((several.state, several.clo_state), i)),
-                strict=True,
-            ):
-                scale = float(jnp.max(jnp.abs(ours)))
-                np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10 * scale)
+        single = jax.tree.map(lambda leaf: leaf[np.array(frames)], trajectories[name])
+        for ours, theirs in zip(
+            jax.tree.leaves((single.state, single.clo_state)),
+            jax.tree.leaves(column(several, i)),
+            strict=True,
+        ):
+            scale = float(jnp.max(jnp.abs(ours)))
+            np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-10 * scale)
+
+
+def test_batch_equals_single_columns(derivatives, trajectories):
+    """Of the program that differences are taken of: columns of their own cases and parameters."""
+    assert_single_columns(trajectories, derivatives.values(derivatives.both)[1], COMPARED)
+
+
+@pytest.mark.long  # `vmap` of runs is not how columns are batched here; of a simple closure: test_simulation
+def test_vmap_equals_single_columns(closure, trajectories):
+    run = partial(simulate, Model(closure), dt=DT, duration=RUN, output_interval=RUN)
+    mapped = jax.jit(jax.vmap(run, in_axes=-1, out_axes=-1))(stack_columns(list(CASES.values())))
+    assert_single_columns(trajectories, (mapped.state, mapped.clo_state), (0, -1))
 
 
 def test_known_case_inside_a_traced_function(closure):
@@ -222,7 +227,10 @@ def test_new_numbers_do_not_compile_again(closure, counting, trajectories):
 
 
 def losses_of(model, case):
-    """A smooth number, per number of steps and column, of everything at the end of a run."""
+    """A smooth number, per number of steps and column, of everything at the end of a run.
+
+    With it state and closure state of the frames that `COMPARED` names.
+    """
     case = batched_case(model, case)
     initial = case.initial_state
 
@@ -236,10 +244,10 @@ def losses_of(model, case):
             10.0 * ((state.u - 0.01) ** 2 + (state.v - 0.02) ** 2),
             (mixing.eddy_viscosity + 2.0 * mixing.eddy_diffusivity)[1:-1],
         )
-        return sum(jnp.mean(term, axis=0) for term in terms)
+        return sum(jnp.mean(term, axis=0) for term in terms), (state, mixing)
 
     few, many = N_STEPS
-    losses = run_frames(
+    losses, frames = run_frames(
         model,
         case,
         start_of(model, case),
@@ -249,7 +257,8 @@ def losses_of(model, case):
         checkpointing=SaveSteps(),
         save=loss,
     )
-    return losses[jnp.asarray([0, -1])]
+    at = jnp.asarray(COMPARED) // few - 1
+    return losses[jnp.asarray([0, -1])], jax.tree.map(lambda leaf: leaf[at], frames)
 
 
 class Derivatives:
@@ -257,12 +266,25 @@ class Derivatives:
 
     def __init__(self, closure, options=None):
         self.both = one_parameter_set_per_column(closure), batch_of_cases().unlabelled()
+        self.zero = jax.tree.map(jnp.zeros_like, self.both)
         compiled: Any = partial(jax.jit, compiler_options=options)
-        self.losses = compiled(lambda both: losses_of(*both))
         # Of the sum over all columns of the losses by weight.
-        loss = lambda both, weights: jnp.sum(weights @ losses_of(*both))  # noqa: E731
+        loss = lambda both, weights: jnp.sum(weights @ losses_of(*both)[0])  # noqa: E731
         self.reverse = compiled(jax.grad(loss))
-        self.forward = compiled(lambda *given: jax.jvp(lambda *both: losses_of(*both), *given)[1])
+        self._jvp = compiled(
+            lambda both, tangents: jax.jvp(lambda both: losses_of(*both), (both,), (tangents,), has_aux=True)
+        )
+
+    def values(self, both):
+        """Losses, and the frames: one program with their derivatives."""
+        losses, _, frames = self._jvp(both, self.zero)
+        return losses, frames
+
+    def losses(self, both):
+        return self.values(both)[0]
+
+    def forward(self, both, tangents):
+        return self._jvp(both, tangents)[1]
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +325,6 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
     both = derivatives.both
     sizes = np.abs(np.asarray(derivatives.losses(both)))
     gradients = [derivatives.reverse(both, weights) for weights in jnp.eye(len(N_STEPS))]
-    zero = jax.tree.map(jnp.zeros_like, both)
     for path, scale in directions(closure):
         value = leaf_of(both, path)
         # A change of all times or levels at once, in each column; with height by other amounts.
@@ -313,7 +334,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
             pattern = jnp.ones_like(value)
         slopes = [np.asarray(leaf_of(gradient, path) * pattern) for gradient in gradients]
         by_reverse = np.stack([slope.reshape(-1, len(CASES)).sum(axis=0) for slope in slopes])
-        by_forward = np.asarray(derivatives.forward(both, replace_leaf(zero, path, pattern)))
+        by_forward = np.asarray(derivatives.forward(both, replace_leaf(derivatives.zero, path, pattern)))
         for ours, theirs, size, n_steps in zip(by_forward, by_reverse, sizes, N_STEPS, strict=True):
             message = f"{path} over {n_steps} steps"
             np.testing.assert_allclose(
@@ -347,3 +368,17 @@ def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, derivative
                 if not np.all(np.isfinite(leaf)):
                     not_finite.append(f"{info.path} = {bound:g}: {jax.tree_util.keystr(where)}")
     assert not not_finite, "\n".join(not_finite)
+
+
+@pytest.mark.long
+def test_optimised_program_equals_one_without_optimisation(closure, derivatives):
+    """Losses and gradients: the compiler has given wrong code in silence before."""
+    plain = Derivatives(closure, options=NOT_OPTIMISED)
+    both, sizes = derivatives.both, np.abs(np.asarray(derivatives.losses(derivatives.both)))
+    np.testing.assert_allclose(plain.losses(both), derivatives.losses(both), rtol=1e-9, atol=0.0)
+    for weights, size in zip(jnp.eye(len(N_STEPS)), sizes, strict=True):
+        found, expected = derivatives.reverse(both, weights), plain.reverse(both, weights)
+        for path, scale in directions(closure):
+            np.testing.assert_allclose(
+                leaf_of(found, path), leaf_of(expected, path), rtol=1e-6, atol=1e-11 * np.max(size) / scale
+            )

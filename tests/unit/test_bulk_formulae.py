@@ -53,7 +53,6 @@ def stacked(formula, wind, air_temperature, water_temperature, humidity, pressur
 
 compiled: Any = eqx.filter_jit(stacked)
 reverse_slopes = eqx.filter_jit(jax.jacrev(lambda x, formula: stacked(formula, *x)))
-forward_slopes = eqx.filter_jit(jax.jacfwd(lambda x, formula: stacked(formula, *x)))
 
 
 def fluxes(formula, wind, air, water, relative_humidity=80.0, pressure=101325.0):
@@ -175,7 +174,6 @@ def test_signs_and_order_of_magnitude(formula):
 def test_gradients_match_central_differences(formula, state):
     point = jnp.asarray([*state, 75.0, 1.01e5])
     reverse = reverse_slopes(point, formula)
-    np.testing.assert_allclose(reverse, forward_slopes(point, formula), rtol=1e-9, atol=1e-18)
     for i, step in enumerate((1e-4, 1e-4, 1e-4, 1e-3, 1.0)):
         change = jnp.zeros(5).at[i].set(step)
         up, down = (compiled(formula, *(point + sign * change)) for sign in (1.0, -1.0))

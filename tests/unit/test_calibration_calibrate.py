@@ -61,6 +61,7 @@ def test_a_cheap_twin_is_recovered():
 
 
 @pytest.mark.slow
+@pytest.mark.long  # the cheap twin above is a shorter one
 def test_five_parameters_of_k_epsilon_are_recovered():
     start = KEpsilon(turbulent_kinetic_energy_floor=1e-6, dissipation_rate_floor=1e-9)  # pyright: ignore
     truth = {
@@ -93,7 +94,9 @@ def test_five_parameters_of_k_epsilon_are_recovered():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "where"), [("adam", "report"), ("lbfgs", "write")])
+@pytest.mark.parametrize(
+    ("method", "where"), [pytest.param("adam", "report", marks=pytest.mark.long), ("lbfgs", "write")]
+)
 def test_a_killed_calibration_goes_on_bit_by_bit(method, where, tmp_path, uninterrupted):
     folder = tmp_path / "calibration"
     program = [sys.executable, "-m", "tests.unit.calibration_twins"]

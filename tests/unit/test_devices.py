@@ -15,15 +15,17 @@ from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.runtime import column_mesh, shard_columns
 
 ROOT = Path(__file__).parents[2]
+FILE = Path(__file__).with_name("two_devices.py")
 MODEL = Model(PacanowskiPhilander())
 BATCH = with_leaf(CASES["wind"], "coriolis_parameter", jnp.asarray([0.0, 1e-4, -1e-4]))
 
 
 @pytest.mark.slow
-def test_two_devices():
+@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+def test_two_devices(which):
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
     found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/two_devices.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", which, FILE],
         cwd=ROOT,
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         capture_output=True,

@@ -61,7 +61,8 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("columns", COLUMNS)
+# A batch does all that a single column does.
+@pytest.mark.parametrize("columns", [pytest.param("single", marks=pytest.mark.long), "ensemble of a batch"])
 @pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
 def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, columns):
     closure, case = COLUMNS[columns](closure)

@@ -74,7 +74,12 @@ def test_there_are_two_devices():
     assert len(jax.devices()) >= 2
 
 
-@pytest.mark.parametrize("n_columns", [2, 5, N_CELLS, N_TIMES])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    "n_columns", [pytest.param(2, marks=LONG), 5, N_CELLS, pytest.param(N_TIMES, marks=LONG)]
+)
 def test_any_number_of_columns_gives_what_one_device_gives(n_columns):
     case = with_winds(np.linspace(-0.2, 0.3, n_columns))
     together, split = run(SIMPLE, case, None), run(SIMPLE, case)
@@ -82,7 +87,9 @@ def test_any_number_of_columns_gives_what_one_device_gives(n_columns):
     assert_close(split, together)
 
 
-@pytest.mark.parametrize("model", [SIMPLE, K_EPSILON], ids=["pacanowski_philander", "k_epsilon"])
+@pytest.mark.parametrize(
+    "model", [SIMPLE, pytest.param(K_EPSILON, marks=LONG)], ids=["pacanowski_philander", "k_epsilon"]
+)
 def test_column_is_the_same_to_the_bit_on_either_device_and_beside_any_other(model):
     straight, reversed_ = run(model, with_winds(WINDS)), run(model, with_winds(WINDS[::-1]))
     for index in range(6):
@@ -121,6 +128,7 @@ def test_forward_run_has_no_communication_at_all():
     assert count_collectives(program) == (0, 0)
 
 
+@LONG  # the reverse one is above
 def test_forward_derivative_equals_that_of_one_device():
     def final(value, devices):
         model = with_leaf(SIMPLE, "closure.alpha", value)

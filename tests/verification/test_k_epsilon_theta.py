@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tunax_lite import Model, simulate
 from tunax_lite.closures import KEpsilonTheta
@@ -32,15 +31,15 @@ def neutral_share(temperature, grid) -> float:
 def test_free_convection(lesbrary_path):
     case, observations = read_lesbrary(lesbrary_path("free_convection"))
     ours, theirs = run_and_simulation(case, observations)
-    assert rms(ours, theirs) == pytest.approx(0.00617, rel=0.02)
+    assert rms(ours, theirs) < 1.02 * 0.00617  # as measured
     # k-epsilon of the same constants: 0.83.
-    assert neutral_share(ours[-1], case.grid) == pytest.approx(0.54, abs=0.02)
-    assert neutral_share(theirs[-1], case.grid) == pytest.approx(0.31, abs=0.02)
+    of_simulation = neutral_share(theirs[-1], case.grid)
+    assert abs(neutral_share(ours[-1], case.grid) - of_simulation) < 0.5 * (0.83 - of_simulation)
 
 
 def test_wind_of_legay(legay_path):
     case, observations = read_legay(legay_path())
     ours, theirs = run_and_simulation(case, observations)
-    assert rms(ours, theirs) == pytest.approx(0.00618, rel=0.02)
+    assert rms(ours, theirs) < 1.02 * 0.00618  # as measured
     depth = lambda values: [mixed_layer_depth(x, case.grid, difference=0.05) for x in jnp.asarray(values)]  # noqa: E731
     assert rms(np.asarray(depth(ours)), np.asarray(depth(theirs))) < 10.0

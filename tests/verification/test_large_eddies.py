@@ -8,7 +8,8 @@ from tunax_lite import Grid, KEpsilon, Model, simulate
 from tunax_lite.closures import CATKE, EPBL, RiBased
 from tunax_lite.io import read_lesbrary
 
-# Root mean square over two days and all depths of the error of temperature [K], by case as in `LES_CASES`.
+# Root mean square over two days and all depths of the error of temperature [K], by case as in `LES_CASES`, as
+# measured: it may become smaller.
 ERRORS = {
     # With the length above the bottom of Oceananigans: its numbers and ours were compared with that.
     "catke": (CATKE(c_b=0.28), (0.00529, 0.0321, 0.00576, 0.0189)),
@@ -31,7 +32,7 @@ def test_error_of_temperature(closure, name, lesbrary_path):
     model, expected = ERRORS[closure]
     case, observations = read_lesbrary(lesbrary_path(name))
     run = simulate(Model(model), case, dt=60.0, output_interval=3600.0)
-    assert temperature_error(run, observations) == pytest.approx(expected[LES_CASES.index(name)], rel=0.02)
+    assert temperature_error(run, observations) < 1.02 * expected[LES_CASES.index(name)]
 
 
 @pytest.mark.slow
