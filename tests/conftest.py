@@ -18,6 +18,20 @@ ROOT = Path(__file__).resolve().parent.parent
 # Compiling takes most of the time of the tests. The variable reaches the processes that tests start.
 CACHE = os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 
+# What computes is tested in the programs that users run; what reads, decides and writes around it in programs
+# that are compiled without optimisation, because most run once, for microseconds.
+READ_AND_WRITE = (
+    "benchmarks",
+    "calibration",
+    "cli",
+    "comparison",
+    "config",
+    "gotm",
+    "io",
+    "plotting",
+    "validation",
+)
+
 MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
 
 
@@ -65,6 +79,19 @@ def find_reference(name: str) -> Path:
 def find_gotm_case(name: str) -> Path:
     """Input file of one case of GOTM, `case/file`."""
     return _find("TUNAX_LITE_DATA", f"gotm_cases/{name}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whether the programs of a file are optimised, those of processes that it starts included."""
+    quickly = request.path.parent.name in READ_AND_WRITE
+    if jax.config.read("jax_disable_most_optimizations") != quickly:
+        jax.config.update("jax_disable_most_optimizations", quickly)
+        jax.clear_caches()
+    with pytest.MonkeyPatch.context() as patch:
+        if quickly:
+            patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -90,6 +90,9 @@ KINKS = {
 }
 """Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 
+ROUNDING = {None: 2e-15, CATKE: 1e-14, KEpsilonTheta: 5e-15, RiBased: 2e-13}
+"""By how much of its value rounding moves a loss over 500 steps; more where a closure is stiff."""
+
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""
 

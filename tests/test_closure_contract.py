@@ -16,6 +16,7 @@ from tests.helpers import (
     DEPTH,
     KINKS,
     N_CELLS,
+    ROUNDING,
     VARIANTS,
     central_difference,
     column,
@@ -154,21 +155,19 @@ def test_compiled_equals_interpreted(closure, trajectories):
     """Guards against wrong code from the compiler; the two round differently in the last digits."""
     model = Model(closure)
     case = batched_case(model, batch_of_cases())
+
+    def frame(number):
+        runs = [trajectories[name] for name in CASES]
+        return stack_columns([jax.tree.map(lambda x: x[number], (run.state, run.clo_state)) for run in runs])
+
+    time, dt = jnp.asarray(DT), jnp.asarray(DT)
     with jax.disable_jit():
-        state, clo_state = case.initial_state, model.init(case)
-        for step in range(2):
-            time = jnp.asarray(step * DT)
-            state, clo_state = model.step(state, clo_state, case, time, jnp.asarray(DT))
-    for i, name in enumerate(CASES):
-        compiled = trajectories[name]
-        for ours, theirs in zip(
-            jax.tree.leaves(column((state, clo_state), i)),
-            jax.tree.leaves((compiled.state, compiled.clo_state)),
-            strict=True,
-        ):
+        interpreted = (case.initial_state, model.init(case)), model.step(*frame(1), case, time, dt)
+    for found, number in zip(interpreted, (0, 2), strict=True):
+        for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(frame(number)), strict=True):
             # Relative to the column: where velocity decays downward, every cell adds rounding.
-            scale = float(jnp.max(jnp.abs(theirs[2])))
-            np.testing.assert_allclose(ours, theirs[2], rtol=1e-11, atol=1e-14 * scale)
+            scale = jnp.max(jnp.abs(theirs), axis=0) if theirs.ndim > 1 else jnp.abs(theirs)
+            assert np.all(np.abs(ours - theirs) <= 1e-11 * np.abs(theirs) + 1e-14 * scale)
 
 
 def assert_single_columns(trajectories, several, frames):
@@ -324,6 +323,7 @@ def replace_leaf(both, path, value):
 def test_reverse_equals_forward_equals_central_differences(closure, derivatives):
     both = derivatives.both
     sizes = np.abs(np.asarray(derivatives.losses(both)))
+    rounding = np.array([[ROUNDING[None]], [ROUNDING.get(type(closure), ROUNDING[None])]])
     gradients = [derivatives.reverse(both, weights) for weights in jnp.eye(len(N_STEPS))]
     for path, scale in directions(closure):
         value = leaf_of(both, path)
@@ -344,8 +344,8 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
         def changed(x, path=path, value=value, pattern=pattern):
             return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
 
-        # 1e-6 of the derivative, and rounding of the loss, 2e-15, over an interval of 6e-6.
-        tolerance = 1e-6 * np.abs(by_reverse) + 3e-10 * sizes / scale
+        # 1e-6 of the derivative, and rounding of the loss over an interval of 7e-6.
+        tolerance = 1e-6 * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
         for kinks in (KINKS[None], KINKS.get(type(closure), {})):
             for name in kinks.get(path, ()):
                 tolerance[:, list(CASES).index(name)] = np.inf
