@@ -112,9 +112,11 @@ def march(water: Water, energy: Energy, profile: Faces, velocity: EnergyVelocity
         needed = exchanged * lever
         taken = at_least(needed, 0.0)
         part = at_most(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 1.0)
+        ends = left < taken
         # Unstable water needs no energy, but it is reached only as far as the faces above mix.
         part = goes_on * jnp.where(needed < 0.0, 1.0, part)
-        taken, released = part * taken, part * (taken - needed)
+        # Where the energy ends nothing is left, not even rounding: the next face may need as little.
+        taken, released = jnp.where(ends, left, part * taken), part * (taken - needed)
         exchanged = part * exchanged
         renewed = exchanged * inverse_cell
         below = (
