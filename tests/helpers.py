@@ -93,6 +93,9 @@ KINKS = {
 ROUNDING = {None: 2e-15, CATKE: 1e-14, KEpsilonTheta: 5e-15, RiBased: 2e-13}
 """By how much of its value rounding moves a loss over 500 steps; more where a closure is stiff."""
 
+SMOOTHNESS = {None: 1e-6, OneEquation: 5e-6}
+"""To how much of a derivative differences meet it: less where kinks lie close to each other."""
+
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""
 
@@ -184,7 +187,7 @@ def central_difference(
     """Central difference of a function of one number, with the step that agrees best with a derivative.
 
     No step suits all: a wide interval straddles the kinks of a closure (a floor, a sign), a narrow one
-    drowns in rounding. Up to seven widths from 3e-3 to 7e-7 of `scale` are tried, each extrapolated to
+    drowns in rounding. Up to nine widths from 3e-3 to 5e-8 of `scale` are tried, each extrapolated to
     fourth order with the next, until every column agrees within the tolerance, and per column that nearest
     to the expected derivative is returned. A wrong derivative of a computed loss does not meet any of them to
     six digits by chance.
@@ -194,7 +197,7 @@ def central_difference(
         return (function(x + h) - function(x - h)) / (2.0 * h)
 
     best, wider = np.full(expected.shape, np.inf), None
-    for h in 3e-3 * scale / 4.0 ** np.arange(7):
+    for h in 3e-3 * scale / 4.0 ** np.arange(9):
         narrower = slope(h)
         if wider is not None:
             found = (16.0 * narrower - wider) / 15.0

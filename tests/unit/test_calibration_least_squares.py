@@ -133,6 +133,7 @@ def evaluators():
         yield problem, NormalEquationsEvaluator(problem), GradientEvaluator(problem)
 
 
+@pytest.mark.long  # of a run: test_jacobian
 def test_forward_and_reverse_mode_agree(evaluators):
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + 0.1

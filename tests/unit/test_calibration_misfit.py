@@ -277,6 +277,7 @@ def test_no_case_and_equal_names_are_refused():
         _problem([dataclasses.replace(target, weight=0.0)])
 
 
+@pytest.mark.long  # the choice: test_checkpointing
 def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
     chosen = []

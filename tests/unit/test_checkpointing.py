@@ -98,6 +98,7 @@ def gradient_of_run(closure, checkpointing, n_frames, steps_per_frame):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # of a simple closure: the next test
 def test_gradient_of_k_epsilon_is_the_same_in_segments():
     # 11 frames of 3 steps: groups of 4 frames leave a remainder of 3.
     plain, _ = gradient_of_run(KEpsilon(), SaveEverything(), 11, 3)
