@@ -73,6 +73,13 @@ ALL_CLOSURES = [
 CLOSURE_IDS = [type(closure).__name__ for closure in ALL_CLOSURES]
 CLOSURE_IDS[CLOSURE_IDS.index("EPBL") + 1] = "epbl_om4"
 
+
+def id_of(closure) -> str:
+    """Its name in the lists below."""
+    names = (name for name, other in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True) if other is closure)
+    return next(names, type(closure).__name__)
+
+
 VARIANTS = {
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
@@ -85,16 +92,21 @@ KINKS = {
     # Water of one temperature sits on the switch N² = 0.
     None: {"1.forcing.fluxes.heat_flux": ("unstratified",), "1.initial_state.temperature": ("unstratified",)},
     # The first cooling, however weak, brings turbulent energy in.
-    CATKE: {"1.forcing.fluxes.heat_flux": ("wind",)},
-    EPBL: {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
+    "CATKE": {"1.forcing.fluxes.heat_flux": ("wind",)},
+    "EPBL": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
+    "epbl_om4": {"1.forcing.fluxes.heat_flux": ("rest", "wind")},
 }
 """Cases that lie on a kink of a derivative, where it is one-sided: by closure, `None` for all, and path."""
 
-ROUNDING = {None: 2e-15, CATKE: 1e-14, KEpsilonTheta: 5e-15, RiBased: 2e-13}
+ROUNDING = {None: 2e-15, "CATKE": 1e-14, "KEpsilonTheta": 5e-15, "RiBased": 2e-13}
 """By how much of its value rounding moves a loss over 500 steps; more where a closure is stiff."""
 
-SMOOTHNESS = {None: 1e-6, OneEquation: 5e-6}
+# That of epbl_om4 is the derivative of a depth which its secants do not always find: an error of its own.
+SMOOTHNESS = {None: 1e-6, "OneEquation": 5e-6, "epbl_om4": 5e-3}
 """To how much of a derivative differences meet it: less where kinks lie close to each other."""
+
+SAME = {None: 1e-8, "epbl_om4": 1e-6}
+"""To how much of a derivative forward and reverse mode give the same."""
 
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""

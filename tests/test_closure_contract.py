@@ -17,11 +17,13 @@ from tests.helpers import (
     KINKS,
     N_CELLS,
     ROUNDING,
+    SAME,
     SMOOTHNESS,
     VARIANTS,
     central_difference,
     column,
     get_leaf,
+    id_of,
     stack_columns,
     with_leaf,
 )
@@ -324,8 +326,8 @@ def replace_leaf(both, path, value):
 def test_reverse_equals_forward_equals_central_differences(closure, derivatives):
     both = derivatives.both
     sizes = np.abs(np.asarray(derivatives.losses(both)))
-    rounding = np.array([[ROUNDING[None]], [ROUNDING.get(type(closure), ROUNDING[None])]])
-    smoothness = SMOOTHNESS.get(type(closure), SMOOTHNESS[None])
+    rounding, smoothness, same = (of.get(id_of(closure), of[None]) for of in (ROUNDING, SMOOTHNESS, SAME))
+    rounding = np.array([[ROUNDING[None]], [rounding]])
     gradients = [derivatives.reverse(both, weights) for weights in jnp.eye(len(N_STEPS))]
     for path, scale in directions(closure):
         value = leaf_of(both, path)
@@ -340,7 +342,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
         for ours, theirs, size, n_steps in zip(by_forward, by_reverse, sizes, N_STEPS, strict=True):
             message = f"{path} over {n_steps} steps"
             np.testing.assert_allclose(
-                ours, theirs, rtol=1e-8, atol=1e-12 * np.max(size) / scale, err_msg=message
+                ours, theirs, rtol=same, atol=1e-12 * np.max(size) / scale, err_msg=message
             )
 
         def changed(x, path=path, value=value, pattern=pattern):
@@ -348,7 +350,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
 
         # A share of the derivative, and rounding of the loss over an interval of 7e-6.
         tolerance = smoothness * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
-        for kinks in (KINKS[None], KINKS.get(type(closure), {})):
+        for kinks in (KINKS[None], KINKS.get(id_of(closure), {})):
             for name in kinks.get(path, ()):
                 tolerance[:, list(CASES).index(name)] = np.inf
         by_difference = central_difference(changed, 0.0, scale, by_reverse, tolerance)

@@ -41,7 +41,10 @@ SHORTER = {
         "(several, 40, free_parameters)": "(several, 6, free_parameters)",
         "(LevenbergMarquardt(), 15, from_ensemble)": "(LevenbergMarquardt(), 2, from_ensemble)",
     },
-    "08_posterior": {"n_draws=60, n_warmup=40": "n_draws=4, n_warmup=4", "nuts.subset(24)": "nuts.subset(2)"},
+    "08_posterior": {
+        "n_draws=60, n_warmup=40": "n_draws=4, n_warmup=20",
+        "nuts.subset(24)": "nuts.subset(2)",
+    },
 }
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
