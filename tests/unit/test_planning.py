@@ -65,6 +65,7 @@ def test_a_batch_of_shapes_is_a_batch_of_arrays():
     )
 
 
+@pytest.mark.long  # that layouts keep less: test_checkpointing; that estimates are true: below
 def test_a_gradient_needs_what_its_layout_keeps():
     def gradient(layout, **options):
         return estimate_memory(MODEL, CASE, what="gradient", checkpointing=layout, **options)
@@ -195,7 +196,7 @@ print(peak() - before, estimate.peak - estimate.arguments)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["forward", "gradient"])
+@pytest.mark.parametrize("what", [pytest.param("forward", marks=pytest.mark.long), "gradient"])
 def test_the_estimate_is_what_the_process_then_takes(what):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("needs Linux, which says how much memory a process had at most")

@@ -38,6 +38,10 @@ def _is_program(value) -> bool:
     return hasattr(getattr(value, "jaxpr", value), "eqns")
 
 
+def run(model, case):
+    return eqx.filter(simulate(model, case, **RUN), eqx.is_array)
+
+
 def run_and_gradient(model, case):
     def loss(both):
         run = simulate(*both, **RUN)
@@ -61,12 +65,18 @@ COLUMNS = {
 }
 
 
-# A batch does all that a single column does.
+# A batch does all that a single column does, and a gradient has the types of its run.
+@pytest.mark.parametrize("function", [run, pytest.param(run_and_gradient, marks=pytest.mark.long)])
 @pytest.mark.parametrize("columns", [pytest.param("single", marks=pytest.mark.long), "ensemble of a batch"])
 @pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
-def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, columns):
+def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, columns, function):
     closure, case = COLUMNS[columns](closure)
     model, case = in_precision((tl.Model(closure), case), "float32")
+    assert float64_operations(function, model, case) == set()
+
+
+def test_a_gradient_in_float32_has_no_operation_in_float64():
+    model, case = in_precision((tl.Model(tl.PacanowskiPhilander()), CASES["everything"]), "float32")
     assert float64_operations(run_and_gradient, model, case) == set()
 
 
