@@ -1,9 +1,13 @@
 """The notebooks run from top to bottom, in an empty folder and a kernel of their own.
 
-Cells with the tag `numbers` assert what the text says. `make test` runs the longer notebooks with fewer
-iterations, in programs that compile quickly, and without those cells; `make test-all` runs them as they are.
+Cells with the tag `numbers` assert what the text says. `make test-all` runs all notebooks as they are.
+`make test` runs those on the first run, on a calibration and on a measured year, shortened and without those
+cells, and looks up in all whether what they name is there.
 """
 
+import ast
+import importlib
+import inspect
 import os
 from pathlib import Path
 
@@ -19,32 +23,11 @@ NEEDS_DATA = {
     "06_state_estimation_papa": "gotm_cases/ows_papa",
     "07_which_method": "lesbrary/*.jld2",
 }
-# What is written otherwise where a notebook would take long: its text, and what stands for it.
+# What `make test` runs, in programs that compile quickly: texts of the notebook, and what stands for them there.
 SHORTER = {
+    "01_first_run": {},
     "02_calibrate_on_les": {"n_iterations=30": "n_iterations=2"},
-    "03_cost_of_the_gradient": {
-        "N_STEPS = [300, 3000, 10000]": "N_STEPS = [300]",
-        "SIZES = [16, 64, 256, 1024]": "SIZES = [16]",
-        "turns=5": "turns=1",
-        "turns=3 if n_steps < 5000 else 1": "turns=1",
-    },
-    "05_neural_closure": {"n_iterations=80": "n_iterations=2"},
-    "06_state_estimation_papa": {"LevenbergMarquardt(), 6,": "LevenbergMarquardt(), 2,"},
-    "07_which_method": {
-        "(Adam(0.1, CosineDecay(60, 3)), 60, free_parameters)": "(Adam(0.1), 2, free_parameters)",
-        "(LBFGS(), 40, free_parameters)": "(LBFGS(), 2, free_parameters)",
-        "(LevenbergMarquardt(), 15, free_parameters)": "(LevenbergMarquardt(), 2, free_parameters)",
-        "(LevenbergMarquardt(), 10, free_parameters)": "(LevenbergMarquardt(), 2, free_parameters)",
-        "(ensemble, 12, free_parameters)": "(ensemble, 2, free_parameters)",
-        "(ensemble, 6, free_parameters)": "(ensemble, 2, free_parameters)",
-        "iterations_each=10": "iterations_each=1",
-        "(several, 40, free_parameters)": "(several, 6, free_parameters)",
-        "(LevenbergMarquardt(), 15, from_ensemble)": "(LevenbergMarquardt(), 2, from_ensemble)",
-    },
-    "08_posterior": {
-        "n_draws=60, n_warmup=40": "n_draws=4, n_warmup=20",
-        "nuts.subset(24)": "nuts.subset(2)",
-    },
+    "04_ocean_weather_station_papa": {},
 }
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
@@ -80,8 +63,8 @@ def shorter(notebook: nbformat.NotebookNode, name: str) -> None:
 
 
 LENGTHS = [
-    *(pytest.param(name, name not in SHORTER, id=name) for name in NAMES),
-    *(pytest.param(name, True, id=f"{name}-whole", marks=pytest.mark.long) for name in SHORTER),
+    *(pytest.param(name, False, id=f"{name}-shortened") for name in SHORTER),
+    *(pytest.param(name, True, id=name, marks=pytest.mark.long) for name in NAMES),
 ]
 
 
@@ -108,6 +91,28 @@ def test_notebook_runs(name, whole, tmp_path, monkeypatch):
         if "image/png" in output.get("data", {})
     ]
     assert len(figures) >= 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_notebook_names_of_the_package_is_there(name):
+    lines = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "code").splitlines()
+    tree = ast.parse("\n".join(line for line in lines if not line.startswith("%")))
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("tunax_lite"):
+                    modules[alias.asname or alias.name] = importlib.import_module(alias.name)
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("tunax_lite"):
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                found = getattr(module, alias.name)
+                if inspect.ismodule(found):
+                    modules[alias.asname or alias.name] = found
+    assert modules or name == "01_first_run"  # which names all that it uses
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            getattr(modules[node.value.id], node.attr)
 
 
 @pytest.mark.parametrize("name", NAMES)
