@@ -23,7 +23,7 @@ NEEDS_DATA = {
     "06_state_estimation_papa": "gotm_cases/ows_papa",
     "07_which_method": "lesbrary/*.jld2",
 }
-# What `make test` runs, in programs that compile quickly: texts of the notebook, and what stands for them there.
+# What `make test` runs, compiled quickly: texts of the notebook, and what stands for them there.
 SHORTER = {
     "01_first_run": {},
     "02_calibrate_on_les": {"n_iterations=30": "n_iterations=2"},

@@ -59,13 +59,16 @@ def assert_physical(trajectory: Trajectory) -> None:
         assert low <= np.min(leaf) and np.max(leaf) <= high, (name, np.min(leaf), np.max(leaf))
 
 
-# One case for each closure and kind of forcing stands for the others.
-OF_EVERY_CHANGE = ("entrainment_gls", "entrainment_my", "wave_breaking", "estuary", "nns_annual")
+# One case for each closure and kind of forcing stands for the others, one without and one with weather for all.
+OF_EVERY_CHANGE = ("entrainment_gls", "nns_annual")
+OF_TEST_ALL = ("entrainment_my", "wave_breaking", "estuary")
 
 
 def marked(name: str):
     case = name.split("/")[1]
-    return pytest.param(name, id=case, marks=() if case in OF_EVERY_CHANGE else pytest.mark.study)
+    if case in OF_EVERY_CHANGE:
+        return pytest.param(name, id=case)
+    return pytest.param(name, id=case, marks=pytest.mark.long if case in OF_TEST_ALL else pytest.mark.study)
 
 
 @pytest.mark.slow

@@ -294,7 +294,8 @@ def check_case(derivatives, name, setup):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_steps", [2, 500, pytest.param(2880, marks=pytest.mark.long)])
+@pytest.mark.long  # in small cases: the contract of the closures; over a year: test_papa_gradient
+@pytest.mark.parametrize("n_steps", [2, 500, 2880])
 def test_reverse_forward_and_central_differences_agree(n_steps, lesbrary_path):
     derivatives = Derivatives(n_steps)
     for name in LES_CASES:

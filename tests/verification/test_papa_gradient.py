@@ -88,7 +88,13 @@ def test_the_temporary_memory_of_the_gradient_is_small(papa):
     assert float(papa[0](*given)) < 1.1
 
 
-@pytest.mark.parametrize("name", LEAVES)
+# One of the closure, one of the water, one of the weather; the others in `make test-all`.
+OF_EVERY_CHANGE = ("c_eps_2", "visible_depth", "wind_u")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in OF_EVERY_CHANGE else pytest.mark.long) for name in LEAVES]
+)
 def test_the_gradient_of_a_year_equals_central_differences(papa, name):
     value, _, (x, *rest), slopes = papa
     index = list(LEAVES).index(name)
