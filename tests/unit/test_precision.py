@@ -15,7 +15,7 @@ from tests.unit.calibration_twins import CHEAP_FREE, CHEAP_TRUTH, make_case, obs
 from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, prepare, with_parameters
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
 from tunax_lite.precision import in_precision, precision_of
-from tunax_lite.simulation import simulate
+from tunax_lite.simulation import batched_case, simulate, start_of
 
 RUN: dict[str, Any] = {"dt": 600.0, "output_interval": 1800.0, "duration": 3600.0}
 
@@ -38,8 +38,13 @@ def _is_program(value) -> bool:
     return hasattr(getattr(value, "jaxpr", value), "eqns")
 
 
-def run(model, case):
-    return eqx.filter(simulate(model, case, **RUN), eqx.is_array)
+def step(model, case):
+    """One step from the start, as the time loop makes it."""
+    case, time = batched_case(model, case), jnp.zeros((), precision_of(model=model))
+    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
+    start = start_of(model, case)
+    both = model.step(start.state, start.clo_state, case, time, time + 600.0)
+    return eqx.filter(both, eqx.is_array)
 
 
 def run_and_gradient(model, case):
@@ -65,8 +70,8 @@ COLUMNS = {
 }
 
 
-# A batch does all that a single column does, and a gradient has the types of its run.
-@pytest.mark.parametrize("function", [run, pytest.param(run_and_gradient, marks=pytest.mark.long)])
+# A batch does all that a single column does, and a run what its steps do; of a run: the next test.
+@pytest.mark.parametrize("function", [step, pytest.param(run_and_gradient, marks=pytest.mark.long)])
 @pytest.mark.parametrize("columns", [pytest.param("single", marks=pytest.mark.long), "ensemble of a batch"])
 @pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
 def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, columns, function):
@@ -75,7 +80,7 @@ def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure,
     assert float64_operations(function, model, case) == set()
 
 
-def test_a_gradient_in_float32_has_no_operation_in_float64():
+def test_a_run_in_float32_and_its_gradient_of_a_simple_closure_have_no_operation_in_float64():
     model, case = in_precision((tl.Model(tl.PacanowskiPhilander()), CASES["everything"]), "float32")
     assert float64_operations(run_and_gradient, model, case) == set()
 

@@ -59,7 +59,7 @@ def assert_physical(trajectory: Trajectory) -> None:
         assert low <= np.min(leaf) and np.max(leaf) <= high, (name, np.min(leaf), np.max(leaf))
 
 
-# One case for each closure and kind of forcing stands for the others, one without and one with weather for all.
+# One case for each closure and kind of forcing stands for the others: without weather, and with it.
 OF_EVERY_CHANGE = ("entrainment_gls", "nns_annual")
 OF_TEST_ALL = ("entrainment_my", "wave_breaking", "estuary")
 
