@@ -122,7 +122,8 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
-        end, stepper = time + dt, self.closure.prepare() if stepper is None else stepper
+        end = time + dt
+        stepper = self.closure.prepare() if stepper is None else stepper
         case, fluxes = self._place(state, case, time, end)
         entering = _entering(state, case, end, dt)
         used = clo_state

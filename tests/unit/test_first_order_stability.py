@@ -78,6 +78,6 @@ def test_background_mixing_where_turbulence_is_weak():
 
 
 def test_shear_of_internal_waves_produces_turbulence():
-    inputs = closure_inputs(Grid.uniform(2.0, 2), jnp.asarray([2e-5]), jnp.asarray([1e-4]))
+    inputs = closure_inputs(Grid.uniform(3.0, 3), 2e-5, 1e-4)
     found = WaveShear(alpha=0.5).producing_shear_squared(inputs)
-    np.testing.assert_allclose(found, [1.1e-4], rtol=1e-12)
+    np.testing.assert_allclose(found, 1.1e-4, rtol=1e-12)

@@ -15,7 +15,7 @@ from tunax_lite.closures import (
     SecondMomentClosure,
     TemperatureVarianceState,
 )
-from tunax_lite.closures.stability import VarianceFunctions
+from tunax_lite.closures.two_equation.k_epsilon_theta import VarianceFunctions
 from tunax_lite.diagnostics import diagnose
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))

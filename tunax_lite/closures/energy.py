@@ -108,7 +108,7 @@ class AbstractEnergyStepper(AbstractStepper[S]):
         """P, B and P_St [m2 s-3] of a step."""
 
 
-class EnergyStepper(AbstractEnergyStepper[AbstractTurbulenceState]):
+class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
     """An equation for k with a length scale.
 
     Args:
@@ -176,13 +176,14 @@ class EnergyStepper(AbstractEnergyStepper[AbstractTurbulenceState]):
         """Of the turbulence at the start of the step."""
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         time_scale = tke * reciprocal(clo_state.dissipation_rate[1:-1])
-        functions, flow = (
-            self.functions,
-            (time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared),
-        )
-        shear, shear_squared = inputs.stokes_shear, inputs.stokes_shear_squared
-        is_calm = shear is None or shear_squared is None or stokes_production is None
-        if is_calm or not isinstance(functions, AbstractWaveFunctions):
+        functions, shear, shear_squared = self.functions, inputs.stokes_shear, inputs.stokes_shear_squared
+        flow = time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared
+        if (
+            not isinstance(functions, AbstractWaveFunctions)
+            or shear is None
+            or shear_squared is None
+            or stokes_production is None
+        ):
             return EddyNumbers(*functions.in_flow(*flow), None)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing

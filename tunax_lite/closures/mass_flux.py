@@ -30,7 +30,7 @@ from ..numerics.stencils import mean_of_neighbours, with_end_faces
 from ..physics.plume import MassFlux
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractTurbulenceState
-from .two_equation import KEpsilon
+from .two_equation.k_epsilon import KEpsilon
 
 
 class MassFluxState(CloState):

@@ -18,7 +18,7 @@ from ..numerics.stencils import with_end_faces
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractEnergyClosure, AbstractTurbulenceState
 from .network import Weights, evaluate, initial_weights, layer_sizes, n_weights
-from .two_equation import KEpsilon
+from .two_equation.k_epsilon import KEpsilon
 
 # What keeps the inputs of the network smooth and finite at rest: they hardly change what is above.
 _SLOWEST_ROTATION = 1e-6  # s-1

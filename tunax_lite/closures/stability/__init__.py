@@ -14,4 +14,3 @@ from .harcourt import HarcourtFunctions as HarcourtFunctions
 from .second_moment import PUBLISHED_SETS as PUBLISHED_SETS
 from .second_moment import SecondMomentClosure as SecondMomentClosure
 from .second_moment import StabilityFunctions as StabilityFunctions
-from .temperature_variance import VarianceFunctions as VarianceFunctions
