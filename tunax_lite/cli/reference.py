@@ -12,8 +12,7 @@ from ..config import ConfigError
 from ..config.reference import KINDS, Description, describe, json_schema
 from ..io import replacing
 from ..io.protection import check_outputs
-from . import options
-from .session import errors_as_messages
+from .session import Debug, Overwrite, errors_as_messages
 
 
 def schema(
@@ -22,8 +21,8 @@ def schema(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
     ] = None,
-    overwrite: options.Overwrite = False,
-    debug: options.Debug = False,
+    overwrite: Overwrite = False,
+    debug: Debug = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
     with errors_as_messages(debug):
@@ -44,7 +43,7 @@ def describe_name(
     name: Annotated[
         str, typer.Argument(help="A closure, a part of one, a bulk formula, a water, a method …")
     ],
-    debug: options.Debug = False,
+    debug: Debug = False,
 ) -> None:
     """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
     with errors_as_messages(debug):
