@@ -88,6 +88,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
             "with --resume."
         )
+    parameters: Any = None  # whatever the file holds
     try:
         parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
         complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)

@@ -4,7 +4,6 @@ import abc
 import dataclasses
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int
 
 from ..._types import ScalarLike
 
@@ -16,7 +15,7 @@ class AbstractSchedule(abc.ABC):
     """The learning rate over the accepted steps, as a share of its peak."""
 
     @abc.abstractmethod
-    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
+    def share(self, step: ScalarLike) -> ScalarLike:
         """Share of the peak at a step, counted from 0."""
 
 
@@ -25,7 +24,7 @@ class AbstractSchedule(abc.ABC):
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
 
-    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
+    def share(self, step: ScalarLike) -> ScalarLike:
         del step
         return 1.0
 
@@ -51,12 +50,12 @@ class CosineDecay(AbstractSchedule):
     def __post_init__(self):
         _check_schedule(self.n_steps, self.n_warmup, self.final_share)
 
-    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
+    def share(self, step: ScalarLike) -> ScalarLike:
         from optax.schedules import warmup_cosine_decay_schedule
 
         begin = _begin(self.n_warmup)
         schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_share)
-        return jnp.asarray(schedule(step))
+        return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
 @named("exponential")
@@ -82,12 +81,12 @@ class ExponentialDecay(AbstractSchedule):
         if self.final_share == 0.0:
             raise ValueError("ExponentialDecay: expected a positive final_share, got 0.")
 
-    def share(self, step: Int[Array, ""] | int) -> ScalarLike:
+    def share(self, step: ScalarLike) -> ScalarLike:
         from optax.schedules import warmup_exponential_decay_schedule
 
         begin, rate, n_decay = _begin(self.n_warmup), self.final_share, self.n_steps - self.n_warmup
         schedule = warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
-        return jnp.asarray(schedule(step))
+        return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
 def _check_schedule(n_steps: int, n_warmup: int, final_share: float) -> None:
