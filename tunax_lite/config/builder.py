@@ -49,7 +49,7 @@ def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
 class Section(BaseModel):
     """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     null_is_default: ClassVar[frozenset[str]] = frozenset()
     """Keys whose `null` stands for the default."""
 
