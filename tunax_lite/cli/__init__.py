@@ -5,6 +5,7 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
+import gc
 import sys
 
 from .. import interrupts
@@ -20,6 +21,7 @@ def main() -> None:
     from .limits import check_limits
 
     check_limits()
+    gc.disable()  # nothing of what is imported is garbage, and searching it for some takes a tenth of the time
     try:
         from .commands import start
     except ValueError as error:  # JAX reads its variables while it is imported
@@ -27,7 +29,7 @@ def main() -> None:
             f"tunax-lite: error: {error}; correct the variable of the environment or unset it.\n"
         )
         raise SystemExit(2) from None
-
+    gc.enable()
     start()
 
 

@@ -260,14 +260,15 @@ def choice(
     return Annotated[Union[tuple(sections)], Field(discriminator=tag), before]  # noqa: UP007
 
 
-def declared_fields(kind: type) -> list[tuple[dataclasses.Field, _Field]]:
+@functools.cache
+def declared_fields(kind: type) -> tuple[tuple[dataclasses.Field, _Field], ...]:
     """Fields that a file may set, with the types of their keys."""
     hints = typing.get_type_hints(kind)
     found = []
     for field in dataclasses.fields(kind):
         if field.init and (made := _field(field, hints[field.name])) is not None:
             found.append((field, made))
-    return found
+    return tuple(found)
 
 
 def is_number(field: dataclasses.Field) -> bool:
