@@ -21,7 +21,7 @@ def main() -> None:
     from .limits import check_limits
 
     check_limits()
-    gc.disable()  # nothing of what is imported is garbage, and searching it for some takes a tenth of the time
+    gc.disable()  # what is imported is no garbage, and searching it for some takes a tenth of the time
     try:
         from .commands import start
     except ValueError as error:  # JAX reads its variables while it is imported
