@@ -143,8 +143,8 @@ def test_a_constant_rate_is_constant():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Adam(0.0), "positive learning_rate"),
-        (lambda: Adam(math.inf), "positive learning_rate"),
+        (lambda: Adam(0.0), "learning_rate above 0"),
+        (lambda: Adam(math.inf), "learning_rate above 0"),
         (lambda: Adam(beta_1=1.0), "beta_1"),
         (lambda: Adam(largest_gradient=-1.0), "largest_gradient"),
         (lambda: CosineDecay(10, 10), "n_warmup < n_steps"),

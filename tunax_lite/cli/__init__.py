@@ -5,6 +5,7 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -24,6 +25,7 @@ def main() -> None:
     """Entry point of the `tunax-lite` command."""
     interrupts.install()  # before what takes long to import
     check_limits()
+    gc.disable()  # what is imported is no garbage, and searching it for some takes a tenth of the time
     try:
         from .commands import start
     except ValueError as error:  # JAX reads its variables while it is imported
@@ -31,7 +33,7 @@ def main() -> None:
             f"tunax-lite: error: {error}; correct the variable of the environment or unset it.\n"
         )
         raise SystemExit(2) from None
-
+    gc.enable()
     start()
 
 

@@ -49,7 +49,7 @@ def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
 class Section(BaseModel):
     """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     null_is_default: ClassVar[frozenset[str]] = frozenset()
     """Keys whose `null` stands for the default."""
 
@@ -260,14 +260,15 @@ def choice(
     return Annotated[Union[tuple(sections)], Field(discriminator=tag), before]  # noqa: UP007
 
 
-def declared_fields(kind: type) -> list[tuple[dataclasses.Field, _Field]]:
+@functools.cache
+def declared_fields(kind: type) -> tuple[tuple[dataclasses.Field, _Field], ...]:
     """Fields that a file may set, with the types of their keys."""
     hints = typing.get_type_hints(kind)
     found = []
     for field in dataclasses.fields(kind):
         if field.init and (made := _field(field, hints[field.name])) is not None:
             found.append((field, made))
-    return found
+    return tuple(found)
 
 
 def is_number(field: dataclasses.Field) -> bool:
