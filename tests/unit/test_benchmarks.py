@@ -177,7 +177,6 @@ def test_calls_take_turns():
     assert all(0.0 <= taken.minimum <= taken.median for taken in timings.values())
 
 
-@pytest.mark.long
 def test_forward_and_gradient_of_a_tiny_batch():
     (run,) = forward.measure_forward([TINY], rounds=2)
     (row,) = gradient.measure_gradient({"SaveSegments": gradient.LAYOUTS["SaveSegments"]}, TINY, rounds=2)

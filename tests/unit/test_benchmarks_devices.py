@@ -70,7 +70,6 @@ def test_missing_device_is_said():
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_script_runs_in_small_on_a_cpu(tmp_path, capsys):
     stored = tmp_path / "gpu.json"
     gpu.main(["--platform", "cpu", "--quick", "--json", str(stored)])
@@ -84,7 +83,6 @@ def test_script_runs_in_small_on_a_cpu(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_two_devices_are_measured_against_one():
     core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     found = devices.two_device_speedup((core, core), n_columns=4, n_steps=8, rounds=2, with_threads=True)
