@@ -29,6 +29,7 @@ READ_AND_WRITE = (
     "gotm",
     "io",
     "plotting",
+    "runtime",
     "validation",
 )
 

@@ -171,8 +171,9 @@ def test_compiled_equals_interpreted(closure, trajectories):
         return stack_columns([jax.tree.map(lambda x: x[number], (run.state, run.clo_state)) for run in runs])
 
     time, dt = jnp.asarray(DT), jnp.asarray(DT)
+    state, clo_state = frame(1)
     with jax.disable_jit():
-        interpreted = (case.initial_state, model.init(case)), model.step(*frame(1), case, time, dt)
+        interpreted = (case.initial_state, model.init(case)), model.step(state, clo_state, case, time, dt)
     for found, number in zip(interpreted, (0, 2), strict=True):
         for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(frame(number)), strict=True):
             # Relative to the column: where velocity decays downward, every cell adds rounding.

@@ -195,6 +195,7 @@ def test_columns_of_a_batch_have_their_own_weather(bulk):
         np.testing.assert_allclose(together.shortwave_flux, alone.shortwave_flux, rtol=1e-12)
 
 
+@pytest.mark.long  # the formulae in float32: test_bulk_formulae
 def test_a_run_in_float32_stays_float32():
     case = in_precision(column(full_forcing()), jnp.float32)
     model = in_precision(Model(KEpsilon()), jnp.float32)

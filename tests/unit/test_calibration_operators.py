@@ -83,6 +83,7 @@ def test_derivatives_of_every_observable_equal_central_differences(all_found):
         )
 
 
+@pytest.mark.long  # both equal central differences: above
 def test_reverse_mode_equals_forward_mode_through_observables(all_found):
     comparison, found, slopes = all_found
     forward = sum(2.0 * float(jnp.sum(found[name] * slopes[name])) for name in NAMES)

@@ -91,7 +91,11 @@ def _calibrated(folder, method, n_iterations, **options):
 BATCHES = Adam(0.1, cases_per_step=1, all_cases_every=4)
 
 
-@pytest.mark.parametrize("method", [BATCHES, MultiStart(BATCHES, 3, 5, 0.5)], ids=["one start", "three"])
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(BATCHES, marks=pytest.mark.long), MultiStart(BATCHES, 3, 5, 0.5)],  # each of which is one
+    ids=["one start", "three"],
+)
 def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
     class Stop(Exception):
         pass

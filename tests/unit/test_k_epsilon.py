@@ -224,6 +224,7 @@ OTHER = KEpsilon(
 )
 
 
+@pytest.mark.long  # with all walls: test_two_equation
 @pytest.mark.parametrize("closure", [KEpsilon(), OTHER], ids=["default", "other"])
 @pytest.mark.parametrize("seed", range(3))
 def test_step_equals_a_reference_with_dense_matrices(seed, closure):

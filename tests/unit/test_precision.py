@@ -126,6 +126,7 @@ def test_the_misfit_of_a_case_in_float32_is_computed_in_float32(z):
     assert float64_operations(scored, model, comparison) == set()
 
 
+@pytest.mark.long  # the misfit in float32: above
 def test_a_calibration_in_float32_moves_its_parameters_in_float64():
     model, target = in_precision(tl.Model(tl.PacanowskiPhilander()), "float32"), float32_target(None)
     result = calibrate(model, CHEAP_FREE, [target], Adam(), 3)
