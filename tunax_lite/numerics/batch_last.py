@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal  # pyright: ignore[reportPrivateImportUsage]
 from jaxtyping import PyTree
 
 from .mapped_flow import CALLS, closed_jaxpr, cond_flags, scan_flags, solve_inputs, split, while_flags
