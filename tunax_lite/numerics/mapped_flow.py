@@ -30,6 +30,14 @@ def split(sequence: list, *lengths: int) -> tuple[list, ...]:
     return (*pieces, sequence)
 
 
+def scan_lengths(parameters: dict) -> tuple[int, int]:
+    """Numbers of constants and of carried values of a `lax.scan`."""
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_carry"]
+    consts, carry, _ = parameters["ft_in"].unpack()  # from jax 0.12 on
+    return len(list(consts)), len(list(carry))
+
+
 def solve_inputs(inputs: list, parameters: dict) -> list:
     """What `lax.custom_linear_solve` hands to its solver: the constants of that, and right-hand sides."""
     lengths = parameters["const_lengths"]
@@ -59,7 +67,7 @@ def flags_of(closed: ClosedJaxpr, mapped: Sequence[bool]) -> list[bool]:
 
 def scan_flags(mapped: list[bool], parameters: dict) -> list[bool]:
     """Which carried values, then outputs, of a `lax.scan` are mapped."""
-    consts, carry, inputs = split(mapped, parameters["num_consts"], parameters["num_carry"])
+    consts, carry, inputs = split(mapped, *scan_lengths(parameters))
     body = closed_jaxpr(parameters["jaxpr"])
 
     def turn(carry):
