@@ -132,7 +132,8 @@ print(text.count("xla_cpu_small_call"))
     with_flag = run_python(f"{START}configure(cache_folder=None)\n{count}", tmp_path)
     without = run_python(f"{START}configure(cache_folder=None, fuse_time_loop=False)\n{count}", tmp_path)
     assert with_flag.returncode == without.returncode == 0, with_flag.stderr + without.stderr
-    assert int(with_flag.stdout) > int(without.stdout)
+    # From jax 0.12 on XLA makes this kernel unasked.
+    assert int(with_flag.stdout) == 1 >= int(without.stdout)
 
 
 @pytest.mark.parametrize(("bits", "flags"), [(256, f"{FUSION_FLAG} {vector_flag(256)}"), (None, FUSION_FLAG)])

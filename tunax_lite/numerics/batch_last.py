@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Literal  # pyright: ignore[reportPrivateImportUsage]
 from jaxtyping import PyTree
 
-from .mapped_flow import CALLS, closed_jaxpr, cond_flags, scan_flags, solve_inputs, split, while_flags
+from .mapped_flow import (
+    CALLS,
+    closed_jaxpr,
+    cond_flags,
+    scan_flags,
+    scan_lengths,
+    solve_inputs,
+    split,
+    while_flags,
+)
 
 _ELEMENTWISE = frozenset(
     "abs add add_any and bitcast_convert_type ceil clamp convert_element_type copy cos div eq exp exp2 expm1 "
@@ -185,7 +194,7 @@ def _zero_like(indices: list[Any]) -> Any:
 
 def _scan(values, parameters, size):
     body = closed_jaxpr(parameters["jaxpr"])
-    consts, carry, inputs = split(values, parameters["num_consts"], parameters["num_carry"])
+    consts, carry, inputs = split(values, *scan_lengths(parameters))
     flags = scan_flags([value.mapped for value in values], parameters)
     carry_mapped, output_mapped = flags[: len(carry)], flags[len(carry) :]
     input_mapped = [value.mapped for value in inputs]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal  # pyright: ignore[reportPrivateImportUsage]
 
 # Primitives that only call a function, and under which parameter.
 CALLS = {
@@ -28,6 +28,14 @@ def split(sequence: list, *lengths: int) -> tuple[list, ...]:
         piece, sequence = sequence[:length], sequence[length:]
         pieces.append(piece)
     return (*pieces, sequence)
+
+
+def scan_lengths(parameters: dict) -> tuple[int, int]:
+    """Numbers of constants and of carried values of a `lax.scan`."""
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_carry"]
+    consts, carry, _ = parameters["ft_in"].unpack()  # from jax 0.12 on
+    return len(list(consts)), len(list(carry))
 
 
 def solve_inputs(inputs: list, parameters: dict) -> list:
@@ -59,7 +67,7 @@ def flags_of(closed: ClosedJaxpr, mapped: Sequence[bool]) -> list[bool]:
 
 def scan_flags(mapped: list[bool], parameters: dict) -> list[bool]:
     """Which carried values, then outputs, of a `lax.scan` are mapped."""
-    consts, carry, inputs = split(mapped, parameters["num_consts"], parameters["num_carry"])
+    consts, carry, inputs = split(mapped, *scan_lengths(parameters))
     body = closed_jaxpr(parameters["jaxpr"])
 
     def turn(carry):
