@@ -158,9 +158,10 @@ def reference_step(state, inputs, dt):
     source, sink = patankar(-2.0 * down * slope, 2.0 / CT * eps / k, theta)
     new_theta = implicit_step(theta, source, sink, spread, nothing, dt)
     square = (k / eps) ** 2
-    alpha_n = np.maximum(square * n2, float(functions().lowest_alpha_n))
+    alpha_n = np.maximum(square * n2, float(functions().without.lowest_alpha_n))
     alpha_m, _ = (
-        np.asarray(x) for x in functions().limited(jnp.asarray(alpha_n), jnp.asarray(square * s2))[::-1]
+        np.asarray(x)
+        for x in functions().without.limited(jnp.asarray(alpha_n), jnp.asarray(square * s2))[::-1]
     )
     c_mu, c_mu_prime, c_mu_star = published(alpha_n, alpha_m, square * G_ALPHA**2 * theta / k)
     scale = new_k**2 / new_eps

@@ -104,7 +104,9 @@ def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> No
         typer.echo(f"note: --restart {path}: the file does not say with which closure it was made")
         return
     before, now = json.loads(about.closure), dict(iterate_options(setup.model.closure))
-    changes = [*_changes(before, now), *_changes(_options(about.config), _options(config))]
+    # What is not chosen may be missing in a file of another version.
+    chosen = ({path: text for path, text in options.items() if text != "None"} for options in (before, now))
+    changes = [*_changes(*chosen), *_changes(_options(about.config), _options(config))]
     if changes:
         raise ConfigError(
             f"--restart {path}: expected a run with the closure of this configuration ({now['']}), got "
