@@ -19,6 +19,7 @@ from tunax_lite import (
     State,
     TimeSeriesForcing,
 )
+from tunax_lite._types import at_path
 from tunax_lite.closures import (
     CATKE,
     EPBL,
@@ -164,9 +165,7 @@ CASES = {
 
 def get_leaf(module: Any, path: str) -> Any:
     """Field of a module by its dotted path."""
-    for name in path.split("."):
-        module = getattr(module, name)
-    return module
+    return at_path(module, path)
 
 
 def with_leaf(module, path: str, value):

@@ -20,6 +20,7 @@ LAYERS = (
     ("precision", "time_series"),
     ("state", "observations"),
     ("forcing", "physics"),
+    ("terms",),
     ("air_sea", "interior", "corrections", "observables"),
     ("case",),
     ("closures",),
@@ -31,7 +32,7 @@ LAYERS = (
     ("sensitivity",),
     ("planning",),
     ("io", "calibration", "comparison", "validation", "plotting"),
-    ("run",),
+    ("run", "streaming"),
     ("gotm",),
     ("config",),
     ("report",),
@@ -49,6 +50,9 @@ SIBLINGS = {
     ("plotting", "comparison"),
     ("plotting", "validation"),
 }
+
+# What computes; readers and writers do not.
+RUNNING = {"transport", "model", "checkpointing", "simulation", "diagnostics", "sensitivity", "planning"}
 
 CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
@@ -101,6 +105,13 @@ def test_imports_go_down(module):
         imported = name.split(".")[1]
         allowed = imported == own or LAYER[imported] < own_layer or (own, imported) in SIBLINGS
         assert allowed, f"{identify(module)}:{line} imports {name}, which lies above or beside it"
+
+
+@pytest.mark.parametrize("module", sorted((PACKAGE / "io").glob("*.py")), ids=identify)
+def test_readers_and_writers_run_nothing(module):
+    for name, line in imports(module):
+        running = name.startswith("tunax_lite.") and name.split(".")[1] in RUNNING
+        assert not running, f"{identify(module)}:{line} imports {name}, which runs models"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=identify)

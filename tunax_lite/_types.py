@@ -166,6 +166,21 @@ def batch_shape_of(tree: Any) -> tuple[int, ...]:
     return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))
 
 
+def _parts(name: str, value: Any) -> Iterator[tuple[str, eqx.Module]]:
+    """The module that a field holds, or those in a mapping that it holds, with their dotted paths."""
+    if isinstance(value, eqx.Module):
+        yield name, value
+    elif isinstance(value, dict):
+        yield from ((f"{name}.{key}", part) for key, part in value.items() if isinstance(part, eqx.Module))
+
+
+def at_path(module: Any, path: str) -> Any:
+    """What a dotted path leads to, through modules and mappings."""
+    for name in path.split("."):
+        module = module[name] if isinstance(module, dict) else getattr(module, name)
+    return module
+
+
 def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[ParameterInfo]:
     """Yield all fields declared with `parameter`, in nested modules too, with dotted paths."""
     for field in dataclasses.fields(module):
@@ -173,8 +188,9 @@ def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[Paramet
         if "valid_range" in field.metadata:
             unit, valid_range = field.metadata["unit"], field.metadata["valid_range"]
             yield ParameterInfo(prefix + field.name, value, unit, valid_range)
-        elif isinstance(value, eqx.Module):
-            yield from iterate_parameters(value, f"{prefix}{field.name}.")
+        else:
+            for path, part in _parts(field.name, value):
+                yield from iterate_parameters(part, f"{prefix}{path}.")
 
 
 def iterate_vectors(module: eqx.Module, prefix: str = "") -> Iterator[VectorInfo]:
@@ -190,8 +206,9 @@ def iterate_vectors(module: eqx.Module, prefix: str = "") -> Iterator[VectorInfo
                 yield VectorInfo(
                     prefix + field.name, value, declared["unit"], declared["range"], where if same else None
                 )
-        elif isinstance(value, eqx.Module):
-            yield from iterate_vectors(value, f"{prefix}{field.name}.")
+        else:
+            for path, part in _parts(field.name, value):
+                yield from iterate_vectors(part, f"{prefix}{path}.")
 
 
 def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:

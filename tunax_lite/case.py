@@ -17,6 +17,7 @@ from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .precision import in_precision
 from .state import State
+from .terms import AbstractTerm
 
 
 class Case(eqx.Module):
@@ -33,6 +34,7 @@ class Case(eqx.Module):
         equation_of_state: how temperature and salinity set the buoyancy.
         absorption: of sunlight with depth; only used where the forcing has a shortwave flux.
         interior: what is prescribed below the surface; nothing by default.
+        terms: what else acts on the column, by a name of your choice; nothing by default.
         initial_correction: what is added to the initial state; nothing by default.
         duration: length of the case [s].
         name: for messages and files.
@@ -43,7 +45,7 @@ class Case(eqx.Module):
 
     Raises:
         ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive, a place that is none.
+            not positive, a place that is none, terms without names.
     """
 
     grid: Grid
@@ -53,6 +55,7 @@ class Case(eqx.Module):
     equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
     absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
+    terms: dict[str, AbstractTerm] = eqx.field(default_factory=dict)
     initial_correction: InitialCorrection | None = None
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
@@ -70,6 +73,10 @@ class Case(eqx.Module):
                 raise ValueError(
                     f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
                 )
+        if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
+            raise ValueError(
+                f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."
+            )
         if not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state):
@@ -92,6 +99,15 @@ class Case(eqx.Module):
     def batch_shape(self) -> tuple[int, ...]:
         """Common batch shape of everything in the case: `()` for one column."""
         return batch_shape_of(self)
+
+    def acting(self) -> tuple[AbstractTerm, ...]:
+        """What acts on the column below its surface, in the order in which it is summed."""
+        return *self.interior.terms(), *self.terms.values()
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if anything that acts on the column is not known from `start` to `end` [s]."""
+        for part in (self.forcing, self.interior, *self.terms.values()):
+            part.check_covers(start, end)
 
     @property
     def start_state(self) -> State:

@@ -28,6 +28,7 @@ from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
 from .simulation import batched_case
 from .state import State
+from .terms import CounterGradientHeat
 from .trajectory import Restart, Trajectory
 
 
@@ -50,7 +51,7 @@ class LastStep(eqx.Module):
     def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
         """The step from a start to a state."""
         time = start.step.astype(dt.dtype) * dt
-        inputs = model.inputs_of_closure(start.state, end, case, time, dt)
+        inputs = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
         fluxes = case.forcing.at(time + dt, WaterSurface.of(start.state))
         closure, produced = model.closure.prepare(), None
         if isinstance(closure, AbstractEnergyStepper):
@@ -127,11 +128,11 @@ def _buoyancy_production(now: Snapshot) -> FaceArray:
         return with_end_faces(now.last.production[1], 0.0, 0.0)
     clo_state = now.clo_state if now.last is None else now.last.clo_state
     down_gradient = -clo_state.eddy_diffusivity * _stratification(now)
-    flux = clo_state.nonlocal_temperature_flux()
-    if flux is None:
-        return down_gradient
-    lifted = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state) * flux[1:-1]
-    return down_gradient + with_end_faces(lifted, 0.0, 0.0)
+    for term in clo_state.terms(now.state):
+        if isinstance(term, CounterGradientHeat):
+            of_heat = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
+            down_gradient = down_gradient + with_end_faces(of_heat * term.upward[1:-1], 0.0, 0.0)
+    return down_gradient
 
 
 def _depth_by_richardson_number(now: Snapshot) -> Scalar:
@@ -178,8 +179,8 @@ def _bottom_friction_velocity(now: Snapshot) -> Scalar:
     friction = now.case.interior.bottom_friction
     if friction is None:
         return jnp.zeros_like(now.state.u[0])
-    if now.last is not None and now.last.inputs.bottom_friction_velocity is not None:
-        return now.last.inputs.bottom_friction_velocity
+    if now.last is not None and now.last.inputs.bottom is not None:
+        return now.last.inputs.bottom.friction_velocity
     return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
 
 

@@ -16,24 +16,41 @@ import jax
 import jax.numpy as jnp
 
 from . import constants
-from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
-from .closures.base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
+from .closures.base import (
+    AbstractClosure,
+    AbstractStepper,
+    BottomFlow,
+    CloState,
+    ClosureInputs,
+    SurfaceWaves,
+)
 from .declarations import setting
-from .forcing import SurfaceFluxes, WaterSurface
+from .forcing import WaterSurface
 from .grid import Grid
 from .numerics.limiters import safe_sqrt, vector_norm
 from .numerics.stencils import gradient, mean_of_neighbours, with_end_faces
-from .numerics.tridiagonal import AbstractTridiagonalMethod
-from .physics.plume import Plume, PlumeEnergy
-from .physics.rotation import rotate
+from .numerics.thomas import ThomasScan, TwistedThomas
+from .numerics.tridiagonal import PlatformDefault
+from .numerics.tridiagonal_method import AbstractTridiagonalMethod
 from .physics.stratification import (
     buoyancy_frequency_squared,
     shear_squared,
     shear_squared_between_cells,
 )
+from .runtime.configure import time_loop_is_fused
 from .state import State
-from .transport import Fluxes, MolecularMixing, kinematic_fluxes, or_zero, penetrating_sunlight, transport
+from .terms import AbstractTerm, Column
+from .terms.surface import (
+    CoriolisForce,
+    ShortwaveHeating,
+    SurfaceExchange,
+    kinematic_fluxes,
+    shortwave_heating,
+    surface_stress,
+)
+from .transport import Mixing, Solver, transport
 
 
 class Model(eqx.Module):
@@ -98,8 +115,9 @@ class Model(eqx.Module):
         case = self.completed(case)
         state = case.start_state
         start = jnp.zeros((), state.temperature.dtype)
-        fluxes = self._fluxes(state, case, start, start)
-        return self.closure.prepare().init(self._closure_inputs(state, state, case, fluxes, start))
+        at_rest = jnp.zeros_like(case.grid.z_face)
+        column = self._column(state, (at_rest, at_rest), case, start, start, 0.0)
+        return self.closure.prepare().init(self._closure_inputs(state, column, case, ()))
 
     def step(
         self,
@@ -122,15 +140,13 @@ class Model(eqx.Module):
         Returns:
             state and closure state at `time + dt`.
         """
-        end = time + dt
         stepper = self.closure.prepare() if stepper is None else stepper
-        case, fluxes = self._place(state, case, time, end)
-        entering = _entering(state, case, end, dt)
+        column, case = self._entering(state, clo_state, case, time, dt)
         used = clo_state
-        new_state, new_clo_state = self._sweep(stepper, entering, used, case, fluxes, end, dt)
+        new_state, new_clo_state = self._sweep(stepper, column, used, case, dt)
         for _ in range(self.n_sweeps - 1):
             used = _with_coefficients(clo_state, used, new_clo_state, 0.5)
-            new_state, new_clo_state = self._sweep(stepper, entering, used, case, fluxes, end, dt)
+            new_state, new_clo_state = self._sweep(stepper, column, used, case, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
@@ -138,131 +154,156 @@ class Model(eqx.Module):
         return new_state, new_clo_state
 
     def inputs_of_closure(
-        self, start: State, end: State, case: Case, time: ScalarLike, dt: ScalarLike
+        self,
+        state: State,
+        clo_state: CloState,
+        end: State,
+        case: Case,
+        time: ScalarLike,
+        dt: ScalarLike,
     ) -> ClosureInputs:
         """What the closure was given in a step, without plumes.
 
         Args:
-            start, end: states that a step began and ended with.
-            case: as for `step`.
-            time, dt: start and length of the step [s].
+            state, clo_state: that the step began with.
+            end: state that it ended with.
+            case, time, dt: as for `step`.
         """
-        case, fluxes = self._place(start, case, time, time + dt)
-        return self._closure_inputs(end, _entering(start, case, time + dt, dt), case, fluxes, time + dt)
+        column, case = self._entering(state, clo_state, case, time, dt)
+        return self._closure_inputs(end, column, case, ())
 
-    def _place(self, state: State, case: Case, time: ScalarLike, end: ScalarLike) -> tuple[Case, Fluxes]:
-        """The case as it is at the end of a step, and the fluxes of the step."""
-        case = self.completed(case)
+    @property
+    def solver(self) -> AbstractTridiagonalMethod:
+        """How linear systems are solved: as given, or the fastest for the platform and its set-up."""
+        if self.tridiagonal_method is not None:
+            return self.tridiagonal_method
+        return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())
+
+    def _entering(
+        self, state: State, clo_state: CloState, case: Case, time: ScalarLike, dt: ScalarLike
+    ) -> tuple[Column, Case]:
+        """The column that a step starts from, and the case as it is at its end."""
+        case, end = self.completed(case), time + dt
         case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
-        return case, self._fluxes(state, case, time, end)
+        mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
+        column = self._column(state, mixing, case, time, end, dt)
+        for term in (CoriolisForce(), *case.acting()):
+            column = column.starting_from(term.before(column))
+        return column, case
 
-    def _sweep(
+    def _column(
         self,
-        stepper: AbstractStepper,
-        entering: State,
-        clo_state: CloState,
+        state: State,
+        mixing: tuple[FaceArray, FaceArray],
         case: Case,
-        fluxes: Fluxes,
+        time: ScalarLike,
         end: ScalarLike,
         dt: ScalarLike,
+    ) -> Column:
+        """What terms see; like GOTM non-local fluxes are those of the step before, over the water of this."""
+        water, drift = WaterSurface.of(state), case.interior.stokes_drift
+        fluxes = case.forcing.at(end, water)
+        return Column(
+            state=state,
+            carried=state,
+            velocity=(state.u, state.v),
+            grid=case.grid,
+            equation_of_state=case.equation_of_state,
+            absorption=case.absorption,
+            coriolis_parameter=case.coriolis_parameter,
+            fluxes=fluxes,
+            fluxes_before=case.forcing.at(time, water) if self.like_gotm else fluxes,
+            stokes_drift=None if drift is None else drift.at(case.grid, end),
+            eddy_viscosity=mixing[0],
+            eddy_diffusivity=mixing[1],
+            time=end,
+            dt=dt,
+        )
+
+    def _sweep(
+        self, stepper: AbstractStepper, column: Column, clo_state: CloState, case: Case, dt: ScalarLike
     ) -> tuple[State, CloState]:
         """Transport with the coefficients of a closure state, and the closure after it."""
-        molecular = MolecularMixing(
-            self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
+        molecular = self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
+        column = column._replace(
+            eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
-        mass_flux = clo_state.mass_flux
-        plume = None if mass_flux is None else Plume.of(entering, mass_flux)
-        new_state = transport(
-            entering,
-            clo_state,
-            plume,
-            case,
-            fluxes,
-            molecular,
-            end,
-            dt,
-            theta=self.theta,
-            in_turn=self.like_gotm,
-            method=self.tridiagonal_method,
-        )
-        inputs = self._closure_inputs(new_state, entering, case, fluxes, end)
-        if plume is not None and mass_flux is not None:
-            energy = PlumeEnergy.of(plume, mass_flux, new_state, entering, case.grid, case.equation_of_state)
-            inputs = dataclasses.replace(inputs, plume_energy=energy)
-        return new_state, stepper.step(clo_state, inputs, dt)
-
-    def _fluxes(self, state: State, case: Case, time: ScalarLike, end: ScalarLike) -> Fluxes:
-        """Through the surface; like GOTM also those of the step before, with the water of this one."""
-        water = WaterSurface.of(state)
-        before = case.forcing.at(time, water) if self.like_gotm else None
-        return Fluxes(case.forcing.at(end, water), before)
+        solver = Solver(self.theta, self.like_gotm, self.solver)
+        of_turbulence = clo_state.terms(column.state)
+        terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *of_turbulence)
+        mixing = Mixing.of_quantities(clo_state, *molecular)
+        new_state = transport(column, terms, mixing, case.interior.held, solver)
+        return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
 
     def _closure_inputs(
-        self, state: State, entering: State, case: Case, given: Fluxes, time: ScalarLike
+        self, state: State, column: Column, case: Case, acted: tuple[AbstractTerm, ...]
     ) -> ClosureInputs:
-        eos, grid, fluxes = case.equation_of_state, case.grid, given.now
-        heat, salt, _ = kinematic_fluxes(entering if self.like_gotm else state, case, fluxes)
+        eos, grid, start = column.equation_of_state, column.grid, column.state
+        entering = kinematic_fluxes(start if self.like_gotm else state, eos, column.fluxes)
         surface = grid.z_face[-1] if self.like_gotm else grid.z_center[-1]
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], surface)
-        stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
-        density = eos.reference_density
-        stokes_drift = case.interior.stokes_drift
-        drift = None if stokes_drift is None else stokes_drift.at(grid, time)
-        sunlight = penetrating_sunlight(case, fluxes)
-        alpha_of_sunlight = _expansion_at_faces(state, case) if self.like_gotm else alpha
-        at_bottom = self._at_bottom(state, entering, case)
+        stress, density = surface_stress(column.fluxes, state), eos.reference_density
+        before = surface_stress(column.fluxes_before, state)
+        passing = shortwave_heating(column.fluxes, column.absorption, eos, grid)
+        alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
         return ClosureInputs(
             grid=grid,
             state=state,
+            start=start,
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
-            shear_squared=self._shear_squared(state, entering, grid),
+            shear_squared=self._shear_squared(state, start, grid),
             surface_friction_velocity=safe_sqrt(vector_norm(*stress) / density),
-            friction_velocity_before=_friction_velocity_of(given.before, state, density),
-            surface_buoyancy_flux=eos.gravity * (alpha * heat - beta * salt),
-            coriolis_parameter=case.coriolis_parameter,
-            equation_of_state=eos,
+            friction_velocity_of_sea=safe_sqrt(vector_norm(*before) / density),
             surface_momentum_flux=(stress[0] / density, stress[1] / density),
-            radiative_buoyancy_flux=None if sunlight is None else eos.gravity * alpha_of_sunlight * sunlight,
-            bottom_friction_velocity=at_bottom[0],
-            bottom_roughness_length=at_bottom[1],
-            stokes_shear=None if drift is None else _stokes_shear((state.u, state.v), grid, drift),
-            stokes_shear_squared=None if drift is None else _stokes_shear(drift, grid, drift),
-            stokes_drift=drift,
-            surface_stokes_drift=None if stokes_drift is None else stokes_drift.at_surface(time),
-            tridiagonal_method=self.tridiagonal_method,
+            surface_buoyancy_flux=eos.gravity
+            * (alpha * entering["temperature"] - beta * entering["salinity"]),
+            coriolis_parameter=column.coriolis_parameter,
+            equation_of_state=eos,
+            radiative_buoyancy_flux=None if passing is None else eos.gravity * alpha_of_shortwave * passing,
+            waves=_waves(state, column, case),
+            bottom=self._bottom(state, column, case),
+            acted=acted,
+            tridiagonal_method=self.solver,
             explicit_waves=self.like_gotm,
         )
 
-    def _shear_squared(self, state: State, entering: State, grid: Grid) -> InnerFaceArray:
+    def _shear_squared(self, state: State, start: State, grid: Grid) -> InnerFaceArray:
         if self.like_gotm:
-            return shear_squared_between_cells(state, entering, grid, self.theta)
-        return shear_squared(state, entering, grid)
+            return shear_squared_between_cells(state, start, grid, self.theta)
+        return shear_squared(state, start, grid)
 
-    def _at_bottom(self, state: State, entering: State, case: Case) -> tuple[Scalar | None, Scalar | None]:
-        """Friction velocity and roughness length of the bottom; like GOTM with that of the step before."""
+    def _bottom(self, state: State, column: Column, case: Case) -> BottomFlow | None:
+        """The flow over the bottom; like GOTM with the roughness length of the step before."""
         friction = case.interior.bottom_friction
         if friction is None:
-            return None, None
-        before, thickness = None, case.grid.cell_thickness[0]
+            return None
+        before, thickness = None, column.grid.cell_thickness[0]
         if self.like_gotm:
-            before = friction.at(entering.u[0], entering.v[0], thickness)[0]
-        return friction.at(state.u[0], state.v[0], thickness, before)[:2]
+            before = friction.at(column.state.u[0], column.state.v[0], thickness)[0]
+        return BottomFlow(*friction.at(state.u[0], state.v[0], thickness, before)[:2])
 
 
-def _friction_velocity_of(fluxes: SurfaceFluxes | None, state: State, density: Scalar) -> Scalar | None:
-    if fluxes is None:
+def _waves(state: State, column: Column, case: Case) -> SurfaceWaves | None:
+    waves, drift = case.interior.stokes_drift, column.stokes_drift
+    if waves is None or drift is None:
         return None
-    stress = or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
-    return safe_sqrt(vector_norm(*stress) / density)
+    grid = column.grid
+    by_drift = [gradient(values, grid) for values in drift]
+    return SurfaceWaves(
+        drift=drift,
+        at_surface=waves.at_surface(column.time),
+        shear=gradient(state.u, grid) * by_drift[0] + gradient(state.v, grid) * by_drift[1],
+        shear_squared=by_drift[0] * by_drift[0] + by_drift[1] * by_drift[1],
+    )
 
 
-def _expansion_at_faces(state: State, case: Case) -> FaceArray | Scalar:
+def _expansion_at_faces(state: State, column: Column) -> FaceArray | Scalar:
     """alpha [K-1] of the water between the cells, and of the cells at the ends."""
     temperature, salinity = (
         with_end_faces(mean_of_neighbours(values), values[0], values[-1])
         for values in (state.temperature, state.salinity)
     )
-    return case.equation_of_state.expansion(temperature, salinity, case.grid.z_face)[0]
+    return column.equation_of_state.expansion(temperature, salinity, column.grid.z_face)[0]
 
 
 def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:
@@ -270,29 +311,3 @@ def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: Sc
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)
-
-
-def _entering(state: State, case: Case, end: ScalarLike, dt: ScalarLike) -> State:
-    """The state that transport starts from."""
-    entering = _rotated(state, case, end, dt)
-    bound = case.interior.freezing_bound
-    return entering if bound is None else bound.apply(entering)
-
-
-def _rotated(state: State, case: Case, time: ScalarLike, dt: ScalarLike) -> State:
-    """State after the Coriolis force alone, which acts on the velocity with its Stokes drift."""
-    u, v = state.u, state.v
-    if case.interior.stokes_drift is None:
-        u, v = rotate(u, v, case.coriolis_parameter, dt)
-    else:
-        drift_u, drift_v = case.interior.stokes_drift.at(case.grid, time)
-        u, v = rotate(u + drift_u, v + drift_v, case.coriolis_parameter, dt)
-        u, v = u - drift_u, v - drift_v
-    return State(u, v, state.temperature, state.salinity, state.tracers)
-
-
-def _stokes_shear(
-    velocity: tuple[CenterArray, CenterArray], grid: Grid, drift: tuple[CenterArray, CenterArray]
-) -> InnerFaceArray:
-    along = gradient(velocity[0], grid) * gradient(drift[0], grid)
-    return along + gradient(velocity[1], grid) * gradient(drift[1], grid)

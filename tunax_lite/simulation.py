@@ -14,7 +14,6 @@ from jaxtyping import Array, Int, PyTree
 from ._types import Scalar, ScalarLike, is_traced, leading_axes, parameter_batch_shape
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
-from .interior import Interior
 from .model import Model
 from .precision import precision_of, without_weak_types
 from .runtime.blocks import ColumnBlock, block_size, check_block, map_blocks
@@ -56,11 +55,12 @@ def batched_case(model: Model, case: Case) -> Case:
         case.start_state.broadcast(batch_shape),
         _with_batch_rank(case.interior, len(batch_shape)),
     )
-    case = dataclasses.replace(case, initial_correction=None)
+    terms = {name: _with_batch_rank(term, len(batch_shape)) for name, term in case.terms.items()}
+    case = dataclasses.replace(case, initial_correction=None, terms=terms)
     return eqx.tree_at(lambda c: (c.grid, c.initial_state, c.interior), case, replacement)
 
 
-def _with_batch_rank(interior: Interior, rank: int) -> Interior:
+def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
     """The same with trailing axes of length one: profiles that all columns share broadcast with the state."""
 
     def spread(path, leaf, axes: int):
@@ -70,7 +70,7 @@ def _with_batch_rank(interior: Interior, rank: int) -> Interior:
             return leaf
         return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
 
-    return jax.tree_util.tree_map_with_path(spread, interior, leading_axes(interior))
+    return jax.tree_util.tree_map_with_path(spread, parts, leading_axes(parts))
 
 
 def start_of(model: Model, case: Case) -> Restart:
@@ -322,8 +322,7 @@ def simulate(
     length = case.duration - begin if duration is None else duration
     n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
     if not is_traced(case.forcing):
-        case.forcing.check_covers(begin, begin + length)
-        case.interior.check_covers(begin, begin + length)
+        case.check_covers(begin, begin + length)
     options = {
         "n_frames": n_frames,
         "steps_per_frame": steps_per_frame,

@@ -1,221 +1,238 @@
-"""Momentum, heat, salt and tracers over one step: what is added, what is carried, what is mixed.
+"""Momentum, heat, salt and tracers over one step: what all terms add is summed, and solved for.
 
-Quantities that share a matrix (u with v; temperature with salinity and tracers, unless they relax at rates of
-their own) are solved for together, and all matrices side by side.
+Quantities that share a matrix (u with v; temperature with salinity and tracers, unless a term gives one of
+them a rate of its own) are solved for together, and all matrices side by side.
 """
 
+import functools
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
-from ._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
-from .case import Case
+from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .closures.base import CloState
-from .forcing import SurfaceFluxes
-from .interior import Target, VerticalVelocity, advect
-from .numerics.diffusion import DiffusionSystem, Flow, Source, diffusion_system
-from .numerics.limiters import reciprocal, vector_norm
-from .numerics.stencils import gradient
-from .numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
-from .physics.plume import Plume
+from .numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
+from .numerics.limiters import reciprocal
+from .numerics.tridiagonal import solve_tridiagonal_systems
+from .numerics.tridiagonal_method import AbstractTridiagonalMethod
 from .state import State
+from .terms import AbstractTerm, Column, Tendency
 
-_DOWN_GRADIENT = "temperature_mixed_down_its_gradient"
-
-
-class MolecularMixing(NamedTuple):
-    """Added to the eddy coefficients [m2 s-1]; salt `None` for that of heat, which saves a matrix."""
-
-    viscosity: Scalar
-    diffusivity: Scalar
-    salt_diffusivity: Scalar | None
+_DOWN_GRADIENT = " down its gradient"
+"""Behind the name of a quantity: what it would be without fluxes against the gradient."""
 
 
-class Fluxes(NamedTuple):
-    """Fluxes through the surface in this step, and in the one before where non-local fluxes are those."""
+class Mixing(NamedTuple):
+    """Down gradients: an eddy coefficient on faces, and a molecular one, which is added [m2 s-1]."""
 
-    now: SurfaceFluxes
-    before: SurfaceFluxes | None
+    eddy: FaceArray
+    molecular: ScalarLike
+
+    @classmethod
+    def of_quantities(
+        cls, clo_state: CloState, viscosity: Scalar, diffusivity: Scalar, salt_diffusivity: Scalar | None
+    ) -> "dict[str, Mixing]":
+        """By name of the quantity; "" is that of all others. Those with one object share a matrix.
+
+        Args:
+            clo_state: eddy coefficients.
+            viscosity, diffusivity: molecular [m2 s-1].
+            salt_diffusivity: that of salinity; `None` for that of heat, which saves a matrix.
+        """
+        velocity = cls(clo_state.eddy_viscosity, viscosity)
+        scalars = salt = cls(clo_state.eddy_diffusivity, diffusivity)
+        of_salt = clo_state.salt_diffusivity()
+        if of_salt is not None:
+            salt = salt._replace(eddy=of_salt)
+        if salt_diffusivity is not None:
+            salt = salt._replace(molecular=salt_diffusivity)
+        return {"u": velocity, "v": velocity, "salinity": salt, "": scalars}
 
 
-class Forced(NamedTuple):
-    """A group of quantities that share a matrix, with what acts on them.
+class Solver(NamedTuple):
+    """How new values are found.
 
     Args:
-        quantities: pytree of values on cells.
-        sources: a `Source` for each.
-        sink_rate: implicit, of all of them [s-1].
-        eddy_coefficient: on faces [m2 s-1].
-        molecular_coefficient: [m2 s-1].
-        rising: mass flux of the surroundings of plumes on faces [m s-1]; `None` without plumes.
+        theta: weight of the new values in the diffusive fluxes.
+        in_turn: whether u, v and the scalars are computed one after another, as in GOTM: the bottom drags v
+            by the new u, and gradients are carried by the new velocity.
+        method: of the linear solves.
     """
 
-    quantities: Any
-    sources: Any
-    sink_rate: CenterArray | None
-    eddy_coefficient: Any
-    molecular_coefficient: Scalar
-    rising: FaceArray | None = None
+    theta: float
+    in_turn: bool
+    method: AbstractTridiagonalMethod
 
-    def system(self, case: Case, dt: ScalarLike, theta: float) -> DiffusionSystem:
-        coefficient = self.eddy_coefficient[1:-1] + self.molecular_coefficient
+
+class Group(NamedTuple):
+    """Quantities that share a matrix: how they are mixed, and for each its value and what is done to it."""
+
+    mixing: Mixing
+    values: dict[str, CenterArray]
+    tendencies: dict[str, list[Tendency]]
+
+    def system(self, column: Column, theta: float) -> DiffusionSystem:
+        grid = column.grid
+        parts = next(iter(self.tendencies.values()))  # of all of them the rates are the same
         return diffusion_system(
-            self.quantities,
-            coefficient * reciprocal(case.grid.center_spacing),
-            case.grid.cell_thickness,
-            dt,
-            source=self.sources,
-            sink_rate=self.sink_rate,
+            self.values,
+            (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing),
+            grid.cell_thickness,
+            column.dt,
+            source={name: _added(of) for name, of in self.tendencies.items()},
+            sink_rate=_total(part.loss_rate for part in parts),
             theta=theta,
-            flow=None if self.rising is None else Flow(upward=self.rising[1:-1]),
+            flow=_carrying(parts),
         )
 
 
 def transport(
-    state: State,
-    clo_state: CloState,
-    plume: Plume | None,
-    case: Case,
-    fluxes: Fluxes,
-    molecular: MolecularMixing,
-    time: ScalarLike,
-    dt: ScalarLike,
-    *,
-    theta: float,
-    in_turn: bool,
-    method: AbstractTridiagonalMethod | None,
+    column: Column,
+    terms: Sequence[AbstractTerm],
+    mixing: dict[str, Mixing],
+    held: Sequence[str],
+    solver: Solver,
 ) -> State:
-    """State after a step that ends at `time`, from that after the rotation.
+    """State at the end of a step.
 
     Args:
-        state: velocity already turned.
-        clo_state: eddy coefficients of the step.
-        plume: water in the plumes; `None` for a closure without a mass flux.
-        case: grid, interior forcing, equation of state.
-        fluxes: through the surface.
-        molecular: mixing without turbulence.
-        time: end of the step [s].
-        dt: length of the step [s].
-        theta: weight of the new values in the diffusive fluxes.
-        in_turn: whether u, v and the contents are computed one after another, as in GOTM: the bottom drags v
-            by the new u, and gradients are carried by the new velocity.
-        method: of the linear solves.
+        column: at its start.
+        terms: what acts in the step.
+        mixing: down gradients, by quantity.
+        held: quantities that stay as they are.
+        solver: how new values are found.
+
+    Raises:
+        ValueError: a term that acts on what the column does not have, or two that sink in exchange.
     """
-    entering, targets = state, case.interior.relaxation
-    sources = _momentum_sources(state, clo_state, case, fluxes.now, time)
-    if plume is not None:
-        sources = _sinking(sources, plume.velocity)
-    held = {name: getattr(state, name) for name in case.interior.held}
-    if case.interior.vertical_velocity is not None:
-        state = _carry(state, case, case.interior.vertical_velocity, time, dt)
-    sources, pull = _relax(sources, (targets.u, targets.v) if targets else (None, None), case, time)
+    own = {name: term for term in terms for name in term.own_tracers()}
+    carried = column.state
+    for term in terms:
+        column = column._replace(carried=carried)
+        carried = term.carry(column)
+    tracers = carried.tracers | {name: of for name, of in column.state.tracers.items() if name in own}
+    carried = State(carried.u, carried.v, carried.temperature, carried.salinity, tracers)
+    start = column.velocity
+    column = column._replace(carried=carried, velocity=(carried.u, carried.v))
+    velocity = {"u": carried.u, "v": carried.v}
+    scalars = {"temperature": carried.temperature, "salinity": carried.salinity, **tracers}
+    scalars = {name: values for name, values in scalars.items() if name not in held}
 
-    def momentum(over_bottom: State, which: slice) -> Forced:
-        """Components of the velocity, and the drag of a bottom over which a state flows."""
-        rate = _add_rates(pull, _bottom_drag(state, over_bottom, case))
-        rate = _add_rates(rate, _surface_drag(state, case, fluxes.now))
-        rising = None if clo_state.mass_flux is None else clo_state.mass_flux.momentum
-        viscosities = clo_state.eddy_viscosity, molecular.viscosity
-        return Forced((state.u, state.v)[which], sources[which], rate, *viscosities, rising)
+    def of_velocity(column: Column, *names: str) -> list[Group]:
+        given = [(term, term.on_velocity(column)) for term in terms]
+        return _groups({name: velocity[name] for name in names}, velocity, given, mixing, {})
 
-    def contents(u: CenterArray, v: CenterArray) -> list[Forced]:
-        """What the water contains, and what a velocity carries of it."""
-        given = _content_sources(_moving(entering, u, v), clo_state, case, fluxes, time)
-        if plume is not None:
-            given = {name: _sinking(given[name], getattr(plume, name)) for name in given}
-        return list(_contents(state, given, clo_state, case, molecular, time).values())
-
-    def advanced(*groups: Forced) -> tuple[Any, ...]:
-        return _solved(groups, case, dt, theta, method) if groups else ()
+    def of_scalars(column: Column) -> list[Group]:
+        given = [(term, term.on_scalars(column)) for term in terms]
+        return _groups(scalars, {**scalars, **dict.fromkeys(held)}, given, mixing, own)
 
     def driven(u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
-        gradient = case.interior.pressure_gradient
-        return (u, v) if gradient is None else gradient.correct(u, v, case.grid, time)
+        for term in terms:
+            u, v = term.after_velocity(u, v, column)
+        return u, v
 
-    if in_turn:
-        ((u,),) = advanced(momentum(state, slice(0, 1)))
-        ((v,),) = advanced(momentum(_moving(state, u, state.v), slice(1, 2)))
+    if solver.in_turn:
+        u = _solved(of_velocity(column, "u"), column, solver)["u"]
+        column = column._replace(velocity=(u, carried.v))
+        v = _solved(of_velocity(column, "v"), column, solver)["v"]
         u, v = driven(u, v)
-        mixed = advanced(*contents(u, v))
+        mixed = _solved(of_scalars(column._replace(velocity=(u, v))), column, solver)
     else:
-        (u, v), *mixed = advanced(momentum(state, slice(0, 2)), *contents(entering.u, entering.v))
-        u, v = driven(u, v)
-    new = held | {name: values for group in mixed for name, values in group.items()}
-    if _DOWN_GRADIENT in new:
-        new["temperature"] = _within_range(new["temperature"], new[_DOWN_GRADIENT], state.temperature)
-    return State(u, v, new["temperature"], new["salinity"], new.get("tracers", {}))
+        groups = of_velocity(column, "u", "v") + of_scalars(column._replace(velocity=start))
+        mixed = _solved(groups, column, solver)
+        u, v = driven(mixed["u"], mixed["v"])
+    new = {name: getattr(column.state, name) for name in held} | mixed
+    return State(u, v, new["temperature"], new["salinity"], {name: new[name] for name in carried.tracers})
 
 
-def _moving(state: State, u: CenterArray, v: CenterArray) -> State:
-    return State(u, v, state.temperature, state.salinity, state.tracers)
+def _groups(
+    values: dict[str, CenterArray],
+    known: dict[str, Any],
+    given: Sequence[tuple[AbstractTerm, dict[str, Tendency]]],
+    mixing: dict[str, Mixing],
+    own: dict[str, AbstractTerm],
+) -> list[Group]:
+    """Quantities with what terms do to them, in as few groups as rates and coefficients allow."""
+    for term, tendencies in given:
+        if unknown := tendencies.keys() - known.keys():
+            raise ValueError(
+                f"{type(term).__name__}: expected to act on some of {', '.join(known)}, got "
+                f"{', '.join(sorted(unknown))}; give the initial state such a tracer."
+            )
+    groups: dict[Any, Group] = {}
+    for name, value in values.items():
+        keeper = own.get(name)
+        parts = [
+            tendencies[name]
+            for term, tendencies in given
+            if name in tendencies and (keeper is None or keeper is term)
+        ]
+        mixed = mixing.get(name, mixing[""])
+        if keeper is not None:
+            mixed = Mixing(0.0 * mixed.eddy, 0.0)
+        # One object is one rate: without looking at numbers, which are traced.
+        rates = [(id(part.loss_rate), id(part.carrying)) for part in parts]
+        nothing = (id(None), id(None))
+        key = id(mixed.eddy), id(mixed.molecular), *(rate for rate in rates if rate != nothing)
+        group = groups.setdefault(key, Group(mixed, {}, {}))
+        group.values[name], group.tendencies[name] = value, parts
+        if any(part.against_gradient is not None for part in parts):
+            group.values[name + _DOWN_GRADIENT] = value
+            group.tendencies[name + _DOWN_GRADIENT] = [part._replace(against_gradient=None) for part in parts]
+    return list(groups.values())
 
 
-def _solved(
-    groups: tuple[Forced, ...],
-    case: Case,
-    dt: ScalarLike,
-    theta: float,
-    method: AbstractTridiagonalMethod | None,
-) -> tuple[Any, ...]:
-    """New values of groups, whose matrices are solved side by side."""
-    systems = [group.system(case, dt, theta) for group in groups]
-    return solve_tridiagonal_systems(
-        tuple(system.matrix for system in systems),
-        tuple(system.rhs for system in systems),
-        method,
-        # For the change: a constant salinity stays what it is, and float32 serves for days.
-        guess=tuple(group.quantities for group in groups),
-        residual=tuple(system.residual for system in systems),
-        sinking=tuple(system.sinking for system in systems),
+def _total(parts: Iterable[Any]) -> Any:
+    """Sum of what is there, in order; `None` of nothing."""
+    given = [part for part in parts if part is not None]
+    return functools.reduce(operator.add, given) if given else None
+
+
+def _added(parts: Sequence[Tendency]) -> Added:
+    """What all terms add to one quantity."""
+    sinking = [part.sinking for part in parts if part.sinking is not None]
+    if len(sinking) > 1:
+        raise ValueError("transport: expected one term that sinks in exchange for what rises, got two.")
+    return Added(
+        volumes=_total(part.cells for part in parts),
+        bottom=_total(part.bottom for part in parts),
+        surface=_total(part.surface for part in parts),
+        sinking=_total(sinking),
+        downward=_total(of for part in parts for of in (part.downward, part.against_gradient)),
     )
 
 
-def _contents(
-    state: State,
-    sources: dict[str, Any],
-    clo_state: CloState,
-    case: Case,
-    molecular: MolecularMixing,
-    time: ScalarLike,
-) -> dict[str, Forced]:
-    """Temperature, salinity and tracers in as few groups as their rates and diffusivities allow."""
-    targets = case.interior.relaxation
-    given = {
-        "temperature": targets.temperature if targets else None,
-        "salinity": targets.salinity if targets else None,
-        "tracers": None,
-    }
-    groups: dict[str, Forced] = {}
-    for name, target in given.items():
-        if name in case.interior.held:
-            continue
-        eddy, molecular_part = clo_state.eddy_diffusivity, molecular.diffusivity
-        own_diffusivity = False
-        if name == "salinity":
-            of_salt = clo_state.salt_diffusivity()
-            own_diffusivity = of_salt is not None or molecular.salt_diffusivity is not None
-            eddy = eddy if of_salt is None else of_salt
-            if molecular.salt_diffusivity is not None:
-                molecular_part = molecular.salt_diffusivity
-        key = name if target is not None or own_diffusivity else "contents"
-        source, rate = sources[name], None
-        if target is not None:
-            (source,), rate = _relax((source,), (target,), case, time)
-        before = groups[key] if key in groups else Forced({}, {}, None, None, molecular.diffusivity)
-        quantities, added = {name: getattr(state, name)}, {name: source}
-        if name == "temperature" and clo_state.nonlocal_temperature_flux() is not None:
-            quantities[_DOWN_GRADIENT] = state.temperature
-            added[_DOWN_GRADIENT] = source._replace(downward=None)
-        groups[key] = Forced(
-            before.quantities | quantities,
-            before.sources | added,
-            rate,
-            eddy,
-            molecular_part,
-            None if clo_state.mass_flux is None else clo_state.mass_flux.contents,
-        )
-    return {name: group for name, group in groups.items() if jax.tree.leaves(group.quantities)}
+def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
+    rates = [part.carrying for part in parts if part.carrying is not None]
+    if not rates:
+        return None
+    return CarryingRates(
+        upward=_total(rate.upward for rate in rates), downward=_total(rate.downward for rate in rates)
+    )
+
+
+def _solved(groups: Sequence[Group], column: Column, solver: Solver) -> dict[str, CenterArray]:
+    """New values of groups, whose matrices are solved side by side."""
+    if not groups:
+        return {}
+    systems = [group.system(column, solver.theta) for group in groups]
+    solution = solve_tridiagonal_systems(
+        tuple(system.matrix for system in systems),
+        tuple(system.rhs for system in systems),
+        solver.method,
+        # For the change: a constant salinity stays what it is, and float32 serves for days.
+        guess=tuple(group.values for group in groups),
+        residual=tuple(system.residual for system in systems),
+        sinking=tuple(system.sinking for system in systems),
+    )
+    old = {name: values for group in groups for name, values in group.values.items()}
+    new = {name: values for group in solution for name, values in group.items()}
+    bounded = [name for name in new if name + _DOWN_GRADIENT in new]
+    for name in bounded:
+        new[name] = _within_range(new[name], new.pop(name + _DOWN_GRADIENT), old[name])
+    return new
 
 
 def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:
@@ -231,157 +248,3 @@ def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray
     share = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
     share = jnp.min(share, axis=0)
     return jnp.where(share < 1.0, down_gradient + share * change, new)
-
-
-def _sinking(sources: Any, plume: Any) -> Any:
-    """Sources with what plumes carry."""
-    is_source = lambda node: isinstance(node, Source)  # noqa: E731
-    return jax.tree.map(lambda s, values: s._replace(sinking=values), sources, plume, is_leaf=is_source)
-
-
-def _carry(state: State, case: Case, vertical: VerticalVelocity, time: ScalarLike, dt: ScalarLike) -> State:
-    velocity = vertical.at(case.grid, time)
-    options = {"scheme": vertical.scheme, "n_substeps": vertical.n_substeps}
-    return jax.tree.map(lambda values: advect(values, velocity, case.grid, dt, **options), state)
-
-
-def _relax(
-    sources: tuple[Source, ...], targets: tuple[Target | None, ...], case: Case, time: ScalarLike
-) -> tuple[tuple[Source, ...], CenterArray | None]:
-    """Sources with what pulls to the observed profiles, and the rate, which is that of all of them."""
-    pulled, rate = [], None
-    for source, target in zip(sources, targets, strict=True):
-        if target is not None:
-            rate = target.rate_at(time)
-            pull = rate * target.profiles.at(time) * case.grid.cell_thickness
-            source = source._replace(volumes=_add_rates(source.volumes, pull))
-        pulled.append(source)
-    return tuple(pulled), rate
-
-
-def _add_rates(first: ColumnArray | None, second: ColumnArray | None) -> ColumnArray | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first + second
-
-
-def _bottom_drag(state: State, flow: State, case: Case) -> CenterArray | None:
-    """Rate at which the bottom slows the lowest cell [s-1]: with the coefficient of a state, and a flow."""
-    friction = case.interior.bottom_friction
-    if friction is None:
-        return None
-    thickness = case.grid.cell_thickness
-    _, _, coefficient = friction.at(state.u[0], state.v[0], thickness[0])
-    rate = coefficient * vector_norm(flow.u[0], flow.v[0]) / thickness[0]
-    return jnp.concatenate([jnp.zeros_like(state.u[:1]) + rate, jnp.zeros_like(state.u[1:])])
-
-
-def _surface_drag(state: State, case: Case, fluxes: SurfaceFluxes) -> CenterArray | None:
-    """Rate at which the air slows the uppermost cell [s-1]."""
-    if fluxes.surface_drag is None:
-        return None
-    rate = fluxes.surface_drag / (case.equation_of_state.reference_density * case.grid.cell_thickness[-1])
-    return jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
-
-
-def _momentum_sources(
-    state: State, clo_state: CloState, case: Case, fluxes: SurfaceFluxes, time: ScalarLike
-) -> tuple[Source, Source]:
-    """Acceleration times thickness [m2 s-2] of u and v."""
-    eos, interior, thickness = case.equation_of_state, case.interior, case.grid.cell_thickness
-    volumes: list[CenterArray | None] = [None, None]
-    accelerations = []
-    if interior.pressure_gradient is not None:
-        accelerations.append(interior.pressure_gradient.acceleration(time, eos.gravity))
-    if interior.buoyancy_gradient is not None:
-        accelerations.append(interior.buoyancy_gradient.acceleration(state, case.grid, eos, time))
-    for acceleration in accelerations:
-        if acceleration is not None:
-            parts = (thickness * component for component in acceleration)
-            volumes = [_add_rates(old, new) for old, new in zip(volumes, parts, strict=True)]
-    coefficient, drift = clo_state.down_stokes_shear(), interior.stokes_drift
-    downward: list[InnerFaceArray | None] = [None, None]
-    if coefficient is not None and drift is not None:
-        speeds = drift.at(case.grid, time)
-        downward = [coefficient[1:-1] * gradient(values, case.grid) for values in speeds]
-    given = zip((fluxes.stress_u, fluxes.stress_v), (state.u, state.v), strict=True)
-    stress = [or_zero(flux, state) + or_zero(fluxes.surface_drag, state) * speed[-1] for flux, speed in given]
-    return (
-        Source(volumes=volumes[0], surface=stress[0] / eos.reference_density, downward=downward[0]),
-        Source(volumes=volumes[1], surface=stress[1] / eos.reference_density, downward=downward[1]),
-    )
-
-
-def _content_sources(
-    state: State, clo_state: CloState, case: Case, fluxes: Fluxes, time: ScalarLike
-) -> dict[str, Any]:
-    """Content added per cell, area and time [unit m s-1]: temperature, salinity, passive tracers."""
-    heat, salt, passive = kinematic_fluxes(state, case, fluxes.now)
-    carried = (None, None)
-    if case.interior.buoyancy_gradient is not None:
-        carried = case.interior.buoyancy_gradient.advection(state.u, state.v, time)
-    thickness, sunlight = case.grid.cell_thickness, penetrating_sunlight(case, fluxes.now)
-    in_heat, in_salt = (None if rate is None else rate * thickness for rate in carried)
-    entered, entered_salt = _entered(heat, sunlight), salt
-    if fluxes.before is not None:
-        heat_before, entered_salt, _ = kinematic_fluxes(state, case, fluxes.before)
-        entered = _entered(heat_before, penetrating_sunlight(case, fluxes.before))
-    in_heat = _add_rates(_absorbed(sunlight), in_heat)
-    of_temperature = _content_source(heat, entered, clo_state, in_heat)
-    upward = clo_state.nonlocal_temperature_flux()
-    if upward is not None:
-        downward = _add_rates(of_temperature.downward, -upward[1:-1])
-        of_temperature = of_temperature._replace(downward=downward)
-    return {
-        "temperature": of_temperature,
-        "salinity": _content_source(salt, entered_salt, clo_state, in_salt),
-        "tracers": {name: _content_source(passive[name], passive[name], clo_state) for name in state.tracers},
-    }
-
-
-def _entered(surface_flux: Scalar, sunlight: FaceArray | None) -> InnerFaceArray | Scalar:
-    """What enters through the surface and stays above a face [unit m s-1]."""
-    return surface_flux if sunlight is None else surface_flux + (sunlight[-1] - sunlight[1:-1])
-
-
-def _content_source(
-    surface_flux: Scalar,
-    entered: InnerFaceArray | Scalar,
-    clo_state: CloState,
-    volumes: CenterArray | None = None,
-) -> Source:
-    """Boundary flux, the non-local flux, and what is added in the volumes [unit m s-1]."""
-    if clo_state.nonlocal_transport is None:
-        return Source(volumes=volumes, surface=surface_flux)
-    return Source(volumes, surface=surface_flux, downward=entered * clo_state.nonlocal_transport[1:-1])
-
-
-def or_zero(flux: Scalar | None, state: State) -> Scalar:
-    """A flux, or zero in the precision of the state where there is none."""
-    return jnp.zeros((), state.temperature.dtype) if flux is None else flux
-
-
-def kinematic_fluxes(
-    state: State, case: Case, fluxes: SurfaceFluxes
-) -> tuple[Scalar, Scalar, dict[str, Scalar]]:
-    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
-    eos = case.equation_of_state
-    heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
-    # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
-    dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
-    salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
-    return heat, salt, {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
-
-
-def penetrating_sunlight(case: Case, fluxes: SurfaceFluxes) -> FaceArray | None:
-    """Heating that sunlight carries down through each face [K m s-1], positive downward."""
-    if fluxes.shortwave_flux is None:
-        return None
-    eos = case.equation_of_state
-    entering = fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity)
-    return entering * case.absorption.transmission(case.grid)
-
-
-def _absorbed(sunlight: FaceArray | None) -> CenterArray | None:
-    """Absorbed sunlight per cell [K m s-1]."""
-    return None if sunlight is None else sunlight[1:] - sunlight[:-1]

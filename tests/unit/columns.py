@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import Grid, LinearEquationOfState, State
-from tunax_lite.closures import ClosureInputs
+from tunax_lite import Grid, LinearEquationOfState, State, SurfaceFluxes, TwoBandAbsorption
+from tunax_lite.closures import ClosureInputs, SurfaceWaves
+from tunax_lite.terms import Column
 
 
 def random_grid(seed: int, n_cells: int, depth: float = 40.0) -> Grid:
@@ -20,16 +21,51 @@ def closure_inputs(
     grid: Grid, n_squared, s_squared, *, friction_velocity: float = 0.0, buoyancy_flux: float = 0.0
 ) -> ClosureInputs:
     """Inputs of a closure with given stratification and shear [s-2] on inner faces, or one number each."""
-    inner = grid.center_spacing.shape
+    inner, state = grid.center_spacing.shape, State.from_profiles(grid, temperature=10.0)
     return ClosureInputs(
         grid=grid,
-        state=State.from_profiles(grid, temperature=10.0),
+        state=state,
+        start=state,
         buoyancy_frequency_squared=jnp.broadcast_to(jnp.asarray(n_squared, dtype=float), inner),
         shear_squared=jnp.broadcast_to(jnp.asarray(s_squared, dtype=float), inner),
         surface_friction_velocity=jnp.asarray(friction_velocity),
+        friction_velocity_of_sea=jnp.asarray(friction_velocity),
+        surface_momentum_flux=(jnp.asarray(0.0), jnp.asarray(0.0)),
         surface_buoyancy_flux=jnp.asarray(buoyancy_flux),
         coriolis_parameter=jnp.asarray(0.0),
         equation_of_state=LinearEquationOfState(),
+    )
+
+
+def column_of(state: State, grid: Grid, *, time: float = 0.0, dt: float = 60.0, **fluxes) -> Column:
+    """What terms see of a column without turbulence, waves and rotation."""
+    entering, still = SurfaceFluxes(**fluxes), jnp.zeros_like(grid.z_face)
+    return Column(
+        state=state,
+        carried=state,
+        velocity=(state.u, state.v),
+        grid=grid,
+        equation_of_state=LinearEquationOfState(),
+        absorption=TwoBandAbsorption(),
+        coriolis_parameter=jnp.asarray(0.0),
+        fluxes=entering,
+        fluxes_before=entering,
+        stokes_drift=None,
+        eddy_viscosity=still,
+        eddy_diffusivity=still,
+        time=time,
+        dt=dt,
+    )
+
+
+def surface_waves(grid: Grid, *, drift=None, shear=None) -> SurfaceWaves:
+    """Waves of a given drift of the cells, or shear along that of the flow; what is not given is zero."""
+    cells, inner = jnp.zeros(grid.n_cells), jnp.zeros(grid.n_cells - 1)
+    return SurfaceWaves(
+        drift=(cells, cells) if drift is None else drift,
+        at_surface=None,
+        shear=inner if shear is None else jnp.asarray(shear),
+        shear_squared=inner,
     )
 
 

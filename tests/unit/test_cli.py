@@ -306,7 +306,7 @@ def test_unexpected_error_is_one_message(invoke, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(importlib.import_module("tunax_lite.io.stream"), "simulate", fail)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "simulate", fail)
     result = invoke("run", KATO, code=1)
     assert "unexpected RuntimeError: out of luck" in result.stderr and "--debug" in result.stderr
 
@@ -315,7 +315,7 @@ def test_interrupt_has_its_own_code(invoke, monkeypatch, tmp_path):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("tunax_lite.io.stream"), "simulate", interrupt)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "simulate", interrupt)
     assert "interrupted" in invoke("run", KATO, code=130).stderr
     assert not _files(tmp_path)
 

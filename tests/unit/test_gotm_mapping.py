@@ -31,7 +31,7 @@ from tunax_lite.interior import (
     BuoyancyGradient,
     DriftProfiles,
     MeanVelocity,
-    Plume,
+    PlumeOnSlope,
     StokesDrift,
     SurfaceSlope,
     VelocityAtHeight,
@@ -383,7 +383,7 @@ def test_internal_pressure_vertical_velocity_and_waves(tmp_path):
     np.testing.assert_array_equal(made.series.at(0.0).salinity_x, 1e-4)
     plume = {"type": "plume", "plume": {"x_slope": 0.01}}
     made = run_of(tmp_path, {"mimic_3d": {"int_pressure": plume}}).case.interior.buoyancy_gradient
-    assert isinstance(made, Plume) and float(made.slope_x) == 0.01 and not made.at_surface
+    assert isinstance(made, PlumeOnSlope) and float(made.slope_x) == 0.01 and not made.at_surface
     w = {"max": {"method": "constant", "constant_value": 0.005}, "height": -8.0, "adv_discr": "superbee"}
     # GOTM 7 sets the method of w to 0 after it has read it (`initialize_gotm`): nothing is carried.
     still = build(tmp_path, {"mimic_3d": {"w": w}})

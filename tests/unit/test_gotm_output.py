@@ -8,8 +8,8 @@ from tunax_lite.cli.run import select
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.gotm.output import OURS
-from tunax_lite.io import run_to_file
 from tunax_lite.quantities import QUANTITIES
+from tunax_lite.streaming import run_to_file
 
 BELOW = ("SS", "P", "NN", "G", "buoy")
 SOURCES = ("temp", "h", "NN", "nuh", "qe", "u_taus", "sst", "my_tracer")

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.unit.columns import random_grid
+from tests.unit.columns import column_of, random_grid
 from tunax_lite import (
     Case,
     ConstantForcing,
@@ -31,11 +31,11 @@ from tunax_lite.interior import (
     HorizontalGradient,
     Interior,
     MeanVelocity,
-    Plume,
+    PlumeOnSlope,
     Relaxation,
+    RelaxationTarget,
     StokesDrift,
     SurfaceSlope,
-    Target,
     Vector,
     VelocityAndHeight,
     VelocityAndLevel,
@@ -79,13 +79,14 @@ def test_prescribed_currents_are_met():
     grid = random_grid(1, 12)
     u, v = jnp.sin(grid.z_center), jnp.cos(0.2 * grid.z_center)
     mean = MeanVelocity(steady(Vector(0.3, -0.1)))
-    new_u, new_v = mean.correct(u, v, grid, 5.0)
+    column = column_of(State.from_profiles(grid, temperature=10.0), grid, time=5.0)
+    new_u, new_v = mean.after_velocity(u, v, column)
     np.testing.assert_allclose(jnp.sum(new_u * grid.cell_thickness) / grid.depth, 0.3, rtol=1e-12)
     np.testing.assert_allclose(jnp.sum(new_v * grid.cell_thickness) / grid.depth, -0.1, rtol=1e-12)
     np.testing.assert_allclose(jnp.diff(new_u), jnp.diff(u), rtol=1e-10, atol=1e-12)
     for height in (0.0, 3.3, 17.0, 40.0):
         at = VelocityAtHeight(steady(VelocityAndHeight(0.3, -0.1, height)))
-        corrected = at.correct(u, v, grid, 5.0)
+        corrected = at.after_velocity(u, v, column)
         heights = np.asarray(grid.z_center - grid.z_face[0])
         got = [np.interp(height, heights, np.asarray(values)) for values in corrected]
         np.testing.assert_allclose(got, [0.3, -0.1], atol=1e-12)
@@ -110,10 +111,11 @@ def test_plumes_run_down_the_slope():
     grid = Grid.uniform(10.0, 5)
     state = State.from_profiles(grid, temperature=jnp.array([8.0, 8.0, 10.0, 10.0, 10.0]))
     dense = -9.81 * 2e-4 * 2.0
-    to_x, to_y = Plume(slope_x=0.01, slope_y=-0.02).acceleration(state, grid, LinearEquationOfState(), 0.0)
+    slope = PlumeOnSlope(slope_x=0.01, slope_y=-0.02)
+    to_x, to_y = slope.acceleration(state, grid, LinearEquationOfState())
     np.testing.assert_allclose(to_x, 0.01 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
     np.testing.assert_allclose(to_y, -0.02 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
-    lid = Plume(slope_x=0.01, at_surface=True).acceleration(state, grid, LinearEquationOfState(), 0.0)
+    lid = PlumeOnSlope(slope_x=0.01, at_surface=True).acceleration(state, grid, LinearEquationOfState())
     np.testing.assert_allclose(lid[0], -0.01 * dense * np.array([0, 0, 1, 1, 1]), atol=1e-12)
 
 
@@ -121,8 +123,8 @@ def test_relaxation_is_implicit_and_each_variable_has_its_own_rate():
     grid = random_grid(2, 10)
     rates = [layered_rate(grid, 3600.0, surface_height=10.0, surface_time_scale=60.0), jnp.full(10, 1e-3)]
     profiles = [jnp.linspace(5.0, 9.0, 10), jnp.linspace(33.0, 34.0, 10)]
-    targets = [Target(steady(p), r) for p, r in zip(profiles, rates, strict=True)]
-    flow = Target(steady(jnp.full(10, 0.2)), jnp.full(10, 1e-4))
+    targets = [RelaxationTarget(steady(p), r) for p, r in zip(profiles, rates, strict=True)]
+    flow = RelaxationTarget(steady(jnp.full(10, 0.2)), jnp.full(10, 1e-4))
     case = still_case(grid, Interior(relaxation=Relaxation(*targets, u=flow, v=flow)))
     state = final(case, 600.0, 1)
     start = case.initial_state
@@ -137,15 +139,15 @@ def test_relaxation_is_implicit_and_each_variable_has_its_own_rate():
 
 @pytest.mark.parametrize("target", ["u", "v"])
 def test_one_component_of_a_target_velocity_is_refused(target):
-    flow = Target(steady(jnp.zeros(4)), jnp.ones(4))
+    flow = RelaxationTarget(steady(jnp.zeros(4)), jnp.ones(4))
     with pytest.raises(ValueError, match="both u and v"):
         Relaxation(**{target: flow})
 
 
 def test_bad_rates_are_refused():
     with pytest.raises(ValueError, match="at least 0 s-1"):
-        Target(steady(jnp.zeros(4)), jnp.array([0.0, 1.0, -1.0, 0.0]))
-    slow, fast = (Target(steady(jnp.zeros(4)), jnp.full(4, rate)) for rate in (1.0, 2.0))
+        RelaxationTarget(steady(jnp.zeros(4)), jnp.array([0.0, 1.0, -1.0, 0.0]))
+    slow, fast = (RelaxationTarget(steady(jnp.zeros(4)), jnp.full(4, rate)) for rate in (1.0, 2.0))
     with pytest.raises(ValueError, match="same rate"):
         Relaxation(u=slow, v=fast)
 
@@ -252,7 +254,7 @@ def test_upwelling_lifts_the_thermocline():
 def everything(grid: Grid) -> Interior:
     n = grid.n_cells
     zero = jnp.zeros(n)
-    target = Target(steady(15.0 + 0.04 * grid.z_center), jnp.full(n, 1e-5))
+    target = RelaxationTarget(steady(15.0 + 0.04 * grid.z_center), jnp.full(n, 1e-5))
     return Interior(
         relaxation=Relaxation(temperature=target),
         pressure_gradient=SurfaceSlope(steady(Vector(2e-6, -1e-6))),
@@ -363,7 +365,7 @@ def test_what_is_held_stays_as_it_is_to_the_bit():
 def test_what_cannot_be_held_is_refused():
     with pytest.raises(ValueError, match="held to name some of temperature, salinity, got u"):
         Interior(held=("u",))
-    target = Target(steady(jnp.zeros(8)), jnp.ones(8))
+    target = RelaxationTarget(steady(jnp.zeros(8)), jnp.ones(8))
     with pytest.raises(ValueError, match="no relaxation of salinity, which is held"):
         Interior(held=("salinity",), relaxation=Relaxation(salinity=target))
 
@@ -410,7 +412,7 @@ def test_a_tide_stretches_the_cells():
 def test_members_of_an_ensemble_relax_to_the_profile_of_the_single_case():
     grid = Grid.uniform(20.0, 8)
     profile = jnp.linspace(5.0, 12.0, 8)
-    target = Target(steady(profile), jnp.linspace(1e-4, 1e-3, 8))
+    target = RelaxationTarget(steady(profile), jnp.linspace(1e-4, 1e-3, 8))
     gradients = HorizontalGradient(profile * 1e-6, 0.0 * profile, 0.0 * profile, 0.0 * profile)
     interior = Interior(
         relaxation=Relaxation(temperature=target),

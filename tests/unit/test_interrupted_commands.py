@@ -21,7 +21,7 @@ from tunax_lite.io.netcdf import read_netcdf
 def invoke(tmp_path, monkeypatch):
     """Run a command in an empty folder; with `ends_after`, a SIGTERM comes at that report of its progress."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.import_module("tunax_lite.io.stream"), "_WORK_OF_A_PIECE", 40 * 12 * 30)
+    monkeypatch.setattr(importlib.import_module("tunax_lite.streaming"), "_WORK_OF_A_PIECE", 40 * 12 * 30)
 
     def run(*arguments: str, code: int = 0, ends_after: int = 0) -> str:
         monkeypatch.setattr(interrupts, "_state", interrupts._State())

@@ -137,7 +137,6 @@ class OwnState(CloState):
     eddy_viscosity: tl.FaceArray
     eddy_diffusivity: tl.FaceArray
     boundary_layer_depth: tl.Scalar
-    nonlocal_transport: None = None
 
 
 def own_trajectory():

@@ -17,6 +17,8 @@ from tunax_lite.closures import (
 )
 from tunax_lite.closures.two_equation.k_epsilon_theta import VarianceFunctions
 from tunax_lite.diagnostics import diagnose
+from tunax_lite.terms import CounterGradientHeat
+from tunax_lite.terms.plumes import Plumes
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 
@@ -186,7 +188,7 @@ def test_step_equals_the_equations_term_by_term(seed):
         new.temperature_variance,
         new.eddy_viscosity,
         new.eddy_diffusivity,
-        new.nonlocal_temperature_flux(),
+        new.variance_driven_flux,
     )
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours[1:-1], theirs, rtol=1e-9)
@@ -196,8 +198,9 @@ def test_step_equals_the_equations_term_by_term(seed):
 def test_plumes_on_it_pass_its_flux_on():
     inputs = random_step(0)[1]
     state = MassFluxConvection(local=KEpsilonTheta()).prepare().init(inputs)
-    assert state.nonlocal_temperature_flux() is not None
-    assert np.all(state.nonlocal_temperature_flux() == 0.0)
+    against, plumes = state.terms(inputs.state)
+    assert isinstance(against, CounterGradientHeat) and np.all(against.upward == 0.0)
+    assert isinstance(plumes, Plumes)
 
 
 @pytest.mark.parametrize("stability", ["quasi", "canuto", "munk"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit import kpp_numpy
-from tests.unit.columns import closure_inputs, random_grid
+from tests.unit.columns import closure_inputs, random_grid, surface_waves
 from tunax_lite import Grid
 from tunax_lite.closures import (
     KPP,
@@ -196,7 +196,7 @@ def test_langmuir_factors():
     angle, h = 0.6, 20.0
     waves = dataclasses.replace(
         inputs,
-        stokes_drift=(profile * np.cos(angle), profile * np.sin(angle)),
+        waves=surface_waves(grid, drift=(profile * np.cos(angle), profile * np.sin(angle))),
         surface_momentum_flux=(jnp.asarray(1e-4), jnp.asarray(0.0)),
     )
     drift = np.asarray(profile)[::-1]
@@ -260,8 +260,7 @@ def test_three_cells_at_rest_are_finite_with_gradients():
 
     for stratification in (1e-5, 0.0, -1e-6):
         inputs = closure_inputs(grid, stratification, 0.0)
-        still = jnp.zeros(3), jnp.zeros(3)
-        found = gradient((closure, dataclasses.replace(inputs, stokes_drift=still)))
+        found = gradient((closure, dataclasses.replace(inputs, waves=surface_waves(grid))))
         assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(found))
 
 

@@ -23,6 +23,8 @@ from tunax_lite import (
     TwoBandAbsorption,
 )
 from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
+from tunax_lite.numerics import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
+from tunax_lite.terms import NonlocalTransport
 
 N = 10
 GRID = random_grid(90, N)
@@ -43,8 +45,11 @@ FLUXES = {
 class RecordedState(CloState):
     eddy_viscosity: jax.Array
     eddy_diffusivity: jax.Array
-    nonlocal_transport: jax.Array | None
+    share: jax.Array | None
     inputs: ClosureInputs
+
+    def terms(self, state):
+        return () if self.share is None else (NonlocalTransport(self.share),)
 
 
 class Recorder(AbstractClosure[RecordedState]):
@@ -285,3 +290,11 @@ def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found()
     )
     with pytest.raises(ValueError, match="expected n_sweeps to be a whole number from 1 on, got 0"):
         Model(closure, n_sweeps=0)
+
+
+@pytest.mark.parametrize(("fused", "expected"), [(True, TwistedThomas), (False, ThomasScan)])
+def test_the_solver_suits_the_way_in_which_the_time_loop_is_compiled(monkeypatch, fused, expected):
+    monkeypatch.setattr("tunax_lite.model.time_loop_is_fused", lambda: fused)
+    chosen = Model(Constant()).solver
+    assert isinstance(chosen, PlatformDefault) and type(chosen.cpu) is expected
+    assert isinstance(Model(Constant(), tridiagonal_method=VendorLibrary()).solver, VendorLibrary)

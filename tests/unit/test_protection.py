@@ -19,6 +19,7 @@ from tunax_lite.io.lock import InUseError, claimed
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, note_input, protecting
 from tunax_lite.plotting import save_figure
+from tunax_lite.streaming import run_to_file
 
 CALIBRATION = str(CONFIGS / "calibrations/synthetic.yaml")
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
@@ -154,13 +155,12 @@ def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):
     (tmp_path / "out.nc.parts").mkdir()
     mine = tmp_path / "out.nc.parts" / "mine.txt"
     mine.write_text("mine", encoding="utf-8")
-    from tunax_lite import io
     from tunax_lite.config import build_run, load_run
 
     setup = build_run(load_run(Path(KATO), SHORT[1::2]))
     frames: dict = {"dt": setup.dt, "duration": 1200.0, "output_interval": 600.0}
     with pytest.raises(ValueError, match="without run.json"):
-        io.run_to_file(setup.model, setup.case, tmp_path / "out.nc", **frames, memory_budget=1)
+        run_to_file(setup.model, setup.case, tmp_path / "out.nc", **frames, memory_budget=1)
     assert mine.read_text(encoding="utf-8") == "mine"
 
 

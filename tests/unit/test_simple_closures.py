@@ -21,7 +21,7 @@ def of_step(closure):
     for values in (state.eddy_viscosity, state.eddy_diffusivity):
         assert values.shape == (6,)
         assert values[0] == 0.0 and values[-1] == 0.0
-    assert state.nonlocal_transport is None
+    assert state.terms(INPUTS.state) == ()
     return np.asarray(state.eddy_viscosity[1:-1]), np.asarray(state.eddy_diffusivity[1:-1])
 
 

@@ -15,7 +15,13 @@ from tests.unit import test_io_era5 as era5
 from tests.unit import test_io_oceansites as oceansites
 from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
 from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
-from tunax_lite.interior import AdvectionScheme, BuoyancyGradient, MeanVelocity, Plume, VelocityAtHeight
+from tunax_lite.interior import (
+    AdvectionScheme,
+    BuoyancyGradient,
+    MeanVelocity,
+    PlumeOnSlope,
+    VelocityAtHeight,
+)
 from tunax_lite.io import FileFormatError, read_era5
 from tunax_lite.io.gaps import profiles_on_grid
 from tunax_lite.io.table import read_table
@@ -176,7 +182,7 @@ def test_other_parts_by_name(load):
         )
     )
     assert isinstance(case.interior.pressure_gradient, MeanVelocity)
-    assert isinstance(case.interior.buoyancy_gradient, Plume)
+    assert isinstance(case.interior.buoyancy_gradient, PlumeOnSlope)
     assert isinstance(case.absorption, RgbAbsorption) and float(case.absorption.chlorophyll) == 0.5
     assert isinstance(case.equation_of_state, LinearEquationOfState)
     np.testing.assert_allclose(

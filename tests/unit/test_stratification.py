@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.columns import random_grid
 from tunax_lite import Grid, LinearEquationOfState, State
-from tunax_lite.numerics import Source, diffuse
+from tunax_lite.numerics import Added, diffuse
 from tunax_lite.physics import buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
 from tunax_lite.physics.stratification import richardson_number
 
@@ -71,7 +71,7 @@ def test_shear_production_is_the_kinetic_energy_lost_on_any_grid(seed):
     u, v = jnp.asarray(rng.normal(size=(2, n)))
     zeros = jnp.zeros(n)
     new_u, new_v = diffuse(
-        (u, v), viscosity / grid.center_spacing, grid.cell_thickness, dt, source=(Source(), Source())
+        (u, v), viscosity / grid.center_spacing, grid.cell_thickness, dt, source=(Added(), Added())
     )
     old = State(u, v, zeros, zeros)
     new = State(new_u, new_v, zeros, zeros)

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.unit.columns import closure_inputs, random_grid
+from tests.unit.columns import closure_inputs, random_grid, surface_waves
 from tunax_lite.closures import (
     TKE,
+    BottomFlow,
     BoundedSlope,
     LangmuirCells,
     Penetration,
@@ -191,7 +192,9 @@ def test_step_with_other_options():
     k = k[:-1] + 0.1 * DT / 3600.0 * k[-1] * np.exp(Z[1:-1] / 5.0)
     up, down = two_sweeps(parcel_length(k, 0.01), 0.4 * 2e5 * USTAR**2 / 9.81, 0.01)
     length = np.minimum(up, down)
-    state = step(closure, OLD, inputs(stokes_shear=waves, bottom_friction_velocity=0.02), DT)
+    flow = BottomFlow(jnp.asarray(0.02), jnp.asarray(0.001))
+    with_waves = dataclasses.replace(inputs(), waves=surface_waves(GRID, shear=waves), bottom=flow)
+    state = step(closure, OLD, with_waves, DT)
     nu = np.minimum(0.1 * length * np.sqrt(k), 3e-2)
     np.testing.assert_allclose(np.asarray(state.turbulent_kinetic_energy)[1:-1], k, rtol=1e-9)
     np.testing.assert_allclose(np.asarray(state.eddy_viscosity)[1:-1], np.maximum(nu, 1.2e-4), rtol=1e-9)

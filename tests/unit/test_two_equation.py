@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import get_leaf
-from tests.unit.columns import closure_inputs, exchange_matrix, random_grid
+from tests.unit.columns import closure_inputs, exchange_matrix, random_grid, surface_waves
 from tunax_lite import (
     Case,
     ConstantForcing,
@@ -28,6 +28,7 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite.closures import (
+    BottomFlow,
     Boundary,
     BreakingWaves,
     ConstantStability,
@@ -67,9 +68,8 @@ def random_inputs(seed):
     s_squared = 10.0 ** rng.uniform(-8, -3, GRID.n_cells - 1)
     return dataclasses.replace(
         closure_inputs(GRID, n_squared, s_squared, friction_velocity=U_STAR),
-        bottom_friction_velocity=jnp.asarray(U_BOTTOM),
-        bottom_roughness_length=jnp.asarray(0.003),
-        stokes_shear=jnp.asarray(s_squared * rng.uniform(0.0, 0.5, GRID.n_cells - 1)),
+        bottom=BottomFlow(jnp.asarray(U_BOTTOM), jnp.asarray(0.003)),
+        waves=surface_waves(GRID, shear=s_squared * rng.uniform(0.0, 0.5, GRID.n_cells - 1)),
     )
 
 
@@ -215,7 +215,7 @@ def reference_step(closure, state, inputs, dt):
     n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
     nu, kappa = np.asarray(state.eddy_viscosity)[1:-1], np.asarray(state.eddy_diffusivity)[1:-1]
     k, eps = np.asarray(state.turbulent_kinetic_energy)[1:-1], np.asarray(state.dissipation_rate)[1:-1]
-    p, stokes, b = nu * s2, nu * np.asarray(inputs.stokes_shear), -kappa * n2
+    p, stokes, b = nu * s2, nu * np.asarray(inputs.waves.shear), -kappa * n2
     of_tke, of_value = variable.diffusivities(k, eps, nu)
     if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
         share, (sigma, sigma_waves) = np.minimum((p + b) / eps, 1.0), schmidt_numbers(closure)
@@ -456,7 +456,7 @@ def test_a_length_scale_below_zero_gives_a_dissipation_within_its_floors(closure
         return length_scale.constants.c_1, length_scale.constants.c_4
 
     stepper = eqx.tree_at(taking, closure.prepare(), (jnp.asarray(-1e9), jnp.asarray(0.0)))
-    inputs = dataclasses.replace(random_inputs(1), stokes_shear=None)
+    inputs = dataclasses.replace(random_inputs(1), waves=None)
     new = eqx.filter_jit(stepper.step)(random_state(1), inputs, DT)
     dissipation, tke = new.dissipation_rate[1:-1], new.turbulent_kinetic_energy[1:-1]
     assert bool(jnp.all(jnp.isfinite(dissipation)))

@@ -31,7 +31,6 @@ class RecordingState(CloState):
     eddy_diffusivity: FaceArray
     turbulence: TurbulenceState
     checksum: UInt64[Array, "*#batch"]
-    nonlocal_transport: None = None
 
     @classmethod
     def of(cls, turbulence: TurbulenceState, checksum: UInt64[Array, "*#batch"]) -> "RecordingState":

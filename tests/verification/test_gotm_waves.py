@@ -14,6 +14,7 @@ import xarray as xr
 
 from tunax_lite import Grid, LinearEquationOfState, State
 from tunax_lite.closures import (
+    BottomFlow,
     Boundary,
     BreakingWaves,
     ClosureInputs,
@@ -21,7 +22,7 @@ from tunax_lite.closures import (
     GenericLengthScale,
     KOmega,
 )
-from tunax_lite.numerics import Source, diffuse
+from tunax_lite.numerics import Added, diffuse
 
 GRID = Grid.stretched(20.0, 100, surface_zoom=2.0)
 STRESS, MOLECULAR_VISCOSITY, BOTTOM_ROUGHNESS = 1e-3, 1.3e-6, 0.03 * 0.6666
@@ -38,17 +39,20 @@ CLOSURES = {
 
 
 def inputs_of(shear_squared, bottom_friction_velocity, bottom_roughness_length) -> ClosureInputs:
+    state, friction_velocity = State.from_profiles(GRID, temperature=20.0), jnp.sqrt(jnp.asarray(STRESS))
     return ClosureInputs(
         grid=GRID,
-        state=State.from_profiles(GRID, temperature=20.0),
+        state=state,
+        start=state,
         buoyancy_frequency_squared=jnp.zeros(99),
         shear_squared=shear_squared,
-        surface_friction_velocity=jnp.sqrt(jnp.asarray(STRESS)),
+        surface_friction_velocity=friction_velocity,
+        friction_velocity_of_sea=friction_velocity,
+        surface_momentum_flux=(jnp.asarray(STRESS), jnp.asarray(0.0)),
         surface_buoyancy_flux=jnp.asarray(0.0),
         coriolis_parameter=jnp.asarray(0.0),
         equation_of_state=LinearEquationOfState(),
-        bottom_friction_velocity=bottom_friction_velocity,
-        bottom_roughness_length=bottom_roughness_length,
+        bottom=BottomFlow(bottom_friction_velocity, bottom_roughness_length),
     )
 
 
@@ -71,7 +75,7 @@ def run(closure, hours):
         u, clo_state, bottom_velocity, drag = carry
         sink = jnp.where(jnp.arange(100) == 0, drag * jnp.abs(u[0]) / h[0], 0.0)
         conductance = (clo_state.eddy_viscosity[1:-1] + MOLECULAR_VISCOSITY) / spacing
-        new = diffuse(u, conductance, h, 1.0, source=Source(surface=jnp.asarray(STRESS)), sink_rate=sink)
+        new = diffuse(u, conductance, h, 1.0, source=Added(surface=jnp.asarray(STRESS)), sink_rate=sink)
         viscous = 0.1 * MOLECULAR_VISCOSITY / jnp.maximum(MOLECULAR_VISCOSITY, bottom_velocity)
         roughness = viscous + BOTTOM_ROUGHNESS
         ratio = von_karman / jnp.log((roughness + 0.5 * h[0]) / roughness)

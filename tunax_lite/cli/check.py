@@ -100,8 +100,7 @@ def _describe_run(run: Run) -> None:
     _describe_model(run.model)
     duration = run.duration_from(0.0)
     run.check_output(duration, Path.cwd())
-    run.case.forcing.check_covers(0.0, duration)
-    run.case.interior.check_covers(0.0, duration)
+    run.case.check_covers(0.0, duration)
     typer.echo(
         f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"

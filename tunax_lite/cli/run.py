@@ -119,7 +119,8 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
     )
     clock = time.perf_counter()
     # Takes long to import.
-    from ..io.stream import parts_folder, parts_of
+    from ..io.parts import parts_folder, parts_of
+    from ..streaming import Progress, run_to_file
 
     kept = f"What was computed is in {parts_folder(path)}: the same command goes on after it, "
     kept += f"tunax-lite plot {path} draws it."
@@ -128,12 +129,12 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
     try:
         with share_of("run") as show, ordered_end("what is computed now") as safe_point:
 
-            def report(progress: io.Progress) -> None:
+            def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
                 advise(kept)
                 safe_point()
 
-            io.run_to_file(
+            run_to_file(
                 setup.model,
                 setup.case,
                 path,

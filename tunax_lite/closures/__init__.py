@@ -4,9 +4,11 @@ from .base import AbstractClosure as AbstractClosure
 from .base import AbstractDiagnosticClosure as AbstractDiagnosticClosure
 from .base import AbstractPlainClosure as AbstractPlainClosure
 from .base import AbstractStepper as AbstractStepper
+from .base import BottomFlow as BottomFlow
 from .base import CloState as CloState
 from .base import ClosureInputs as ClosureInputs
 from .base import EddyCoefficients as EddyCoefficients
+from .base import SurfaceWaves as SurfaceWaves
 from .bulk_layer import KrausTurner as KrausTurner
 from .bulk_layer import PriceWellerPinkel as PriceWellerPinkel
 from .catke import CATKE as CATKE

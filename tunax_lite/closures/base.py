@@ -9,10 +9,12 @@ from .. import constants
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
 from ..numerics.stencils import with_end_faces
+from ..numerics.tridiagonal import PlatformDefault
 from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
 from ..physics.equation_of_state import AbstractEquationOfState
-from ..physics.plume import MassFlux, PlumeEnergy
 from ..state import State
+from ..terms import AbstractTerm
+from ..terms.plumes import PlumeEnergy
 
 
 class CloState(eqx.Module):
@@ -21,37 +23,46 @@ class CloState(eqx.Module):
     Args:
         eddy_viscosity: of momentum [m2 s-1].
         eddy_diffusivity: of temperature, salinity and tracers [m2 s-1].
-        nonlocal_transport: share of the surface flux that is carried to a face without a gradient [1],
-            0 at the surface and the bottom; of heat with the sunlight that the water above has absorbed;
-            `None` for a local closure, which costs nothing.
     """
 
     eddy_viscosity: eqx.AbstractVar[FaceArray]
     eddy_diffusivity: eqx.AbstractVar[FaceArray]
-    nonlocal_transport: eqx.AbstractVar[FaceArray | None]
 
     def salt_diffusivity(self) -> FaceArray | None:
         """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
         return None
 
-    def down_stokes_shear(self) -> FaceArray | None:
-        """Eddy coefficient of the momentum that the shear of the Stokes drift drives [m2 s-1].
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        """What turbulence does in a step besides mixing down gradients; nothing by default.
 
-        `None` where waves drive none, which costs nothing.
+        Args:
+            state: that the step starts from.
         """
-        return None
+        del state
+        return ()
 
-    def nonlocal_temperature_flux(self) -> FaceArray | None:
-        """Upward flux of temperature beside that down its gradient [K m s-1], 0 at both ends.
 
-        For a flux that is no share of that through the surface; `None` without one, which costs nothing.
-        """
-        return None
+class SurfaceWaves(eqx.Module):
+    """Stokes drift U_s of surface waves.
 
-    @property
-    def mass_flux(self) -> MassFlux | None:
-        """Transport by plumes; `None` for a closure without them, which costs nothing."""
-        return None
+    Args:
+        drift: eastward and northward, of the cells [m s-1].
+        at_surface: the same at the surface [m s-1]; `None` where only that of the cells is known.
+        shear: dU/dz . dU_s/dz on inner faces [s-2].
+        shear_squared: |dU_s/dz|² on inner faces [s-2].
+    """
+
+    drift: tuple[CenterArray, CenterArray]
+    at_surface: tuple[Scalar, Scalar] | None
+    shear: InnerFaceArray
+    shear_squared: InnerFaceArray
+
+
+class BottomFlow(eqx.Module):
+    """Flow that a bottom drags: friction velocity [m s-1], and roughness length z_0 of the bottom [m]."""
+
+    friction_velocity: Scalar
+    roughness_length: Scalar
 
 
 class EddyCoefficients(CloState):
@@ -59,7 +70,6 @@ class EddyCoefficients(CloState):
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
-    nonlocal_transport: None = None
 
     @classmethod
     def within(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
@@ -76,24 +86,21 @@ class ClosureInputs(eqx.Module):
         buoyancy_frequency_squared: N² of that state [s-2].
         shear_squared: S² between the states before and after the viscous step [s-2].
         surface_friction_velocity: u* = sqrt(|stress| / density) [m s-1].
-        friction_velocity_before: that of the step before [m s-1], which sets the roughness of the sea in
-            GOTM; `None` for that of this step.
-        surface_buoyancy_flux: buoyancy that enters through the surface, sunlight left out [m2 s-3];
-            positive stabilises.
+        friction_velocity_of_sea: u* that sets the roughness of the sea [m s-1]: the same, or like GOTM that
+            of the step before.
+        surface_momentum_flux: eastward and northward stress over density [m2 s-2].
+        surface_buoyancy_flux: buoyancy that enters through the surface, shortwave radiation left out
+            [m2 s-3]; positive stabilises.
         coriolis_parameter: f [s-1].
         equation_of_state: of the case, for closures that compare parcels of water.
-        surface_momentum_flux: eastward and northward stress over density [m2 s-2]; `None` where only its
-            size counts.
-        radiative_buoyancy_flux: buoyancy that sunlight carries down through each face [m2 s-3], so that a
-            layer below the surface gains the difference over it; `None` in the dark.
-        bottom_friction_velocity: of the flow over the bottom [m s-1]; `None` where nothing drags there.
-        bottom_roughness_length: z_0 of the bottom [m]; `None` where nothing drags there.
-        stokes_shear: dU/dz . dU_s/dz, with U_s the Stokes drift [s-2]; `None` without waves.
-        stokes_shear_squared: |dU_s/dz|² [s-2]; `None` without waves.
-        stokes_drift: eastward and northward drift of the cells [m s-1]; `None` without waves.
-        surface_stokes_drift: at the surface [m s-1]; `None` where only that of the cells is known.
-        plume_energy: what the mass flux of the step did; `None` without one.
-        tridiagonal_method: how the linear systems of the closure are solved; `None` for the fastest.
+        radiative_buoyancy_flux: buoyancy that shortwave radiation carries down through each face [m2 s-3],
+            so that a layer below the surface gains the difference over it; `None` in the dark.
+        waves: at the surface; `None` without.
+        bottom: the flow over it; `None` where nothing drags there.
+        start: the state that the step started from, already turned.
+        acted: the terms of the step, among them those of the closure's own state.
+        plume_energy: for the closure around plumes: what their mass flux did; `None` without one.
+        tridiagonal_method: how the linear systems of the closure are solved.
         explicit_waves: whether energy that waves take is taken explicitly, as in GOTM, even below zero.
     """
 
@@ -102,27 +109,19 @@ class ClosureInputs(eqx.Module):
     buoyancy_frequency_squared: InnerFaceArray
     shear_squared: InnerFaceArray
     surface_friction_velocity: Scalar
+    friction_velocity_of_sea: Scalar
+    surface_momentum_flux: tuple[Scalar, Scalar]
     surface_buoyancy_flux: Scalar
     coriolis_parameter: Scalar
     equation_of_state: AbstractEquationOfState
-    surface_momentum_flux: tuple[Scalar, Scalar] | None = None
+    start: State
     radiative_buoyancy_flux: FaceArray | None = None
-    friction_velocity_before: Scalar | None = None
-    bottom_friction_velocity: Scalar | None = None
-    bottom_roughness_length: Scalar | None = None
-    stokes_shear: InnerFaceArray | None = None
-    stokes_shear_squared: InnerFaceArray | None = None
-    stokes_drift: tuple[CenterArray, CenterArray] | None = None
-    surface_stokes_drift: tuple[Scalar, Scalar] | None = None
+    waves: SurfaceWaves | None = None
+    bottom: BottomFlow | None = None
     plume_energy: PlumeEnergy | None = None
-    tridiagonal_method: AbstractTridiagonalMethod | None = None
+    acted: tuple[AbstractTerm, ...] = ()
+    tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
     explicit_waves: bool = eqx.field(default=False, static=True)
-
-    @property
-    def friction_velocity_of_sea(self) -> Scalar:
-        """u* that sets the roughness of the sea [m s-1]."""
-        before = self.friction_velocity_before
-        return self.surface_friction_velocity if before is None else before
 
 
 S = TypeVar("S", bound=CloState)

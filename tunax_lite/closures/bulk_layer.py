@@ -155,9 +155,8 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
     def _forced(self, inputs: ClosureInputs, dt: ScalarLike) -> _Column:
         """Buoyancy and velocity after the forcing of one more step."""
         u, v = inputs.state.u, inputs.state.v
-        if inputs.surface_momentum_flux is not None:
-            gained = [dt * flux / inputs.grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
-            u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
+        gained = [dt * flux / inputs.grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
+        u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
         return _Column(buoyancy_after(inputs, dt), u, v)
 
     def _within(self, column: _Column, inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:

@@ -32,7 +32,7 @@ from jaxtyping import Array, Bool
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import check_settings, named, setting
 from ..grid import Grid
-from ..numerics.diffusion import Source, diffuse
+from ..numerics.diffusion import Added, diffuse
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import gradient, mean_of_neighbours, with_end_faces
 from ..physics.stratification import richardson_number
@@ -171,7 +171,6 @@ class CATKEState(CloState):
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: CenterArray
     mean_destabilising_flux: Scalar
-    nonlocal_transport: None = None
 
 
 @named("catke")
@@ -330,7 +329,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             tke_diffusivity * reciprocal(grid.center_spacing),
             grid.cell_thickness,
             dt,
-            source=Source(
+            source=Added(
                 (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness,
                 surface=self._surface_flux(inputs),
             ),

@@ -23,6 +23,8 @@ import jax.numpy as jnp
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
+from ..state import State
+from ..terms import AbstractTerm, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .internal_waves import AbstractInternalWaves
 from .k_equation import AbstractKEquation, AbstractLengthScale, EddyNumbers, Production, Rates, Step
@@ -46,8 +48,9 @@ class AbstractTurbulenceState(CloState):
     dissipation_rate: eqx.AbstractVar[FaceArray]
     stokes_viscosity: eqx.AbstractVar[FaceArray | None]
 
-    def down_stokes_shear(self) -> FaceArray | None:
-        return self.stokes_viscosity
+    def wave_terms(self) -> tuple[AbstractTerm, ...]:
+        """What waves drive; nothing where they drive no momentum."""
+        return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
 
 
 class TurbulenceState(AbstractTurbulenceState):
@@ -58,7 +61,10 @@ class TurbulenceState(AbstractTurbulenceState):
     turbulent_kinetic_energy: FaceArray
     dissipation_rate: FaceArray
     stokes_viscosity: FaceArray | None = None
-    nonlocal_transport: None = None
+
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        del state
+        return self.wave_terms()
 
 
 class Limits(eqx.Module):
@@ -132,7 +138,7 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
-        driven = isinstance(self.functions, AbstractWaveFunctions) and inputs.stokes_shear is not None
+        driven = isinstance(self.functions, AbstractWaveFunctions) and inputs.waves is not None
         return TurbulenceState(
             eddy_viscosity=faces + self.initial_eddy_coefficient,
             eddy_diffusivity=faces + self.initial_eddy_coefficient,
@@ -152,19 +158,19 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.internal_waves is not None:
             s_squared = self.internal_waves.producing_shear_squared(inputs)
-        viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
+        plume, waves, viscosity = inputs.plume_energy, inputs.waves, clo_state.eddy_viscosity[1:-1]
         by_shear = viscosity * s_squared
         by_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
         if plume is not None:
             by_shear = by_shear + plume.shear_production
             by_buoyancy = by_buoyancy + plume.buoyancy_production
-        if inputs.stokes_shear is None:
+        if waves is None:
             return Production(by_shear, by_buoyancy, None)
-        by_waves = viscosity * inputs.stokes_shear
-        if clo_state.stokes_viscosity is not None and inputs.stokes_shear_squared is not None:
+        by_waves = viscosity * waves.shear
+        if clo_state.stokes_viscosity is not None:
             driven = clo_state.stokes_viscosity[1:-1]
-            by_shear = by_shear + driven * inputs.stokes_shear
-            by_waves = by_waves + driven * inputs.stokes_shear_squared
+            by_shear = by_shear + driven * waves.shear
+            by_waves = by_waves + driven * waves.shear_squared
         return Production(by_shear, by_buoyancy, by_waves)
 
     def _eddy_numbers(
@@ -176,18 +182,13 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
         """Of the turbulence at the start of the step."""
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         time_scale = tke * reciprocal(clo_state.dissipation_rate[1:-1])
-        functions, shear, shear_squared = self.functions, inputs.stokes_shear, inputs.stokes_shear_squared
+        functions, given = self.functions, inputs.waves
         flow = time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared
-        if (
-            not isinstance(functions, AbstractWaveFunctions)
-            or shear is None
-            or shear_squared is None
-            or stokes_production is None
-        ):
+        if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
             return EddyNumbers(*functions.in_flow(*flow), None)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
-        waves = Waves(shear, shear_squared, stokes_production, length, depth, spacing)
+        waves = Waves(given.shear, given.shear_squared, stokes_production, length, depth, spacing)
         return EddyNumbers(*functions.in_waves(*flow, waves))
 
     def advanced(

@@ -20,7 +20,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
-from ..numerics.diffusion import EndValues, Flow, Source, diffuse
+from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours
 from .base import ClosureInputs
@@ -61,7 +61,7 @@ class Rates(NamedTuple):
     viscosity: InnerFaceArray
     viscosity_at_centers: ColumnArray
     production: Production
-    flow: Flow | None
+    flow: CarryingRates | None
     numbers: EddyNumbers
     waves_join_sink: bool
 
@@ -117,7 +117,7 @@ def advance(
     ends: tuple[EndCondition, EndCondition],
     inputs: ClosureInputs,
     dt: ScalarLike,
-    flow: Flow | None = None,
+    flow: CarryingRates | None = None,
 ) -> InnerFaceArray:
     """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
     bottom, surface = ends
@@ -130,7 +130,7 @@ def advance(
         conductance,
         spacing,
         dt,
-        source=Source(source * spacing, bottom.flux, surface.flux),
+        source=Added(source * spacing, bottom.flux, surface.flux),
         sink_rate=sink_rate,
         held=held,
         flow=flow,

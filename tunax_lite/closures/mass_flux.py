@@ -27,7 +27,9 @@ from .._types import CenterArray, FaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
 from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ..numerics.stencils import mean_of_neighbours, with_end_faces
-from ..physics.plume import MassFlux
+from ..state import State
+from ..terms import AbstractTerm
+from ..terms.plumes import PlumeEnergy, Plumes
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractTurbulenceState
 from .two_equation.k_epsilon import KEpsilon
@@ -61,22 +63,12 @@ class MassFluxState(CloState):
     def eddy_diffusivity(self) -> FaceArray:
         return self.local.eddy_diffusivity
 
-    @property
-    def nonlocal_transport(self) -> FaceArray | None:
-        return self.local.nonlocal_transport
-
     def salt_diffusivity(self) -> FaceArray | None:
         return self.local.salt_diffusivity()
 
-    def down_stokes_shear(self) -> FaceArray | None:
-        return self.local.down_stokes_shear()
-
-    def nonlocal_temperature_flux(self) -> FaceArray | None:
-        return self.local.nonlocal_temperature_flux()
-
-    @property
-    def mass_flux(self) -> MassFlux:
-        return MassFlux(self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        plumes = Plumes.of(state, self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)
+        return *self.local.terms(state), plumes
 
 
 class _Cells(NamedTuple):
@@ -158,9 +150,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
 
     def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """The inputs of the local closure, with the energy that the plumes carry down."""
-        energy = inputs.plume_energy
-        if energy is None:
+        acted = [term for term in inputs.acted if isinstance(term, Plumes)]
+        if not acted:  # inputs that nobody transported with
             return inputs
+        eos = inputs.equation_of_state
+        energy = PlumeEnergy.of(acted[0], inputs.state, inputs.start, inputs.grid, eos)
         velocity = clo_state.plume_velocity[1:-1]
         # Area: M / w. Without plumes both are 0.
         area = clo_state.plume_mass_flux[1:-1] * reciprocal(at_least(velocity, self.least_velocity))

@@ -170,11 +170,11 @@ class WallLaws(eqx.Module):
             roughness = at_least(charnock_length(of_sea, self.charnock_constant), roughness)
         slope = self.von_karman if self.waves is None else self.waves.length_slope
         surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
-        at_bottom, roughness = inputs.bottom_friction_velocity, inputs.bottom_roughness_length
+        given = inputs.bottom
         bottom = Wall(
             self.bottom,
-            jnp.zeros_like(friction_velocity) if at_bottom is None else at_bottom,
-            self.bottom_roughness_length if roughness is None else roughness,
+            jnp.zeros_like(friction_velocity) if given is None else given.friction_velocity,
+            self.bottom_roughness_length if given is None else given.roughness_length,
             thickness[0],
             self.von_karman,
             None,

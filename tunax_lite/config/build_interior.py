@@ -13,10 +13,10 @@ from ..interior import (
     HorizontalGradient,
     Interior,
     MeanVelocity,
-    Plume,
+    PlumeOnSlope,
     Relaxation,
+    RelaxationTarget,
     SurfaceSlope,
-    Target,
     Vector,
     VelocityAndHeight,
     VelocityAndLevel,
@@ -92,7 +92,7 @@ def build_interior(
 def _relaxation(
     section: RelaxationSection, grid: Grid, setting: Setting, observed: Observed | None
 ) -> Relaxation | None:
-    def target(name: str, rates: RelaxationRates, profile: Profile | None, key: str) -> Target:
+    def target(name: str, rates: RelaxationRates, profile: Profile | None, key: str) -> RelaxationTarget:
         if profile is not None:
             series = TimeSeries.constant(values_of(profile)(grid.z_center), f"relaxation of {name}")
         elif observed is None:
@@ -106,7 +106,7 @@ def _relaxation(
             series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
         layers = rates.model_dump(exclude={"profile", "u", "v", "time_scale"})
         inside = np.inf if rates.time_scale is None else rates.time_scale
-        return Target(series, layered_rate(grid, inside, **layers))
+        return RelaxationTarget(series, layered_rate(grid, inside, **layers))
 
     targets = {}
     for name in ("temperature", "salinity"):
@@ -133,7 +133,7 @@ def _pressure_gradient(section: Any, setting: Setting) -> AbstractPressureGradie
     return SurfaceSlope(series) if quantity == "slope" else MeanVelocity(series)
 
 
-def _buoyancy_gradient(section: Any, grid: Grid) -> BuoyancyGradient | Plume | None:
+def _buoyancy_gradient(section: Any, grid: Grid) -> BuoyancyGradient | PlumeOnSlope | None:
     if section is None:
         return None
     if section.kind == "plume":

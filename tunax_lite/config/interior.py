@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..interior import BottomFriction, BuoyancyGradient, Plume, StokesDrift, VerticalVelocity
+from ..interior import BottomFriction, BuoyancyGradient, PlumeOnSlope, StokesDrift, VerticalVelocity
 from .air_sea import Paths
 from .builder import Section, invalid, section_of
 from .profiles import Profile, ProfileSection
@@ -105,7 +105,7 @@ class GradientSection(_Advected):
         return self
 
 
-PlumeSection: Any = section_of(Plume, "kind", "plume")
+PlumeSection: Any = section_of(PlumeOnSlope, "kind", "plume")
 BottomFrictionSection: Any = section_of(BottomFriction)
 _Advection: Any = section_of(VerticalVelocity, only=("scheme", "n_substeps"), partial=True)
 _Decay: Any = section_of(StokesDrift, only=("decay_depth",), partial=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._types import CenterArray
 from ..grid import Grid
-from ..interior import Relaxation, Target, layered_rate
+from ..interior import Relaxation, RelaxationTarget, layered_rate
 from ..io.sea_water import modelled_water
 from ..io.series import Series, on_common_times
 from ..physics.equation_of_state import AbstractEquationOfState
@@ -63,7 +63,7 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
         u=jnp.asarray(u.on(np.zeros(1))[0]),
         v=jnp.asarray(v.on(np.zeros(1))[0]),
     )
-    targets: dict[str, Target] = {}
+    targets: dict[str, RelaxationTarget] = {}
     if whole:
         profiles = converted(inputs, values)
         for name, rate in rates.items():
@@ -79,9 +79,11 @@ def read_hydrography(inputs: Inputs, grid: Grid, equation_of_state: AbstractEqua
     )
 
 
-def _target(name: str, series: Series, rate: CenterArray, fading_period: float | None = None) -> Target:
+def _target(
+    name: str, series: Series, rate: CenterArray, fading_period: float | None = None
+) -> RelaxationTarget:
     observed = TimeSeries(jnp.asarray(series.time), jnp.asarray(series.values), f"observed {name}")
-    return Target(observed, rate, fading_period)
+    return RelaxationTarget(observed, rate, fading_period)
 
 
 def _rate(settings: Settings, name: str, grid: Grid) -> CenterArray | None:
@@ -104,7 +106,9 @@ def _rate(settings: Settings, name: str, grid: Grid) -> CenterArray | None:
     return rate if np.any(np.asarray(rate) > 1.0 / NO_RELAXATION) else None
 
 
-def _velocity_targets(settings: Settings, profiles: dict[str, Series], grid: Grid) -> dict[str, Target]:
+def _velocity_targets(
+    settings: Settings, profiles: dict[str, Series], grid: Grid
+) -> dict[str, RelaxationTarget]:
     tau, ramp = settings["velocities.relax.tau"], settings["velocities.relax.ramp"]
     if tau >= NO_RELAXATION:
         settings.without_effect("velocities.relax.ramp", "velocities.relax.tau is off")

@@ -12,7 +12,7 @@ from ..interior import (
     HorizontalGradient,
     Interior,
     MeanVelocity,
-    Plume,
+    PlumeOnSlope,
     SurfaceSlope,
     Vector,
     VelocityAndHeight,
@@ -110,7 +110,7 @@ def _external_pressure(inputs: Inputs) -> AbstractPressureGradient | None:
     return SurfaceSlope(series) if kind == "elevation" else MeanVelocity(series)
 
 
-def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | Plume | None:
+def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | PlumeOnSlope | None:
     settings = inputs.settings
     group = "mimic_3d.int_pressure"
     kind = settings[f"{group}.type"]
@@ -128,7 +128,7 @@ def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | Plume | None:
                 "advection along prescribed gradients together with a plume is not supported",
             )
         slopes = (settings[f"{group}.plume.{axis}_slope"] for axis in ("x", "y"))
-        return Plume(*slopes, at_surface=at_surface)
+        return PlumeOnSlope(*slopes, at_surface=at_surface)
     settings.without_effect(f"{group}.plume", f"{group}.type is {kind}")
     if at_surface:
         settings.refuse(

@@ -4,6 +4,7 @@ import equinox as eqx
 
 from .._types import ScalarLike, SeriesOrScalar
 from ..grid import Grid
+from ..terms import AbstractTerm
 from ..time_series import TimeSeries
 from .advection import AdvectionScheme as AdvectionScheme
 from .advection import VelocityAndLevel as VelocityAndLevel
@@ -12,7 +13,7 @@ from .advection import advect as advect
 from .bottom_friction import BottomFriction as BottomFriction
 from .buoyancy_gradient import BuoyancyGradient as BuoyancyGradient
 from .buoyancy_gradient import HorizontalGradient as HorizontalGradient
-from .buoyancy_gradient import Plume as Plume
+from .buoyancy_gradient import PlumeOnSlope as PlumeOnSlope
 from .freezing import FreezingBound as FreezingBound
 from .pressure_gradient import AbstractPressureGradient as AbstractPressureGradient
 from .pressure_gradient import MeanVelocity as MeanVelocity
@@ -21,7 +22,7 @@ from .pressure_gradient import Vector as Vector
 from .pressure_gradient import VelocityAndHeight as VelocityAndHeight
 from .pressure_gradient import VelocityAtHeight as VelocityAtHeight
 from .relaxation import Relaxation as Relaxation
-from .relaxation import Target as Target
+from .relaxation import RelaxationTarget as RelaxationTarget
 from .relaxation import layered_rate as layered_rate
 from .stokes_drift import AbstractStokesDrift as AbstractStokesDrift
 from .stokes_drift import DriftProfiles as DriftProfiles
@@ -57,7 +58,7 @@ class Interior(eqx.Module):
 
     relaxation: Relaxation | None = None
     pressure_gradient: AbstractPressureGradient | None = None
-    buoyancy_gradient: BuoyancyGradient | Plume | None = None
+    buoyancy_gradient: BuoyancyGradient | PlumeOnSlope | None = None
     vertical_velocity: VerticalVelocity | None = None
     bottom_friction: BottomFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
@@ -79,16 +80,21 @@ class Interior(eqx.Module):
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
-        for part in (
-            self.relaxation,
-            self.pressure_gradient,
-            self.buoyancy_gradient,
-            self.vertical_velocity,
-            self.stokes_drift,
-            self.surface_elevation,
-        ):
+        for part in (*self.terms(), self.stokes_drift, self.surface_elevation):
             if part is not None:
                 part.check_covers(start, end)
+
+    def terms(self) -> tuple[AbstractTerm, ...]:
+        """What of it acts on the column by itself, in the order in which it is summed."""
+        parts = (
+            self.freezing_bound,
+            self.vertical_velocity,
+            self.pressure_gradient,
+            self.buoyancy_gradient,
+            self.relaxation,
+            self.bottom_friction,
+        )
+        return tuple(part for part in parts if part is not None)
 
     def moved(self, grid: Grid, time: ScalarLike) -> Grid:
         """The grid with the surface where it is at `time` [s]; heights count from the surface."""

@@ -11,6 +11,7 @@ Wea. Rev. 126, 812-830.
 import enum
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
@@ -27,6 +28,8 @@ from ..declarations import setting
 from ..grid import Grid
 from ..numerics.limiters import reciprocal
 from ..numerics.stencils import with_end_faces
+from ..state import State
+from ..terms import AbstractTerm, Column
 from ..time_series import TimeSeries
 
 
@@ -68,7 +71,7 @@ class VelocityAndLevel(eqx.Module):
     height: SeriesOrScalar = array_field(0, converter=as_float_array)
 
 
-class VerticalVelocity(eqx.Module):
+class VerticalVelocity(AbstractTerm):
     """A vertical velocity that is zero at both ends and linear to its extreme in between.
 
     Args:
@@ -93,8 +96,13 @@ class VerticalVelocity(eqx.Module):
         share = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
         return with_end_faces(share * given.velocity, 0.0, 0.0)
 
+    def carry(self, column: Column) -> State:
+        velocity = self.at(column.grid, column.time)
+        options = {"scheme": self.scheme, "n_substeps": self.n_substeps}
+        move = lambda values: advect(values, velocity, column.grid, column.dt, **options)  # noqa: E731
+        return jax.tree.map(move, column.carried)
+
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the series is not known from `start` to `end` [s]."""
         self.series.check_covers(start, end)
 
 

@@ -4,17 +4,17 @@ The roughness length follows from the height of the roughness elements and, in s
 Source: Burchard et al. (1999), GOTM report; the law of the wall.
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
 from ..numerics.limiters import at_least, reciprocal, vector_norm
+from ..terms import AbstractTerm, Column, Tendency
 
 _N_ITERATIONS = 4
 """Of roughness length and friction velocity; they depend weakly on each other."""
 
 
-class BottomFriction(eqx.Module):
+class BottomFriction(AbstractTerm):
     """Logarithmic drag.
 
     Args:
@@ -61,3 +61,11 @@ class BottomFriction(eqx.Module):
         for _ in range(_N_ITERATIONS - 1 if before is None else 0):
             ratio, roughness_length = ratio_to_speed(ratio * speed)
         return ratio * speed, roughness_length, ratio * ratio
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        """The drag of the lowest cell, by the coefficient of the start and the velocity that is known."""
+        (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
+        _, _, coefficient = self.at(old.u[0], old.v[0], thickness[0])
+        rate = coefficient * vector_norm(u[0], v[0]) / thickness[0]
+        rate = jnp.concatenate([jnp.zeros_like(old.u[:1]) + rate, jnp.zeros_like(old.u[1:])])
+        return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}

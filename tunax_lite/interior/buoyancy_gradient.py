@@ -12,6 +12,7 @@ from ..declarations import named, setting
 from ..grid import Grid
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
+from ..terms import AbstractTerm, Column, Tendency, accelerating
 from ..time_series import TimeSeries
 
 
@@ -30,7 +31,7 @@ def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
     return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
 
 
-class BuoyancyGradient(eqx.Module):
+class BuoyancyGradient(AbstractTerm):
     """Prescribed horizontal gradients, which accelerate the water and are carried by it.
 
     Args:
@@ -65,13 +66,23 @@ class BuoyancyGradient(eqx.Module):
             salinity if self.advect_salinity else None,
         )
 
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state, column.time)
+        return accelerating(*acceleration, column.grid)
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        rates = dict(
+            zip(("temperature", "salinity"), self.advection(*column.velocity, column.time), strict=True)
+        )
+        thickness = column.grid.cell_thickness
+        return {name: Tendency(cells=rate * thickness) for name, rate in rates.items() if rate is not None}
+
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the series is not known from `start` to `end` [s]."""
         self.series.check_covers(start, end)
 
 
 @named("plume")
-class Plume(eqx.Module):
+class PlumeOnSlope(AbstractTerm):
     """Dense water on a sloping bottom, or light water below a sloping lid.
 
     Args:
@@ -84,20 +95,15 @@ class Plume(eqx.Module):
     at_surface: bool = setting(False)
 
     def acceleration(
-        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState, time: ScalarLike
+        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState
     ) -> tuple[CenterArray, CenterArray]:
         """Of u and v [m s-2]: the slope times the buoyancy relative to the water far from the plume."""
-        del time
         eos = equation_of_state
         density = eos.density(state.temperature, state.salinity, jnp.zeros_like(grid.z_center))
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
         return self.slope_x * relative, self.slope_y * relative
 
-    def advection(self, u: CenterArray, v: CenterArray, time: ScalarLike) -> tuple[None, None]:
-        """Nothing is carried."""
-        del u, v, time
-        return None, None
-
-    def check_covers(self, start: float, end: float) -> None:
-        del start, end
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state)
+        return accelerating(*acceleration, column.grid)

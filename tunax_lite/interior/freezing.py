@@ -5,14 +5,13 @@ The heat that would be lost is not: the latent heat of the ice that would form i
 Source: the model `simple` of the ice models of GOTM (STIM).
 """
 
-import equinox as eqx
-
 from .._types import Scalar, parameter
 from ..numerics.limiters import at_least
 from ..state import State
+from ..terms import AbstractTerm, Column
 
 
-class FreezingBound(eqx.Module):
+class FreezingBound(AbstractTerm):
     """The uppermost cell enters a step at its freezing point or above.
 
     Args:
@@ -20,6 +19,9 @@ class FreezingBound(eqx.Module):
     """
 
     slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
+
+    def before(self, column: Column) -> State:
+        return self.apply(column.state)
 
     def apply(self, state: State) -> State:
         """The state with the bound; over a bound temperature the gradient is that of the salinity."""

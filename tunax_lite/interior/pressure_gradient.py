@@ -1,14 +1,12 @@
 """Pressure gradient of a sloping sea surface, given as the slope or by the current that it drives."""
 
-import abc
-
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array
-from ..grid import Grid
+from .._types import CenterArray, SeriesOrScalar, array_field, as_float_array
 from ..numerics.limiters import reciprocal
 from ..numerics.stencils import column_integral
+from ..terms import AbstractTerm, Column, Tendency, accelerating
 from ..time_series import TimeSeries
 
 
@@ -19,24 +17,12 @@ class Vector(eqx.Module):
     y: SeriesOrScalar = array_field(0, converter=as_float_array)
 
 
-class AbstractPressureGradient(eqx.Module):
+class AbstractPressureGradient(AbstractTerm):
     """What drives the whole column; uniform with depth, so that shear does not feel it."""
 
     series: eqx.AbstractVar[TimeSeries]
 
-    def acceleration(self, time: ScalarLike, gravity: ScalarLike) -> tuple[Scalar, Scalar] | None:
-        """Of u and v during a step that ends at `time` [m s-2]; `None` if the current is prescribed."""
-        del time, gravity
-        return None
-
-    @abc.abstractmethod
-    def correct(
-        self, u: CenterArray, v: CenterArray, grid: Grid, time: ScalarLike
-    ) -> tuple[CenterArray, CenterArray]:
-        """Velocity after the pressure gradient did what is prescribed [m s-1]."""
-
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if the series is not known from `start` to `end` [s]."""
         self.series.check_covers(start, end)
 
 
@@ -49,15 +35,9 @@ class SurfaceSlope(AbstractPressureGradient):
 
     series: TimeSeries[Vector]
 
-    def acceleration(self, time: ScalarLike, gravity: ScalarLike) -> tuple[Scalar, Scalar]:
-        slope = self.series.at(time)
-        return -gravity * slope.x, -gravity * slope.y
-
-    def correct(
-        self, u: CenterArray, v: CenterArray, grid: Grid, time: ScalarLike
-    ) -> tuple[CenterArray, CenterArray]:
-        del grid, time
-        return u, v
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        slope, gravity = self.series.at(column.time), column.equation_of_state.gravity
+        return accelerating(-gravity * slope.x, -gravity * slope.y, column.grid)
 
 
 class MeanVelocity(AbstractPressureGradient):
@@ -69,10 +49,11 @@ class MeanVelocity(AbstractPressureGradient):
 
     series: TimeSeries[Vector]
 
-    def correct(
-        self, u: CenterArray, v: CenterArray, grid: Grid, time: ScalarLike
+    def after_velocity(
+        self, u: CenterArray, v: CenterArray, column: Column
     ) -> tuple[CenterArray, CenterArray]:
-        wanted, depth = self.series.at(time), grid.depth
+        grid = column.grid
+        wanted, depth = self.series.at(column.time), grid.depth
         return (
             u + (wanted.x - column_integral(u, grid) / depth),
             v + (wanted.y - column_integral(v, grid) / depth),
@@ -96,10 +77,10 @@ class VelocityAtHeight(AbstractPressureGradient):
 
     series: TimeSeries[VelocityAndHeight]
 
-    def correct(
-        self, u: CenterArray, v: CenterArray, grid: Grid, time: ScalarLike
+    def after_velocity(
+        self, u: CenterArray, v: CenterArray, column: Column
     ) -> tuple[CenterArray, CenterArray]:
-        wanted = self.series.at(time)
+        wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
         # Share of each center in the linear interpolation, without a search: hat functions, of which the two
         # next to the height are not zero; beyond the outermost centers the nearest one counts alone.

@@ -6,10 +6,11 @@ import numpy as np
 
 from .._types import CenterArray, Scalar, ScalarLike, array_field, is_traced, parameter
 from ..grid import Grid
+from ..terms import AbstractTerm, Column, Tendency
 from ..time_series import TimeSeries
 
 
-class Target(eqx.Module):
+class RelaxationTarget(eqx.Module):
     """Observed profiles of one variable and how fast the column follows them.
 
     Args:
@@ -42,8 +43,15 @@ class Target(eqx.Module):
         left = 1.0 - time / self.fading_period
         return self.rate * jnp.where(left > 0.0, left, 1.0)
 
+    def tendency(self, column: Column) -> Tendency:
+        """The pull to the profiles, with the implicit rate of leaving the present values."""
+        rate = self.rate_at(column.time)
+        return Tendency(
+            cells=rate * self.profiles.at(column.time) * column.grid.cell_thickness, loss_rate=rate
+        )
 
-class Relaxation(eqx.Module):
+
+class Relaxation(AbstractTerm):
     """Targets of temperature, salinity and velocity; `None` for what is left alone.
 
     Velocity shares one rate, because u and v share one matrix: that of `u` and `v` must be the same.
@@ -52,10 +60,10 @@ class Relaxation(eqx.Module):
         ValueError: a target of only one component of the velocity, or components of different rates.
     """
 
-    temperature: Target | None = None
-    salinity: Target | None = None
-    u: Target | None = None
-    v: Target | None = None
+    temperature: RelaxationTarget | None = None
+    salinity: RelaxationTarget | None = None
+    u: RelaxationTarget | None = None
+    v: RelaxationTarget | None = None
 
     def __check_init__(self):
         if (self.u is None) != (self.v is None):
@@ -66,6 +74,17 @@ class Relaxation(eqx.Module):
             raise ValueError(
                 "relaxation: expected the same rate for u and v, got two; u and v share one matrix."
             )
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        pulls = self._pulls(("u", "v"), column)
+        return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        return self._pulls(("temperature", "salinity"), column)
+
+    def _pulls(self, names: tuple[str, str], column: Column) -> dict[str, Tendency]:
+        targets = {name: getattr(self, name) for name in names}
+        return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
     def check_covers(self, start: float, end: float) -> None:
         for target in (self.temperature, self.salinity, self.u, self.v):

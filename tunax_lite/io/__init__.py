@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .observation_file import write_observations as write_observations
     from .oceansites import read_oceansites as read_oceansites
     from .selection import keep_variables as keep_variables
-    from .stream import Progress as Progress
-    from .stream import run_to_file as run_to_file
     from .table import read_series as read_series
     from .table import read_table as read_table
     from .weather import read_weather as read_weather
@@ -56,8 +54,6 @@ _MODULES = {
     "read_series": "table",
     "read_table": "table",
     "read_weather": "weather",
-    "Progress": "stream",
-    "run_to_file": "stream",
 }
 
 

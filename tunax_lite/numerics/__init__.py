@@ -1,9 +1,9 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
 from .cyclic_reduction import ParallelCyclicReduction as ParallelCyclicReduction
+from .diffusion import Added as Added
+from .diffusion import CarryingRates as CarryingRates
 from .diffusion import EndValues as EndValues
-from .diffusion import Flow as Flow
-from .diffusion import Source as Source
 from .diffusion import diffuse as diffuse
 from .diffusion import diffusion_system as diffusion_system
 from .limiters import at_least as at_least

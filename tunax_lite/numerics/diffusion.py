@@ -25,15 +25,15 @@ from .tridiagonal_method import (
 )
 
 
-class Source(NamedTuple):
+class Added(NamedTuple):
     """What is added to a quantity per area and time [unit m s-1], explicit; `None` where nothing is.
 
     Args:
         volumes: h Q, in every volume.
         bottom: flux into the first volume.
         surface: flux into the last volume.
-        sinking: value [unit] that the downward carrier of a `Flow` has between neighbouring volumes, in
-            exchange for what flows upward.
+        sinking: value [unit] of what comes down between neighbouring volumes, in exchange for what
+            `CarryingRates` carry up.
         downward: flux from each volume to that below it. However large, it leaves no content behind, as
             its convergence in the volumes would by rounding.
     """
@@ -61,7 +61,7 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
     return jax.lax.dynamic_update_slice_in_dim(content, changed, level, axis=0)
 
 
-class Flow(NamedTuple):
+class CarryingRates(NamedTuple):
     """Rates at which volumes carry their value to a neighbour [m s-1], at least zero, always implicit.
 
     What one volume loses its neighbour gains. New values of what has no sinks stay positive for any rate.
@@ -141,13 +141,13 @@ def diffusion_system(
     source: PyTree,
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
-    flow: Flow | None = None,
+    flow: CarryingRates | None = None,
 ) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`."""
     exchange = dt * conductance
     own = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
 
-    def right_hand_side(quantity: ColumnArray, added: Source) -> ColumnArray:
+    def right_hand_side(quantity: ColumnArray, added: Added) -> ColumnArray:
         content = thickness * quantity
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
@@ -157,13 +157,13 @@ def diffusion_system(
             content = added_up(content, dt * added.downward)
         return added.add_to(content, dt)
 
-    def residual(quantity: ColumnArray, added: Source) -> ColumnArray:
+    def residual(quantity: ColumnArray, added: Added) -> ColumnArray:
         gained = jnp.zeros_like(quantity)
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
         return added.add_to(gained, dt)
 
-    def sinking(quantity: ColumnArray, added: Source) -> InnerFaceArray:
+    def sinking(quantity: ColumnArray, added: Added) -> InnerFaceArray:
         between = exchange * (quantity[1:] - quantity[:-1])
         if added.downward is not None:
             between = between + dt * added.downward
@@ -188,7 +188,7 @@ def diffuse(
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
     held: EndValues | None = None,
-    flow: Flow | None = None,
+    flow: CarryingRates | None = None,
     method: AbstractTridiagonalMethod | None = None,
 ) -> PyTree:
     """Advance quantities that share their diffusivity by one time step.
@@ -198,7 +198,7 @@ def diffuse(
         conductance: K between neighbouring volumes [m s-1], `(n - 1, *batch)`.
         thickness: h of the volumes [m], `(n, *batch)`.
         dt: time step [s].
-        source: pytree like `quantities` with a `Source` for each.
+        source: pytree like `quantities` with a `Added` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         held: values given to the ends instead of their balance; for a single quantity.

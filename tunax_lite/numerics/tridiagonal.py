@@ -17,8 +17,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
 from .._types import ColumnArray
-from ..runtime.configure import time_loop_is_fused
-from .thomas import ThomasScan, TwistedThomas
+from .thomas import ThomasScan
 from .tridiagonal_method import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
@@ -32,12 +31,15 @@ SOLUTION = "tridiagonal_solution"
 
 
 class PlatformDefault(AbstractTridiagonalMethod):
-    """The fastest method of the platform, chosen when the program is lowered.
+    """The method of the platform, chosen when the program is lowered: `VendorLibrary` on a GPU.
 
-    `VendorLibrary` on a GPU. On a CPU `TwistedThomas` where `runtime.configure` has let XLA compile whole
-    time loops into one kernel, and `ThomasScan` otherwise, whose small loops XLA takes for one kernel in
-    any case.
+    Args:
+        cpu: method on a CPU. `ThomasScan` has small loops, which XLA takes for one kernel in any case;
+            `TwistedThomas` is faster where XLA makes one kernel of the whole time loop, and a model takes it
+            there.
     """
+
+    cpu: AbstractTridiagonalMethod = ThomasScan()
 
     def __call__(
         self,
@@ -45,8 +47,7 @@ class PlatformDefault(AbstractTridiagonalMethod):
         rhs: tuple[PyTree, ...],
         sinking: tuple[PyTree, ...] | None = None,
     ) -> tuple[PyTree, ...]:
-        on_cpu = TwistedThomas() if time_loop_is_fused() else ThomasScan()
-        return lax.platform_dependent(matrices, rhs, sinking, cpu=on_cpu, default=VendorLibrary())
+        return lax.platform_dependent(matrices, rhs, sinking, cpu=self.cpu, default=VendorLibrary())
 
 
 Matrix = TridiagonalMatrix | CarryingMatrix | ExchangeMatrix

@@ -169,4 +169,4 @@ def _undisturbed(case: Case) -> Case:
     """The same water where nothing acts on it."""
     forcing = in_precision(ConstantForcing(SurfaceFluxes()), precision_of(case=case))
     f = 0.0 * case.coriolis_parameter
-    return dataclasses.replace(case, forcing=forcing, interior=Interior(), coriolis_parameter=f)
+    return dataclasses.replace(case, forcing=forcing, interior=Interior(), terms={}, coriolis_parameter=f)

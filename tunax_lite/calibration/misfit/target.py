@@ -115,8 +115,7 @@ def _compared(target: Target) -> Comparison:
     n_rows = times.size if in_time is not None else n_frames + 1
     parts = {variable: _prepared(target, variable, rows, n_rows) for variable in target.sampled}
     length = n_frames * steps_per_frame * target.dt
-    target.case.forcing.check_covers(0.0, length)
-    target.case.interior.check_covers(0.0, length)
+    target.case.check_covers(0.0, length)
     comparison = Comparison(
         # A common name, date and duration: they are part of what is compiled.
         case=dataclasses.replace(target.case.unlabelled(), duration=length),

@@ -7,8 +7,8 @@ too, `weights[3]`; the name of the vector stands for all of its numbers.
 """
 
 import difflib
+import functools
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._types import iterate_parameters, iterate_vectors
+from ..._types import at_path, iterate_parameters, iterate_vectors
 from ...case import Case
 from ...closures.base import AbstractClosure
 from ...precision import precision_of
@@ -125,7 +125,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
         places.setdefault(field, []).append((position, index))
     if not places:
         return module
-    getters = {field: operator.attrgetter(field) for field in places}
+    getters = {field: functools.partial(at_path, path=field) for field in places}
     new = []
     for field, found in places.items():
         positions = np.array([position for position, _ in found])

@@ -34,7 +34,6 @@ class EPBLState(CloState):
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     boundary_layer_depth: Scalar
-    nonlocal_transport: None = None
 
 
 @named("epbl", epbl_om4="as_in_om4")

@@ -20,6 +20,8 @@ from ...declarations import check_settings, named, setting
 from ...numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
 from ...numerics.powers import inverse_cube_root
 from ...numerics.stencils import with_end_faces
+from ...state import State
+from ...terms import AbstractTerm, NonlocalTransport
 from ..base import AbstractPlainClosure, CloState, ClosureInputs
 from .boundary_layer import (
     INTERPOLATIONS,
@@ -54,6 +56,10 @@ class KPPState(CloState):
 
     def salt_diffusivity(self) -> FaceArray | None:
         return self.eddy_salt_diffusivity
+
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        del state
+        return (NonlocalTransport(self.nonlocal_transport),)
 
 
 class Layer(NamedTuple):

@@ -81,13 +81,13 @@ class Langmuir(eqx.Module):
             von_karman: kappa [1].
             inputs: Stokes drift, wind and friction velocity.
         """
-        if inputs.stokes_drift is None:
+        if inputs.waves is None:
             return None
         speed = inputs.surface_friction_velocity
-        drift = inputs.stokes_drift
+        drift = inputs.waves.drift
         means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
         at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
-        given = inputs.surface_stokes_drift
+        given = inputs.waves.at_surface
         if given is None:
             given = tuple(_extrapolated(u, inputs.grid) for u in drift)
         at_surface = vector_norm(*given)
@@ -118,16 +118,12 @@ class Langmuir(eqx.Module):
         inputs: ClosureInputs,
     ) -> tuple[Scalar, Scalar]:
         """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
-        along, across = jnp.ones_like(at_surface), jnp.zeros_like(at_surface)
-        wind = inputs.surface_momentum_flux
+        u, v = inputs.surface_momentum_flux
         if self.wind_direction is not None:
-            wind = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
-        if wind is not None:
-            u, v = wind
-            product = at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12)
-            inverse = reciprocal(product)
-            along = (u * drift[0] + v * drift[1]) * inverse
-            across = (u * drift[1] - v * drift[0]) * inverse
+            u, v = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
+        inverse = reciprocal(at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12))
+        along = (u * drift[0] + v * drift[1]) * inverse
+        across = (u * drift[1] - v * drift[0]) * inverse
         layers = jnp.log(at_least(depth * reciprocal(self.wave_roughness), 1.0))
         shear = inputs.surface_friction_velocity * layers * reciprocal(at_least(kappa * at_surface, 1e-12))
         cells = shear + along

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from ..._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ...declarations import check_settings, named, setting
 from ...grid import Grid
-from ...numerics.diffusion import EndValues, Source, diffuse
+from ...numerics.diffusion import Added, EndValues, diffuse
 from ...numerics.limiters import at_least, at_most, reciprocal
 from ...numerics.stencils import mean_of_neighbours, with_end_faces
 from ..base import AbstractPlainClosure, ClosureInputs
@@ -151,8 +151,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         sink_rate = weight * dissipation * reciprocal(tke)
         surface = self.surface_energy.condition(inputs.surface_friction_velocity)
         from_bottom = None
-        if inputs.bottom_friction_velocity is not None:
-            at_bottom = self.bottom_factor * inputs.bottom_friction_velocity**2
+        if inputs.bottom is not None:
+            at_bottom = self.bottom_factor * inputs.bottom.friction_velocity**2
             at_bottom = at_least(at_bottom, self.turbulent_kinetic_energy_floor)
             exchange = 0.5 * self.alpha_tke * clo_state.eddy_viscosity[1] / grid.cell_thickness[0]
             from_bottom = exchange * at_bottom
@@ -162,7 +162,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             self._conductance(clo_state, grid),
             volumes,
             dt,
-            source=Source(source * volumes, from_bottom, surface.flux),
+            source=Added(source * volumes, from_bottom, surface.flux),
             sink_rate=sink_rate,
             held=None if surface.value is None else EndValues(surface=surface.value),
             method=inputs.tridiagonal_method,
@@ -176,8 +176,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     def _produced(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> InnerFaceArray:
         """By shear, waves and buoyancy, with the coefficients that mixed the column in this step [m2 s-3]."""
         s_squared = inputs.shear_squared
-        if inputs.stokes_shear is not None:
-            s_squared = s_squared + inputs.stokes_shear
+        if inputs.waves is not None:
+            s_squared = s_squared + inputs.waves.shear
         produced = clo_state.eddy_viscosity[1:-1] * s_squared
         produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
         if self.langmuir_cells is not None:

@@ -27,6 +27,8 @@ from ...declarations import named
 from ...numerics.limiters import at_least, reciprocal
 from ...numerics.stencils import gradient, mean_of_neighbours, with_end_faces
 from ...physics.stratification import buoyancy_per_kelvin
+from ...state import State
+from ...terms import AbstractTerm, CounterGradientHeat
 from ..base import ClosureInputs
 from ..energy import AbstractEnergyStepper, AbstractTurbulenceState, EnergyStepper, TurbulenceState
 from ..k_equation import EddyNumbers, Production, advance
@@ -103,7 +105,6 @@ class TemperatureVarianceState(AbstractTurbulenceState):
     temperature_variance: FaceArray
     variance_driven_flux: FaceArray
     stokes_viscosity: FaceArray | None = None
-    nonlocal_transport: None = None
 
     @classmethod
     def of(
@@ -113,8 +114,9 @@ class TemperatureVarianceState(AbstractTurbulenceState):
         own = {field.name: getattr(turbulence, field.name) for field in dataclasses.fields(turbulence)}
         return cls(**own, temperature_variance=variance, variance_driven_flux=flux)
 
-    def nonlocal_temperature_flux(self) -> FaceArray:
-        return self.variance_driven_flux
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        del state
+        return *self.wave_terms(), CounterGradientHeat(self.variance_driven_flux)
 
 
 def _functions_of_legay() -> SecondMomentClosure:

@@ -14,42 +14,61 @@ import jax
 from jax import lax
 from jaxtyping import PyTree
 
-from .._types import FaceArray, InnerFaceArray
+from .._types import CenterArray, FaceArray, InnerFaceArray
 from ..grid import Grid
-from ..numerics.diffusion import Flow
+from ..numerics.diffusion import CarryingRates
 from ..numerics.limiters import at_least, reciprocal
 from ..numerics.stencils import difference, mean_of_neighbours
+from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
-from .equation_of_state import AbstractEquationOfState
+from .base import AbstractTerm, Column, Tendency
 
 
-class MassFlux(eqx.Module):
+class PlumeWater(NamedTuple):
+    """Water in the plumes on inner faces, by quantity; units as in `State`."""
+
+    velocity: dict[str, InnerFaceArray]
+    scalars: dict[str, InnerFaceArray]
+
+
+class Plumes(AbstractTerm):
     """Transport by plumes, on faces; zero at both ends.
 
     Args:
-        contents: mass flux of temperature, salinity and tracers [m s-1], positive downward.
-        momentum: the same of velocity, less by what the pressure of the surroundings takes.
-        entrained_share: chi, share of the water in the plumes that the cell above the face gave [1].
+        mass_flux: of temperature, salinity and tracers [m s-1], positive downward.
+        momentum_flux: the same of velocity, less by what the pressure of the surroundings takes.
+        water: in the plumes, of the state that the step starts from.
     """
 
-    contents: FaceArray
-    momentum: FaceArray
-    entrained_share: FaceArray
-
-
-class Plume(NamedTuple):
-    """Water in the plumes on inner faces; units as in `State`."""
-
-    velocity: tuple[InnerFaceArray, InnerFaceArray]
-    temperature: InnerFaceArray
-    salinity: InnerFaceArray
-    tracers: dict[str, InnerFaceArray]
+    mass_flux: FaceArray
+    momentum_flux: FaceArray
+    water: PlumeWater
 
     @classmethod
-    def of(cls, state: State, mass_flux: MassFlux) -> "Plume":
-        """What plumes with given entrainment carry in a column."""
-        quantities = ((state.u, state.v), state.temperature, state.salinity, state.tracers)
-        return cls(*carried(quantities, mass_flux.entrained_share[1:-1]))
+    def of(
+        cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_share: FaceArray
+    ) -> "Plumes":
+        """Plumes in a column; of their water at a face, chi [1] comes from the cell above it."""
+        quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
+        return cls(mass_flux, momentum_flux, carried(quantities, entrained_share[1:-1]))
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        del column
+        return _exchanged(self.momentum_flux, self.water.velocity)
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        del column
+        return _exchanged(self.mass_flux, self.water.scalars)
+
+
+def _scalars(state: State) -> dict[str, CenterArray]:
+    return {"temperature": state.temperature, "salinity": state.salinity, **state.tracers}
+
+
+def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
+    """The surroundings rise, implicitly, and the water of the plumes sinks in exchange."""
+    rising = CarryingRates(upward=flux[1:-1])
+    return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
 
 
 def carried(quantities: PyTree, entrained_share: InnerFaceArray) -> PyTree:
@@ -94,8 +113,7 @@ class PlumeEnergy(eqx.Module):
     @classmethod
     def of(
         cls,
-        plume: Plume,
-        mass_flux: MassFlux,
+        plumes: Plumes,
         new: State,
         old: State,
         grid: Grid,
@@ -104,18 +122,18 @@ class PlumeEnergy(eqx.Module):
         """What the mean flow lost in the step from `old` to `new`, to round-off where expansion is constant.
 
         Args:
-            plume: of the state before the step.
-            mass_flux: of the step.
+            plumes: of the step.
             new, old: state after the step; and before it, already turned.
             grid, equation_of_state: of the case.
         """
-        rising, momentum = mass_flux.contents[1:-1], mass_flux.momentum[1:-1]
+        rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
+        water, velocity = plumes.water.scalars, plumes.water.velocity
         alpha, beta = equation_of_state.expansion(
             mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
         )
-        warmth = alpha * (plume.temperature - new.temperature[:-1])
-        buoyancy = equation_of_state.gravity * (warmth - beta * (plume.salinity - new.salinity[:-1]))
-        slip = [carried - own[:-1] for carried, own in zip(plume.velocity, (new.u, new.v), strict=True)]
+        warmth = alpha * (water["temperature"] - new.temperature[:-1])
+        buoyancy = equation_of_state.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
+        slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
         changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
         along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
         return cls(
@@ -125,7 +143,7 @@ class PlumeEnergy(eqx.Module):
             rising=rising,
         )
 
-    def turbulent_flow(self, tke: InnerFaceArray) -> Flow | None:
+    def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
         """Rates at which the volumes around inner faces carry their k to each other, in the cells between.
 
         The value is that of the face above a cell (the paper's choice), and what sinks is a share of the k
@@ -138,4 +156,4 @@ class PlumeEnergy(eqx.Module):
             return None
         share = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
         upward = None if self.rising is None else self.rising[1:]
-        return Flow(upward=upward, downward=(self.sinking_velocity * share)[1:])
+        return CarryingRates(upward=upward, downward=(self.sinking_velocity * share)[1:])

@@ -20,9 +20,10 @@ from tunax_lite import (
     TimeSeriesForcing,
     io,
     simulate,
+    streaming,
 )
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
-from tunax_lite.io import stream
+from tunax_lite.io import parts as parts_on_disk
 
 GRID = Grid.uniform(40.0, 10)
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
@@ -40,7 +41,7 @@ def case_of(heat: float = -200.0) -> Case:
 
 
 def to_file(path, case, **options):
-    io.run_to_file(Model(KEpsilon()), case, path, **TIMES, **options)
+    streaming.run_to_file(Model(KEpsilon()), case, path, **TIMES, **options)
 
 
 def assert_equal(first, second):
@@ -74,7 +75,7 @@ def test_a_file_in_parts_is_the_run(tmp_path, budget):
 def test_means_of_a_file_in_parts_are_those_of_all_steps(tmp_path):
     path = tmp_path / "out.nc"
     model = Model(PacanowskiPhilander())
-    io.run_to_file(model, case_of(), path, **TIMES, memory_budget=SMALL, means=True)
+    streaming.run_to_file(model, case_of(), path, **TIMES, memory_budget=SMALL, means=True)
     steps = simulate(model, case_of(), dt=60.0, output_interval=60.0)
     with xr.open_dataset(path, decode_times=False) as written:
         for name, values in (
@@ -143,7 +144,7 @@ def test_a_run_that_fails_late_keeps_its_parts(tmp_path):
 
 def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        stream, "_WORK_OF_A_PIECE", 200 * 8
+        streaming, "_WORK_OF_A_PIECE", 200 * 8
     )  # four pieces of 8 frames for 30: the last overlaps
     path, whole = tmp_path / "out.nc", tmp_path / "whole.nc"
     ends, programs = [], Counter()
@@ -157,8 +158,8 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
     for parts in range(1, 5):
         with pytest.raises(KeyboardInterrupt):
             to_file(path, case_of(), report=interrupt, **diagnostics)
-        assert not path.exists() and len(stream.parts_of(path)) == parts
-        stream.join_parts(stream.parts_of(path), tmp_path / "so_far.nc")
+        assert not path.exists() and len(parts_on_disk.parts_of(path)) == parts
+        parts_on_disk.join_parts(parts_on_disk.parts_of(path), tmp_path / "so_far.nc")
         assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
     assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
     assert programs == {9: 4}  # none of its own for the last
@@ -174,7 +175,7 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
 
 
 def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
+    monkeypatch.setattr(streaming, "_WORK_OF_A_PIECE", 200 * 7)  # 5 of 6 frames each
     compiled = []
 
     def note(event: str, duration_secs: float, **described: str | int) -> None:
@@ -190,7 +191,7 @@ def test_a_run_in_pieces_compiles_its_time_loop_once(tmp_path, monkeypatch):
 
 
 def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "free_memory", lambda: 1000)
+    monkeypatch.setattr(streaming, "free_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="ulimit -v"):
         to_file(tmp_path / "out.nc", case_of())
     assert not list(tmp_path.iterdir())

@@ -1,0 +1,120 @@
+"""The guide to terms works as it is printed; and a term is carried, differentiated, batched and restarted."""
+
+import dataclasses
+import re
+import runpy
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tunax_lite import io
+from tunax_lite.calibration import FreeParameter, FreeParameters
+from tunax_lite.closures import Constant
+from tunax_lite.numerics import mean_of_neighbours
+from tunax_lite.terms import AbstractTerm, Tendency
+
+GUIDE = Path(__file__).parents[1] / "docs" / "terms.md"
+GRID = tl.Grid.stretched(20.0, 8, surface_zoom=1.0)
+H = np.asarray(GRID.cell_thickness)
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory):
+    blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    script = tmp_path_factory.mktemp("elsewhere") / "my_term.py"
+    script.write_text("\n\n".join(blocks))
+    return runpy.run_path(str(script), run_name="my_term")
+
+
+def test_the_gradient_is_that_of_central_differences(guide):
+    # Algae of constant temperature change nothing of the water: they grow exponentially, but for saturation.
+    assert np.isclose(guide["sensitivity"], guide["central_difference"], rtol=1e-5)
+    assert guide["sensitivity"] > 1e5
+
+
+def test_the_budget_of_algae_closes_to_round_off(guide):
+    """What the column gains in a step is what grows in it: nothing is lost by sinking, mixing and dying."""
+    case, algae = guide["case"], guide["Algae"]()
+    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, duration=36000.0, output_interval=600.0)
+    thickness = np.asarray(case.grid.cell_thickness)
+    living, dead = (np.asarray(run.state.tracers[name]) for name in ("algae", "dead"))
+    light = mean_of_neighbours(200.0 * case.absorption.transmission(case.grid))
+    grown = np.asarray(algae.growth_rate * light / (light + algae.half_light)) * living[:-1]
+    content = np.sum((living + dead) * thickness, axis=1)
+    np.testing.assert_allclose(np.diff(content), 600.0 * np.sum(grown * thickness, axis=1), rtol=1e-11)
+    # The dead are neither mixed nor carried.
+    np.testing.assert_allclose(np.diff(dead, axis=0), 600.0 * 2e-6 * living[:-1], rtol=1e-12)
+    assert living.min() > 0.0 and content[-1] > content[0]
+
+
+def test_a_run_goes_on_from_a_file_as_if_it_had_not_stopped(guide, tmp_path):
+    case, model = guide["case"], tl.Model(Constant(1e-3, 1e-3))
+    times = {"dt": 600.0, "output_interval": 3600.0}
+    whole = tl.simulate(model, case, duration=7200.0, **times)
+    io.write_trajectory(tl.simulate(model, case, duration=3600.0, **times), tmp_path / "half.nc")
+    start = io.read_trajectory(tmp_path / "half.nc").restart()
+    rest = tl.simulate(model, case, duration=3600.0, start=start, **times)
+    for name in ("algae", "dead"):
+        np.testing.assert_array_equal(rest.state.tracers[name][-1], whole.state.tracers[name][-1])
+
+
+def test_an_ensemble_is_its_members_and_a_calibration_knows_the_parameters(guide):
+    case, model, times = guide["case"], tl.Model(Constant(1e-3, 1e-3)), {"dt": 600.0, "duration": 3600.0}
+    rates = jnp.array([0.0, 1e-5, 4e-5])
+
+    def end(rate):
+        changed = dataclasses.replace(case, terms={"algae": guide["Algae"](growth_rate=rate)})
+        return tl.simulate(model, changed, output_interval=3600.0, **times).state.tracers["algae"][-1]
+
+    together = end(rates)
+    for column, rate in enumerate(rates):
+        np.testing.assert_allclose(together[:, column], end(rate), rtol=1e-13)
+    for path in ("case.terms.algae.growth_rate", "cases.bay.terms.algae.growth_rate"):
+        free = FreeParameters((FreeParameter(path, 1e-6, 1e-4),)).resolve(model.closure, {"bay": case})
+        assert (free.units[path], free.parameters[0].start) == ("s-1", 2e-5)
+        in_case = free.in_case("bay")
+        assert in_case is not None
+        changed = in_case[0].insert_case(case, free.to_unconstrained({path: 3e-5}))
+        assert float(changed.terms["algae"].growth_rate) == pytest.approx(3e-5, rel=1e-12)  # pyright: ignore
+
+
+class Decay(AbstractTerm):
+    """Everything decays, and is pulled back to one."""
+
+    rate: tl.Scalar = tl.parameter(1e-3, unit="s-1")
+
+    def _pull(self, column, names):
+        rate = self.rate + 0.0 * column.grid.cell_thickness
+        pull = Tendency(cells=rate * column.grid.cell_thickness, loss_rate=rate)
+        return dict.fromkeys(names, pull)
+
+    def on_velocity(self, column):
+        return self._pull(column, ("u", "v"))
+
+    def on_scalars(self, column):
+        return self._pull(column, ("temperature", "salinity", *column.state.tracers))
+
+
+def still(terms, **tracers) -> tl.Case:
+    state = tl.State.from_profiles(GRID, temperature=5.0, salinity=3.0, u=0.5, tracers=tracers)
+    return tl.Case(GRID, state, tl.ConstantForcing(tl.SurfaceFluxes()), terms=terms, duration=600.0)
+
+
+@pytest.mark.parametrize("like_gotm", [False, True])
+def test_rates_are_implicit_and_those_of_several_terms_add(like_gotm):
+    model = tl.Model(Constant(1e-3, 1e-3), like_gotm=like_gotm)
+    case = still({"one": Decay(), "two": Decay(2e-3)}, dye=9.0)
+    end = tl.simulate(model, case, dt=600.0, output_interval=600.0).state
+    for values, start in ((end.temperature, 5.0), (end.salinity, 3.0), (end.u, 0.5), (end.v, 0.0)):
+        np.testing.assert_allclose(values[-1], (start + 600.0 * 3e-3) / (1.0 + 600.0 * 3e-3), rtol=1e-12)
+    np.testing.assert_allclose(end.tracers["dye"][-1], (9.0 + 1.8) / 2.8, rtol=1e-12)
+
+
+def test_a_term_of_a_tracer_that_is_not_there_says_so(guide):
+    case = still({"algae": guide["Algae"]()}, dye=1.0, algae=1.0)
+    with pytest.raises(ValueError, match="Algae: expected to act on some of .*dye, got dead"):
+        tl.simulate(tl.Model(Constant()), case, output_interval=600.0)

@@ -1,0 +1,83 @@
+"""What every column has: the turning of the Earth, fluxes through the surface, shortwave radiation."""
+
+import jax.numpy as jnp
+
+from .._types import FaceArray, Scalar
+from ..forcing import SurfaceFluxes
+from ..grid import Grid
+from ..physics.absorption import AbstractAbsorption
+from ..physics.equation_of_state import AbstractEquationOfState
+from ..physics.rotation import rotate
+from ..state import State
+from .base import AbstractTerm, Column, Tendency, or_zero
+
+
+class CoriolisForce(AbstractTerm):
+    """Turns the velocity together with its Stokes drift, before anything else acts."""
+
+    def before(self, column: Column) -> State:
+        state, drift = column.state, column.stokes_drift
+        if drift is None:
+            u, v = rotate(state.u, state.v, column.coriolis_parameter, column.dt)
+        else:
+            u, v = rotate(state.u + drift[0], state.v + drift[1], column.coriolis_parameter, column.dt)
+            u, v = u - drift[0], v - drift[1]
+        return State(u, v, state.temperature, state.salinity, state.tracers)
+
+
+class SurfaceExchange(AbstractTerm):
+    """Stress, heat, fresh water, salt and tracers through the surface, into the uppermost cell."""
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
+        stress = dict(zip(("u", "v"), surface_stress(fluxes, state), strict=True))
+        if fluxes.surface_drag is None:
+            return {name: Tendency(surface=of / density) for name, of in stress.items()}
+        # What the stress loses when the water moves with it counts for the new velocity.
+        at_rest = {name: of + fluxes.surface_drag * getattr(state, name)[-1] for name, of in stress.items()}
+        rate = fluxes.surface_drag / (density * column.grid.cell_thickness[-1])
+        rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
+        return {name: Tendency(surface=of / density, loss_rate=rate) for name, of in at_rest.items()}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        entering = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
+        return {name: Tendency(surface=flux) for name, flux in entering.items()}
+
+
+class ShortwaveHeating(AbstractTerm):
+    """Radiation that the water absorbs below its surface."""
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        passing = shortwave_heating(column.fluxes, column.absorption, column.equation_of_state, column.grid)
+        return {} if passing is None else {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
+
+
+def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]:
+    """Eastward and northward stress [N m-2]."""
+    return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
+
+
+def kinematic_fluxes(
+    state: State, equation_of_state: AbstractEquationOfState, fluxes: SurfaceFluxes
+) -> dict[str, Scalar]:
+    """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
+    eos = equation_of_state
+    heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
+    # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
+    dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
+    salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
+    tracers = {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
+    return {"temperature": heat, "salinity": salt, **tracers}
+
+
+def shortwave_heating(
+    fluxes: SurfaceFluxes,
+    absorption: AbstractAbsorption,
+    equation_of_state: AbstractEquationOfState,
+    grid: Grid,
+) -> FaceArray | None:
+    """Heating that shortwave radiation carries down through each face [K m s-1]; `None` in the dark."""
+    if fluxes.shortwave_flux is None:
+        return None
+    eos = equation_of_state
+    return fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity) * absorption.transmission(grid)
