@@ -7,7 +7,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._types import Scalar, is_traced, parameter
+from ..quantities import quantity_of
 from ..time_series import TimeSeries
+from .humidity import HumidityMeasure
 
 Values = Float[Array, "..."]
 
@@ -74,31 +76,24 @@ class WeatherOffsets(eqx.Module):
         return Weather(**{name: shifted(name) for name in Weather.__dataclass_fields__})
 
 
-_RANGES: dict[str, tuple[float, float, str]] = {
-    "wind_u": (-120.0, 120.0, "m s-1"),
-    "wind_v": (-120.0, 120.0, "m s-1"),
-    "air_temperature": (-90.0, 60.0, "degC"),
-    "air_pressure": (5e4, 1.1e5, "Pa"),
-    "cloud_cover": (0.0, 1.0, "1, a fraction"),
-    "precipitation": (-1e-4, 1e-3, "m s-1"),
-    "shortwave": (-50.0, 2000.0, "W m-2"),
-    "longwave": (-500.0, 700.0, "W m-2"),
+HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {
+    "relative": "relative_humidity",
+    "wet_bulb": "wet_bulb",
+    "dew_point": "dew_point",
+    "specific": "specific_humidity",
 }
-_HUMIDITY_RANGES: dict[str, tuple[float, float, str]] = {
-    "relative": (0.0, 130.0, "%"),
-    "wet_bulb": (-90.0, 60.0, "degC"),
-    "dew_point": (-100.0, 60.0, "degC"),
-    "specific": (0.0, 0.1, "kg kg-1"),
-}
+"""What each measure of humidity is called in the table of quantities, and in files."""
 
 
-def check_weather(weather: TimeSeries[Weather], humidity_measure: str) -> None:
+def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasure) -> None:
     """Refuse a value that no air has: most often one in another unit.
 
     Raises:
         ValueError: with name, value and time.
     """
-    for name, (lowest, highest, unit) in (_RANGES | {"humidity": _HUMIDITY_RANGES[humidity_measure]}).items():
+    for name in Weather.__dataclass_fields__:
+        quantity = quantity_of(HUMIDITY_QUANTITIES[humidity_measure] if name == "humidity" else name)
+        lowest, highest = quantity.possible
         values = getattr(weather.values, name)
         if not isinstance(values, (jax.Array, np.ndarray)) or is_traced((values, weather.time)):
             continue
@@ -108,7 +103,7 @@ def check_weather(weather: TimeSeries[Weather], humidity_measure: str) -> None:
             where = tuple(int(i) for i in bad[0])
             time = float(np.asarray(weather.time)[where[0]])
             raise ValueError(
-                f"{weather.name}: expected {name} from {lowest:g} to {highest:g} [{unit}], got "
+                f"{weather.name}: expected {name} from {lowest:g} to {highest:g} [{quantity.unit}], got "
                 f"{values[where]:g} at time {time:g} s (record {where[0]}); check its unit."
             )
     humidity = weather.values.humidity

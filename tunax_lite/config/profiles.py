@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ..grid import Grid
 from ..physics import AbstractEquationOfState
+from ..quantities import QUANTITIES
 from ..state import State
 from .builder import Section, invalid
 
@@ -114,7 +115,8 @@ def initial_state(
         given["temperature"] = values_of(temperature, slope / float(water.gravity * expansion))
     tracers = {name: values_of(profile) for name, profile in case.tracers.items()}
     state = State.from_profiles(grid, tracers=tracers, **given)
-    for name, lowest, highest, unit in _RANGES:
+    for name in ("temperature", "salinity", "u", "v"):
+        (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
         values = np.asarray(getattr(state, name))
         for value in (values.min(), values.max()):
             if not lowest <= value <= highest:
@@ -125,18 +127,10 @@ def initial_state(
     return state
 
 
-_RANGES = (
-    ("temperature", -5.0, 60.0, "degC"),
-    ("salinity", 0.0, 60.0, "g kg-1"),
-    ("u", -20.0, 20.0, "m s-1"),
-    ("v", -20.0, 20.0, "m s-1"),
-)
-"""Of initial profiles; beyond, a number is in another unit."""
-
-
 def check_initial(case: Any) -> None:
     """Refuse initial profiles in another unit, and N² for what is not temperature."""
-    for name, lowest, highest, unit in _RANGES:
+    for name in ("temperature", "salinity", "u", "v"):
+        (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
         profile = getattr(case, name)
         values = [] if profile is None else [profile.surface, *(profile.values or [])]
         for value in values:

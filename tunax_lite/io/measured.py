@@ -1,4 +1,4 @@
-"""What files of instruments and of reanalyses share: fill values, quality flags, dates and gaps."""
+"""What files of instruments and of reanalyses share: fill values, flags, times and gaps."""
 
 from collections.abc import Sequence
 from pathlib import Path

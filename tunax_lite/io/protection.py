@@ -16,25 +16,13 @@ import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from .. import __version__
 
 
-def read_provenance(path) -> "Provenance":
-    """What a file of `write_trajectory` says about its origin; empty where it says nothing."""
-    import netCDF4  # takes long
-
-    with netCDF4.Dataset(path) as file:
-        known = {field.name: f"tunax_lite_{field.name}" for field in dataclasses.fields(Provenance)}
-        return Provenance(
-            **{name: str(file.getncattr(own)) for name, own in known.items() if own in file.ncattrs()}
-        )
-
-
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Provenance:
     """Where a file comes from; all of it becomes global attributes.
 
@@ -55,6 +43,17 @@ class Provenance:
     command: str = ""
     closure: str = ""
     restart: str = ""
+
+
+def read_provenance(path) -> Provenance:
+    """What a file of `write_trajectory` says about its origin; empty where it says nothing."""
+    import netCDF4  # takes long
+
+    with netCDF4.Dataset(path) as file:
+        known = {field.name: f"tunax_lite_{field.name}" for field in dataclasses.fields(Provenance)}
+        return Provenance(
+            **{name: str(file.getncattr(own)) for name, own in known.items() if own in file.ncattrs()}
+        )
 
 
 _MARK = "tunax_lite product: "

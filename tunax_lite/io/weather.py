@@ -10,19 +10,12 @@ import xarray as xr
 
 from ..air_sea import Weather
 from ..air_sea.humidity import HumidityMeasure
+from ..air_sea.weather import HUMIDITY_QUANTITIES
 from ..time_series import TimeSeries
 from .errors import FileFormatError, check_possible, names_its_file
 from .measured import as_paths
 from .series import Series, on_common_times
 from .table import read_series, read_table
-
-_HUMIDITY: dict[HumidityMeasure, str] = {
-    "relative": "relative_humidity",
-    "wet_bulb": "wet_bulb",
-    "dew_point": "dew_point",
-    "specific": "specific_humidity",
-}
-"""What each measure is called among the units, and in a file of our names."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,7 @@ def read_weather(
     }
     found: dict[str, Series | float] = {}
     for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
-        quantity = _HUMIDITY[measure] if field == "humidity" else field
+        quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
         value, kind = given.get(field), kinds.get(field)
         if isinstance(value, (int, float)):
             check_possible(paths[0], field, quantity, np.asarray([float(value)]))
@@ -168,15 +161,15 @@ def _measure(path: Path, tables, given: Mapping, wanted: HumidityMeasure | None)
         )
     found: list[HumidityMeasure] = [
         measure
-        for measure, quantity in _HUMIDITY.items()
+        for measure, quantity in HUMIDITY_QUANTITIES.items()
         if any(_find(file, dataset, quantity, None) for file, dataset in tables)
     ]
     if len(found) != 1:
         raise FileFormatError(
             path,
             "humidity",
-            f"one of {', '.join(_HUMIDITY.values())}",
-            " and ".join(_HUMIDITY[measure] for measure in found) or "none",
+            f"one of {', '.join(HUMIDITY_QUANTITIES.values())}",
+            " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none",
             "name it (variables.humidity) and say what it measures (humidity_measure)",
         )
     return found[0]

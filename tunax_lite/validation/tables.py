@@ -1,4 +1,4 @@
-"""The tables of cross-validation and checks as CSV files."""
+"""The tables of cross-validation and checks, as CSV files and in words."""
 
 import csv
 import dataclasses
