@@ -200,9 +200,9 @@ def section_of(
             made = _Field(None)
         if made.convert is not None:
             conversions[field.name] = made.convert
-        default = _default(field, made, {} if known is None else known.preset)
+        default: Any = _default(field, made, {} if known is None else known.preset)
         if not numbers and "default_factory" in default:
-            default = {"default": None}
+            default = dict(default=None)
         fields[field.name] = (made.annotation, Field(**default, description=_about(kind, field)))
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",

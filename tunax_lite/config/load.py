@@ -226,13 +226,14 @@ def _field_at(
                 field = section.model_fields[str(key)]
                 sections = _sections(field.annotation)
                 if key == "options" and issubclass(section, ChosenClosure):
-                    sections = [options_of(closure_class(data.get("name", "k_epsilon")))]
+                    name = data.get("name", "k_epsilon") if isinstance(data, dict) else "k_epsilon"
+                    sections = [options_of(closure_class(name))]
                 break
         else:
             chosen = [s for s in sections if key in _tag_values(s)]
             sections = chosen or sections
         if isinstance(data, dict):
-            data = data.get(key, data)
+            data = data[key] if key in data else data
         elif isinstance(data, list) and isinstance(key, int):
             data = data[key]
     return field, sections

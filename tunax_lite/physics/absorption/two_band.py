@@ -18,8 +18,10 @@ JERLOV_WATER_TYPES: dict[str, tuple[float, float, float]] = {
     "III": (0.78, 1.4, 7.9),
 }
 """Infrared fraction, infrared depth [m], visible depth [m]; Paulson and Simpson (1977), table 2."""
-_NAMES = ("infrared_fraction", "infrared_depth", "visible_depth")
-_JERLOV = {name: dict(zip(_NAMES, kind, strict=True)) for name, kind in JERLOV_WATER_TYPES.items()}
+_NAMES: tuple[str, ...] = ("infrared_fraction", "infrared_depth", "visible_depth")
+_JERLOV: dict[str, dict[str, float]] = {
+    name: dict(zip(_NAMES, kind, strict=True)) for name, kind in JERLOV_WATER_TYPES.items()
+}
 
 
 @named("two_band", **_JERLOV)
