@@ -364,7 +364,12 @@ def test_time_scale_of_turbulence_that_nothing_feeds_grows_as_in_time(kind, rate
         assert np.all(grown(1e6) < 0.92 * scale)
 
 
-@pytest.mark.parametrize("kind", [KEpsilon, KOmega, GenericLengthScale])
+LONG = pytest.mark.long  # the same lines with other exponents
+
+
+@pytest.mark.parametrize(
+    "kind", [KEpsilon, pytest.param(KOmega, marks=LONG), pytest.param(GenericLengthScale, marks=LONG)]
+)
 def test_long_steps_vanish_as_steps_become_short(kind):
     """Both are backward Euler of the same equations, diffusion and walls included: they differ by O(dt²)."""
     state, inputs = random_state(6), random_inputs(6)
@@ -382,7 +387,7 @@ def test_long_steps_vanish_as_steps_become_short(kind):
     np.testing.assert_allclose(coarse, 4.0 * fine, rtol=0.05, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [KOmega, MellorYamada])
+@pytest.mark.parametrize("kind", [pytest.param(KOmega, marks=LONG), MellorYamada])
 def test_gradient_of_a_long_step(kind):
     state, inputs = random_state(7), random_inputs(7)
     logarithms = jax.tree.map(jnp.log, state)
@@ -393,8 +398,7 @@ def test_gradient_of_a_long_step(kind):
         found = kind(long_steps=True).prepare().step(start, inputs, 3600.0)
         return jnp.sum(jnp.log(found.dissipation_rate) + 0.3 * jnp.log(found.turbulent_kinetic_energy))
 
-    options = {"xla_backend_optimization_level": 0}  # it takes longer to compile than to run
-    values = jax.jit(jax.vmap(jax.value_and_grad(loss)), compiler_options=options)
+    values = jax.jit(jax.vmap(jax.value_and_grad(loss)))
     h = 1e-6
     (low, _, high), gradient = values(jnp.asarray([-h, 0.0, h]))
     np.testing.assert_allclose(gradient[1], (high - low) / (2.0 * h), rtol=1e-5)
