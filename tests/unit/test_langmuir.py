@@ -234,10 +234,7 @@ def test_published_behaviour_at_a_langmuir_number_of_three_tenths():
 STEPS, DT = 10, 600.0
 
 
-_quickly_compiled: Any = partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 0})  # pyright: ignore[reportCallIssue]
-
-
-@_quickly_compiled
+@eqx.filter_jit
 @partial(eqx.filter_value_and_grad, has_aux=True)
 def end_of_a_run(both):
     """A number of the end of a run, and what moved momentum in it."""
