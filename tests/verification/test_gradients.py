@@ -25,7 +25,7 @@ the round-off instead.
 import dataclasses
 import itertools
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -193,16 +193,13 @@ class Derivatives:
     def __init__(self, n_steps):
         self.round_off = ROUND_OFF[n_steps]
         loss = partial(loss_of, frames=FRAMES[n_steps])
-        # Few steps take longer to compile than to run.
-        options = {"xla_backend_optimization_level": 0} if n_steps < 10 else None
-        compiled: Any = partial(jax.jit, compiler_options=options)
-        self._reverse = compiled(jax.value_and_grad(loss))
-        self._recorded = compiled(partial(loss, record=True))
+        self._reverse = jax.jit(jax.value_and_grad(loss))
+        self._recorded = jax.jit(partial(loss, record=True))
 
         def forward(inputs, tangents, setup):
             return jax.jvp(lambda inputs: loss(inputs, setup), (inputs,), (tangents,))[1]
 
-        self._forward = compiled(forward)
+        self._forward = jax.jit(forward)
 
     def reverse(self, inputs, setup):
         """Loss and its derivative to each input."""

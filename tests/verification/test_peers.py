@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.test_bulk_formulae import fluxes, random_weather, situation
-from tests.unit.test_tke import DT, GRID, N_SQUARED, OLD, S_SQUARED, inputs, step
+from tests.air_sea.test_bulk_formulae import fluxes, random_weather, situation
+from tests.closures.test_tke import DT, GRID, N_SQUARED, OLD, S_SQUARED, inputs, step
 from tunax_lite.air_sea import Coare36, LargeYeager
 from tunax_lite.closures import TKE
 

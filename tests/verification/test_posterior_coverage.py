@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.unit.posterior_twins import FREE, noisy_twin
+from tests.calibration.posterior_twins import FREE, noisy_twin
 from tunax_lite.calibration.posterior import NUTS, infer
 from tunax_lite.calibration.posterior.laplace import covariance_of
 from tunax_lite.closures import PacanowskiPhilander

@@ -1,0 +1,220 @@
+"""Bulk formulae against published values, a second implementation, and central differences."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.air_sea.bulk_numpy import coare, fairall
+from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager, MoistAir, WaterSkin
+from tunax_lite.air_sea.humidity import (
+    air_density,
+    saturation_vapour_pressure,
+    specific_humidity,
+    vapour_pressure,
+)
+from tunax_lite.air_sea.large_yeager import neutral_drag
+
+FORMULAE = [Kondo(), Fairall(), Coare30(), Coare36(), LargeYeager()]
+IDS = [type(formula).__name__ for formula in FORMULAE]
+
+
+def arrays(*values):
+    """Arrays keep their precision."""
+    return tuple(jnp.asarray(x, dtype=None if isinstance(x, jax.Array) else float) for x in values)
+
+
+def situation(wind, air_temperature, water_temperature, relative_humidity=80.0, pressure=101325.0):
+    """Air and skin of a wind towards the east."""
+    w, ta, ts, rh, p = jnp.broadcast_arrays(
+        *arrays(wind, air_temperature, water_temperature, relative_humidity, pressure)
+    )
+    e = vapour_pressure(rh, "relative", ta, p)
+    q = specific_humidity(e, p)
+    air = MoistAir(w, 0.0 * w, w, ta, e, q, p, air_density(ta + 273.15, q, p))
+    return air, WaterSkin.at(ts, p)
+
+
+def stacked(formula, wind, air_temperature, water_temperature, humidity, pressure):
+    air, skin = situation(wind, air_temperature, water_temperature, humidity, pressure)
+    exchange = formula.exchange(air, skin)
+    return jnp.stack(
+        [
+            exchange.momentum_transfer * air.wind_u,
+            exchange.sensible_heat,
+            exchange.latent_heat,
+            exchange.water,
+        ]
+    )
+
+
+compiled: Any = eqx.filter_jit(stacked)
+reverse_slopes = eqx.filter_jit(jax.jacrev(lambda x, formula: stacked(formula, *x)))
+
+
+def fluxes(formula, wind, air, water, relative_humidity=80.0, pressure=101325.0):
+    """Stress, sensible and latent heat, and water."""
+    values = arrays(wind, air, water, relative_humidity, pressure)
+    return compiled(formula, *values)
+
+
+def random_weather(seed, n):
+    rng = np.random.default_rng(seed)
+    air = rng.uniform(-5.0, 30.0, n)
+    return rng.uniform(0.5, 25.0, n), air, air + rng.normal(0.5, 3.0, n), rng.uniform(50.0, 100.0, n)
+
+
+def test_humidity():
+    values = saturation_vapour_pressure(jnp.asarray([0.0, 10.0, 20.0, 30.0]))
+    np.testing.assert_allclose(values, [610.78, 1227.07, 2337.12, 4242.89], rtol=1e-5)
+    # One state of the air in all measures: at saturation wet bulb, dew point and air are equally warm.
+    t, p = arrays(15.0, 1e5)
+    saturated = vapour_pressure(jnp.asarray(100.0), "relative", t, p)
+    for measure in ("wet_bulb", "dew_point"):
+        np.testing.assert_allclose(vapour_pressure(t, measure, t, p), saturated, rtol=1e-14)
+    # The constants of the two conversions are rounded differently.
+    back = vapour_pressure(specific_humidity(saturated, p), "specific", t, p)
+    np.testing.assert_allclose(back, saturated, rtol=1e-4)
+    # A psychrometer: 10 K between the thermometers at 20 degC is about 24 % relative humidity.
+    wet, air, p = arrays(10.0, 20.0, 101325.0)
+    dry = vapour_pressure(wet, "wet_bulb", air, p)
+    np.testing.assert_allclose(dry / saturation_vapour_pressure(jnp.asarray(20.0)), 0.24, atol=0.01)
+
+
+# Water, air, wind; drag, transfer of heat and of vapour (times 1000); stress, sensible, latent heat.
+KONDO = [
+    ((20.0, 18.0, 10.0), (0.17801, -30.966, -154.03)),
+    ((10.0, 12.0, 4.0), (0.01983, 10.274, -6.531)),
+    ((20.0, 18.0, 1.5), (0.003351, -5.227, -26.295)),
+]
+
+
+@pytest.mark.parametrize(("state", "expected"), KONDO)
+def test_kondo_has_the_tabulated_fluxes(state, expected):
+    water, air, wind = state
+    np.testing.assert_allclose(fluxes(Kondo(), wind, air, water)[:3], expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize(
+    "formula", [Fairall(), Coare30(iterations=200), Coare36(iterations=200)], ids=IDS[1:4]
+)
+def test_similarity_equals_a_second_implementation(formula):
+    weather = random_weather(70, 60)
+    air, skin = situation(*weather[:3], relative_humidity=weather[3])
+    found = np.asarray(fluxes(formula, *weather[:3], relative_humidity=weather[3]))
+    for i in range(60):
+        wind, ta, ts = (float(x[i]) for x in weather[:3])
+        qa, qs = float(air.specific_humidity[i]), float(skin.specific_humidity[i])
+        if isinstance(formula, Fairall):
+            expected = fairall(wind, ta, ts, qa, qs, float(air.density[i]))
+        else:
+            version = 3.0 if isinstance(formula, Coare30) else 3.6
+            expected = coare(wind, ta, ts, qa, qs, 101325.0, version, 200)
+        np.testing.assert_allclose(found[:, i], expected, rtol=2e-4, atol=1e-7)
+
+
+# AeroBulk's own examples: air of 20 degC (25 in the last) at 2 m over water of 22 degC, 12 g/kg, 5 m/s,
+# 1010 hPa; potential temperature of the air (moist-adiabatic in the older ones); stress, heat, latent heat.
+AEROBULK = [
+    (Coare30(iterations=20), 20.00932, (0.036198, -17.833, -88.031)),
+    (Coare36(iterations=20), 20.00932, (0.032596, -18.330, -90.486)),
+    (LargeYeager(iterations=50), 20.01341, (0.035851959, -16.69695, -88.47819)),
+    (LargeYeager(iterations=50), 25.01502, (0.027732996, 10.72617, -71.90122)),
+]
+
+
+@pytest.mark.parametrize(("formula", "potential", "expected"), AEROBULK)
+def test_published_example_of_aerobulk(formula, potential, expected):
+    # Its saturation is that of Goff.
+    kelvin = 295.15
+    x = 273.15 / kelvin
+    power = (
+        10.79574 * (1.0 - x)
+        - 5.028 * np.log10(kelvin / 273.15)
+        + 1.50475e-4 * (1.0 - 10.0 ** (-8.2969 * (kelvin / 273.15 - 1.0)))
+        + 0.42873e-3 * (10.0 ** (4.76955 * (1.0 - x)) - 1.0)
+        + 0.78614
+    )
+    saturation = 100.0 * 10.0**power
+    ratio = 287.05 / 461.495
+    over_water = 0.98 * ratio * saturation / (101000.0 - (1.0 - ratio) * saturation)
+    w, t, q, p = arrays(5.0, potential - 2.0 * 9.8 / 1005.0, 0.012, 101000.0)
+    air = MoistAir(w, 0.0 * w, w, t, 0.0 * w, q, p, air_density(t + 273.15, q, p))
+    exchange = formula.exchange(air, WaterSkin(*arrays(22.0, over_water)))
+    found = (5.0 * exchange.momentum_transfer, exchange.sensible_heat, exchange.latent_heat)
+    np.testing.assert_allclose(found, expected, rtol=4e-4)
+
+
+def test_neutral_drag_of_large_and_yeager():
+    wind = jnp.asarray([1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 33.0, 50.0])
+    expected = [2.9184, 1.6448, 1.0640, 1.1756, 1.4643, 1.7847, 2.2943, 2.34, 2.34]
+    np.testing.assert_allclose(1e3 * neutral_drag(wind), expected, atol=5e-5)
+    by_hand = 1e-3 * (2.7 / 10.0 + 0.142 + 10.0 / 13.09 - 3.14807e-10 * 10.0**6)
+    np.testing.assert_allclose(neutral_drag(jnp.asarray(10.0)), by_hand, rtol=1e-10)
+
+
+@pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
+def test_signs_and_order_of_magnitude(formula):
+    # Warm water under moderately dry wind: it loses heat and vapour, and is pushed downwind.
+    stress, sensible, latent, water = fluxes(formula, 10.0, 18.0, 20.0)
+    assert 0.1 < stress < 0.25 and -50.0 < sensible < -15.0 and -220.0 < latent < -100.0
+    np.testing.assert_allclose(latent / water, 2.45e6, rtol=0.05)
+    # Cold water under warm air gains heat, and a stronger wind always pushes harder.
+    assert fluxes(formula, 5.0, 15.0, 10.0)[1] > 0.0
+    assert np.all(np.diff(fluxes(formula, np.linspace(3.0, 30.0, 20), 12.0, 12.0)[0]) > 0.0)
+
+
+@pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
+@pytest.mark.parametrize(
+    "state", [(9.0, 12.0, 14.0), (6.0, 14.0, 13.0), (3.0, 10.0, 11.0), (15.0, 2.0, 6.0)], ids=str
+)
+def test_gradients_match_central_differences(formula, state):
+    point = jnp.asarray([*state, 75.0, 1.01e5])
+    reverse = reverse_slopes(point, formula)
+    for i, step in enumerate((1e-4, 1e-4, 1e-4, 1e-3, 1.0)):
+        change = jnp.zeros(5).at[i].set(step)
+        up, down = (compiled(formula, *(point + sign * change)) for sign in (1.0, -1.0))
+        # Rounding of the fluxes over the step, where a flux hardly depends on an input.
+        rounding = 1e-11 * np.abs(up) / step
+        difference = (up - down) / (2.0 * step)
+        np.testing.assert_array_less(
+            np.abs(reverse[:, i] - difference), 1e-5 * np.abs(difference) + rounding + 1e-15
+        )
+
+
+@pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64], ids=["float32", "float64"])
+def test_calm_storms_and_equal_temperatures_stay_finite(formula, dtype):
+    for wind in (0.0, 1e-9, 0.05, 60.0):
+        for difference in (-8.0, -1e-9, 0.0, 1e-9, 8.0):
+            # The humidity over sea water: neither heat nor vapour moves at equal temperatures.
+            point = jnp.asarray([wind, 15.0, 15.0 + difference, 98.0, 1e5], dtype=dtype)
+            values, slopes = compiled(formula, *point), reverse_slopes(point, formula)
+            assert values.dtype == dtype
+            assert np.all(np.isfinite(values)) and np.all(np.isfinite(slopes)), (wind, difference)
+            assert np.abs(values[0]) < 30.0 and np.abs(values[1]) < 1500.0
+            # Nothing but gusts moves calm air, and they push nowhere.
+            assert wind > 0.0 or values[0] == 0.0
+
+
+@pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
+def test_fluxes_are_continuous_as_the_wind_ceases(formula):
+    calm, light = fluxes(formula, 0.0, 15.0, 18.0), fluxes(formula, 1e-3, 15.0, 18.0)
+    np.testing.assert_allclose(calm, light, atol=2.0)
+
+
+@pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
+def test_a_batch_is_its_columns(formula):
+    wind, air, water, humidity = random_weather(71, 6)
+    together = fluxes(formula, wind, air, water, relative_humidity=humidity)
+    for i in range(6):
+        alone = fluxes(formula, wind[i], air[i], water[i], relative_humidity=humidity[i])
+        np.testing.assert_allclose(together[:, i], alone, rtol=1e-10)
+
+
+def test_no_turbulence_in_very_stable_air():
+    np.testing.assert_array_equal(fluxes(Fairall(), 1.0, 25.0, 10.0), np.zeros(4))
+    assert fluxes(Fairall(), 10.0, 25.0, 10.0)[1] > 0.0

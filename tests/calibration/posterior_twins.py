@@ -1,0 +1,55 @@
+"""Twins with noise, for posteriors: what a model with parameters from their priors gave, measured badly."""
+
+import dataclasses
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from tests.calibration.twins import make_case, observe
+from tunax_lite.calibration import FreeParameter, FreeParameters, Target, with_parameters
+from tunax_lite.calibration.posterior import Likelihood
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.model import Model
+from tunax_lite.observations import Observations
+
+NOISE = 0.01  # [K]
+FREE = FreeParameters(
+    (
+        FreeParameter("alpha", 1.0, 20.0),
+        FreeParameter("viscosity_scale", 1e-3, 1e-1, scale="log"),
+        FreeParameter("convective_coefficient", 1e-2, 1.0, scale="log"),
+    )
+).resolve(PacanowskiPhilander())
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyTwin:
+    """A case, its parameters, and temperatures with noise.
+
+    Args:
+        truth: unconstrained vector of the parameters.
+        target: what was observed.
+        likelihood: of the noise that was added.
+    """
+
+    truth: np.ndarray
+    target: Target
+    likelihood: Likelihood
+
+
+@functools.cache
+def noisy_twin(seed: int) -> NoisyTwin:
+    """A day of wind and cooling over 16 cells, in steps of ten minutes."""
+    random = np.random.default_rng(seed)
+    truth = random.standard_normal(len(FREE.paths))
+    physical = np.asarray(FREE.to_physical(jnp.asarray(truth))).tolist()
+    values = dict(zip(FREE.paths, physical, strict=True))
+    model = Model(with_parameters(PacanowskiPhilander(), values))
+    case = make_case(0.1, -100.0, n_cells=16, hours=24.0)
+    exact = observe(model, case, dt=600.0, interval=7200.0)
+    temperature = np.asarray(exact.profiles["temperature"])[1:]
+    noisy = temperature + NOISE * random.standard_normal(temperature.shape)
+    observed = Observations(exact.time[1:], exact.z, {"temperature": jnp.asarray(noisy)}, name=case.name)
+    target = Target(case, observed, {"temperature": 1.0}, dt=600.0)
+    return NoisyTwin(truth, target, Likelihood(NOISE, float(noisy.size)))

@@ -1,0 +1,294 @@
+"""Targets and the misfit: windows, weights, scales, interpolation, and the gradient."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.calibration.twins import CHEAP_FREE, make_case, observe
+from tunax_lite.calibration import (
+    MeanSquare,
+    Physical,
+    RootMeanSquare,
+    Target,
+    Uncertainty,
+    ZScore,
+    misfit,
+)
+from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
+from tunax_lite.calibration.misfit.operators import AtCenters
+from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from tunax_lite.model import Model
+from tunax_lite.observations import Observations
+from tunax_lite.simulation import simulate
+
+DT = 300.0
+MODEL = Model(PacanowskiPhilander())
+CASE = make_case(0.1, -200.0)
+
+
+def _noisy(case=CASE) -> Observations:
+    """Observations of another model, with noise that does not average out."""
+    clean = observe(Model(PacanowskiPhilander(alpha=4.0)), case, dt=DT, interval=1800.0)
+    random = np.random.default_rng(1)
+    profiles = {
+        name: values + jnp.asarray(0.01 * random.standard_normal(values.shape))
+        for name, values in clean.profiles.items()
+    }
+    return dataclasses.replace(clean, profiles=profiles)
+
+
+OBSERVED = _noisy()
+
+
+def _modelled(name: str, interval: float = DT) -> np.ndarray:
+    return np.asarray(getattr(simulate(MODEL, CASE, dt=DT, output_interval=interval).state, name))
+
+
+def _misfit(target: Target, score=None) -> float:
+    comparison = target.comparison
+    return float(misfit(MODEL, comparison, score or MeanSquare(), SaveSegments())[0])
+
+
+def test_misfit_equals_a_plain_computation():
+    gap = np.array(OBSERVED.profiles["u"])
+    gap[3, 2:5] = np.nan
+    observed = dataclasses.replace(OBSERVED, profiles={**OBSERVED.profiles, "u": jnp.asarray(gap)})
+    weights = {"temperature": 2.0, "u": 0.5, "v": 0.0}
+    target = Target(
+        CASE,
+        observed,
+        weights,
+        dt=DT,
+        time_window=(3600.0, 9000.0),
+        depth_window=(-50.0, -6.0),
+        scale=ZScore(),
+    )
+    inside = np.ix_(
+        (np.asarray(observed.time) >= 3600.0) & (np.asarray(observed.time) <= 9000.0),
+        (np.asarray(observed.z) >= -50.0) & (np.asarray(observed.z) <= -6.0),
+    )
+    expected = 0.0
+    for name in ("temperature", "u"):
+        truth = np.asarray(observed.profiles[name])[inside]
+        difference = _modelled(name, 1800.0)[inside] - truth
+        expected += weights[name] * np.nanmean(difference**2) / np.nanstd(truth) ** 2 / 2.5
+    assert _misfit(target) == pytest.approx(expected, rel=1e-12)
+    assert _misfit(target, RootMeanSquare()) == pytest.approx(math.sqrt(expected), rel=1e-12)
+
+
+def test_mean_squares_are_physical_and_include_weight_zero():
+    target = Target(CASE, OBSERVED, {"temperature": 1.0, "v": 0.0}, dt=DT, scale=ZScore())
+    _, mean_squares = misfit(MODEL, target.comparison, MeanSquare(), SaveSegments())
+    for name in ("temperature", "v"):
+        difference = _modelled(name, 1800.0) - np.asarray(OBSERVED.profiles[name])
+        assert float(mean_squares[name]) == pytest.approx(np.mean(difference**2), rel=1e-12)
+
+
+def test_other_times_and_heights_are_interpolated():
+    times, z = np.array([0.0, 1000.0, 4321.0, 10000.0]), np.array([-63.5, -40.3, -33.3, -0.4])
+    observed = Observations(
+        jnp.asarray(times), jnp.asarray(z), {"temperature": jnp.full((4, 4), 20.0)}, name="mooring"
+    )
+    target = Target(CASE, observed, dt=DT)
+    steps = np.arange(len(_modelled("temperature"))) * DT
+    at_z = np.stack([np.interp(z, CASE.grid.z_center, profile) for profile in _modelled("temperature")])
+    at_times = np.stack([np.interp(times, steps, at_z[:, level]) for level in range(4)], axis=1)
+    assert target.comparison.n_frames == 34  # no step after the last observation
+    assert _misfit(target) == pytest.approx(np.mean((at_times - 20.0) ** 2), rel=1e-12)
+
+
+def test_frames_meet_the_observed_times_and_no_others():
+    comparison = Target(CASE, OBSERVED, dt=DT, time_window=(3600.0, 7200.0)).comparison
+    assert (comparison.steps_per_frame, comparison.n_frames) == (6, 4)
+    assert comparison.in_time is None and set(map(type, comparison.operators.values())) == {AtCenters}
+    coarse = Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0).comparison
+    assert coarse.steps_per_frame == 18 and coarse.in_time is not None
+
+
+def test_given_uncertainty_scales():
+    observed = dataclasses.replace(OBSERVED, uncertainty={"temperature": jnp.asarray(0.1)})
+    target = Target(CASE, observed, dt=DT)
+    scaled = dataclasses.replace(target, scale=Uncertainty())
+    assert _misfit(scaled) == pytest.approx(100.0 * _misfit(target), rel=1e-12)
+
+
+def test_a_perfect_fit_has_zero_loss_and_gradient(perfect):
+    # The loop is compiled with its gradient, so sums may differ in round-off from those of the plain run.
+    assert perfect.fit.loss < 1e-24
+    assert np.abs(perfect.gradient).max() < 1e-12
+
+
+@pytest.fixture
+def perfect():
+    twin = Target(CASE, observe(MODEL, CASE, dt=DT, interval=1800.0), dt=DT)
+    free = CHEAP_FREE.resolve(MODEL.closure)
+    with Problem(MODEL, free, [twin], MeanSquare()) as problem:
+        return GradientEvaluator(problem)(free.start())
+
+
+@pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
+def test_scores_have_a_finite_gradient_at_zero(score):
+    assert jax.value_and_grad(score)(jnp.zeros(())) in ((0.0, 1.0), (0.0, 0.0))
+
+
+@pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
+def test_a_run_that_broke_down_is_no_perfect_fit(score):
+    assert jnp.isnan(score(jnp.asarray(jnp.nan)))
+
+
+@pytest.fixture(scope="module")
+def evaluated():
+    targets = [
+        Target(case, _noisy(case), {"temperature": 1.0, "u": 1.0}, weight=weight, dt=DT)
+        for case, weight in ((CASE, 1.0), (make_case(0.2, 50.0), 3.0), (make_case(0.05, 0.0), 0.0))
+    ]
+    free = CHEAP_FREE.resolve(MODEL.closure)
+    with Problem(MODEL, free, targets, RootMeanSquare()) as problem:
+        yield targets, free, GradientEvaluator(problem)
+
+
+def test_cases_of_equal_shape_compile_once(evaluated):
+    _, _, evaluate = evaluated
+    assert evaluate.n_compiled == 1
+
+
+def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
+    targets, free, evaluate = evaluated
+    evaluation = evaluate(free.start())
+    for target, score in zip(targets, evaluation.fit.scores, strict=True):
+        assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
+    assert evaluation.fit.loss == pytest.approx(
+        (evaluation.fit.scores[0] + 3.0 * evaluation.fit.scores[1]) / 4.0
+    )
+
+
+def test_threads_do_not_change_a_bit(evaluated):
+    _, free, evaluate = evaluated
+    first, *others = (evaluate(free.start()) for _ in range(5))
+    for other in others:
+        assert other.fit.loss == first.fit.loss
+        np.testing.assert_array_equal(other.gradient, first.gradient)
+
+
+def test_gradient_equals_central_differences(evaluated):
+    _, free, evaluate = evaluated
+    x = np.asarray(free.start())
+    gradient = evaluate(jnp.asarray(x)).gradient
+    step = 1e-5
+    for i in range(x.size):
+        shift = step * np.eye(x.size)[i]
+        ahead, behind = (evaluate(jnp.asarray(x + way * shift)).fit.loss for way in (1.0, -1.0))
+        # Error of the difference: step² and round-off of the loss (1e-15 of 1e-2) over the step.
+        assert gradient[i] == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6, abs=1e-10)
+
+
+def test_a_case_without_weight_cannot_spoil_the_loss():
+    cold = make_case(0.1, -200.0)
+    broken = dataclasses.replace(
+        make_case(0.1, 0.0), forcing=ConstantForcing(SurfaceFluxes(stress_u=1e200, heat_flux=1e300))
+    )
+    targets = [
+        Target(cold, OBSERVED, dt=DT),
+        Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
+    ]
+    free = CHEAP_FREE.resolve(MODEL.closure)
+    with Problem(MODEL, free, targets, MeanSquare()) as problem:
+        evaluation = GradientEvaluator(problem)(free.start())
+    assert not np.isfinite(evaluation.fit.scores[1])
+    assert evaluation.is_finite
+
+
+def test_checkpointing_does_not_change_the_gradient(evaluated):
+    targets, free, evaluate = evaluated
+    with Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything()) as problem:
+        expected = GradientEvaluator(problem)(free.start()).gradient
+    np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
+
+
+def _with_profile(values) -> Observations:
+    return dataclasses.replace(OBSERVED, profiles={"temperature": values})
+
+
+SHORT_FORCING = TimeSeriesForcing(jnp.array([0.0, 3600.0]), SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
+NAN = jnp.full(OBSERVED.profiles["temperature"].shape, jnp.nan)
+CONSTANT = jnp.full(OBSERVED.profiles["temperature"].shape, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": {"salt": 1.0}}, "weight for salt; the observations have temperature, u, v"),
+        ({"weights": {"temperature": 0.0}}, "positive weight for at least one variable"),
+        ({"weights": {"temperature": -1.0}}, "weight of temperature of at least 0, got -1"),
+        ({"weights": {"temperature": math.nan}}, "at least 0, got nan"),
+        ({"weights": {}}, "positive weight"),
+        ({"weight": -1.0}, "case weight"),
+        ({"time_window": (1.0, 2.0)}, r"time_window \[s\] with observations"),
+        ({"time_window": (7200.0, 3600.0)}, "time_window"),
+        ({"time_window": (0.0, 0.0)}, "between the start and the end"),
+        ({"depth_window": (-1000.0, -100.0)}, r"depth_window \[m\] with observations"),
+        ({"dt": 0.0}, "positive dt"),
+        ({"dt": math.nan}, "positive dt"),
+        ({"frame_interval": 400.0}, "frame_interval .* multiple of dt = 300"),
+        ({"scale": Uncertainty()}, "uncertainty of temperature, the observations have none"),
+        ({"observations": _with_profile(NAN)}, "inside the windows, got NaN only"),
+        ({"observations": _with_profile(CONSTANT), "scale": ZScore()}, "expected temperature to vary"),
+        ({"case": dataclasses.replace(CASE, duration=3600.0)}, "0 to 3600 s, got 0 to 10800 s"),
+        ({"case": dataclasses.replace(CASE, forcing=SHORT_FORCING)}, "forcing: the run needs times"),
+        (
+            {"case": dataclasses.replace(CASE, coriolis_parameter=jnp.array([0.0, 1e-4]))},
+            r"single column, got a batch of shape \(2,\)",
+        ),
+    ],
+)
+def test_bad_targets_are_refused(change, message):
+    target = dataclasses.replace(Target(CASE, OBSERVED, dt=DT, scale=Physical()), **change)
+    with pytest.raises(ValueError, match=message):
+        _ = target.comparison
+
+
+def test_heights_below_the_bottom_are_refused():
+    deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
+    with pytest.raises(ValueError, match="between the bottom at -64 m and the surface"):
+        _ = Target(CASE, deep, dt=DT).comparison
+
+
+def _problem(targets):
+    free = CHEAP_FREE.resolve(MODEL.closure)
+    return Problem(MODEL, free, targets, MeanSquare())
+
+
+def test_no_case_and_equal_names_are_refused():
+    target = Target(CASE, OBSERVED, dt=DT)
+    with pytest.raises(ValueError, match="at least one target"):
+        _problem([])
+    with pytest.raises(ValueError, match="different names"):
+        _problem([target, target])
+    with pytest.raises(ValueError, match="weight 0 for all"):
+        _problem([dataclasses.replace(target, weight=0.0)])
+
+
+@pytest.mark.long  # the choice: test_checkpointing
+def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
+    target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
+    chosen = []
+    for budget in (2**28, 40_000, 100):
+        problem = Problem(MODEL, free, [target], MeanSquare(), Auto(budget), n_threads=1)
+        if budget == 100:
+            with pytest.raises(MemoryError, match="most frugal"):
+                GradientEvaluator(problem)
+            continue
+        with problem:
+            evaluate = GradientEvaluator(problem)
+            chosen.append((evaluate.explanations, evaluate(free.start())))
+    (roomy, first), (tight, second) = chosen
+    assert (
+        roomy[0].startswith("SaveSteps") and "SaveSteps" in tight[0] and not tight[0].startswith("SaveSteps")
+    )
+    np.testing.assert_allclose(first.gradient, second.gradient, rtol=1e-10)

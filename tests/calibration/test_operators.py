@@ -1,0 +1,327 @@
+"""Observables, observation operators, means over cells and correlated errors, as a misfit sees them."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.calibration.twins import make_case, observe
+from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
+from tunax_lite.calibration.misfit import starting_at
+from tunax_lite.calibration.misfit.regridding import faces_from_centers, regrid
+from tunax_lite.checkpointing import SaveSegments
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.grid import Grid
+from tunax_lite.model import Model
+from tunax_lite.observables import OBSERVABLES, Water, observable, unit_of_difference
+from tunax_lite.observations import Observations
+from tunax_lite.physics import LinearEquationOfState
+from tunax_lite.simulation import simulate
+from tunax_lite.state import State
+
+DT = 300.0
+MODEL = Model(PacanowskiPhilander())
+CASE = make_case(0.1, -200.0)
+CENTERS = np.asarray(CASE.grid.z_center)
+OBSERVED = observe(Model(PacanowskiPhilander(alpha=4.0)), CASE, dt=DT, interval=1800.0)
+NAMES = (*OBSERVABLES, "heat_content_above_6m", "potential_energy_anomaly_above_30m", "temperature", "u")
+# Without the start, where N² is the same at all faces and its largest one chance.
+ALL = Target(CASE, OBSERVED, dict.fromkeys(NAMES, 1.0), dt=DT, averaging="cell_means", time_window=(1.0, 1e9))
+run_residuals = eqx.filter_jit(residuals)
+run_misfit = eqx.filter_jit(lambda model, given: misfit(model, given, MeanSquare(), SaveSegments())[0])
+
+
+def with_alpha(alpha) -> Model:
+    return eqx.tree_at(lambda m: m.closure.alpha, MODEL, jnp.asarray(alpha))
+
+
+def modelled(interval: float = DT):
+    return simulate(MODEL, CASE, dt=DT, output_interval=interval).state
+
+
+@pytest.fixture(scope="module")
+def all_found():
+    """All observables relative to their largest values: residuals, and what these change with alpha."""
+    comparison = ALL.comparison
+    sizes = {name: float(jnp.max(jnp.abs(values))) for name, values in comparison.observed.items()}
+    factors = {name: jnp.asarray(1.0 / max(size, 1e-30) ** 2) for name, size in sizes.items()}
+    comparison = dataclasses.replace(comparison, factors=factors)
+
+    def slopes(alpha):
+        return jax.jvp(lambda a: residuals(with_alpha(a), comparison)[0], (alpha,), (jnp.ones_like(alpha),))
+
+    return comparison, *jax.jit(slopes)(jnp.asarray(5.0))
+
+
+def test_a_perfect_model_leaves_nothing_of_any_observable():
+    perfect = dataclasses.replace(ALL, observations=observe(MODEL, CASE, dt=DT, interval=1800.0))
+    found, mean_squares = run_residuals(MODEL, perfect.comparison)
+    comparison = perfect.comparison
+    # A depth or an energy is some 1e0 to 1e10: round-off of each by its own size.
+    for name in NAMES:
+        size = float(np.max(np.abs(np.asarray(comparison.observed[name]))))
+        assert float(jnp.sqrt(mean_squares[name])) <= 1e-12 * max(size, 1e-3), name
+    assert set(found) == set(NAMES)
+
+
+def test_derivatives_of_every_observable_equal_central_differences(all_found):
+    comparison, _, slopes = all_found
+    step = 1e-4
+    ahead, behind = (run_residuals(with_alpha(5.0 + way * step), comparison)[0] for way in (1.0, -1.0))
+    for name in NAMES:
+        difference = (np.asarray(ahead[name]) - np.asarray(behind[name])) / (2.0 * step)
+        size = np.max(np.abs(difference))
+        conserved = ("heat_content", "salt_content", "mixed_layer_depth_stratification")
+        assert size > 1e-8 or name in conserved, name
+        # Beside the error of the difference, round-off of values of size 1 over the step.
+        np.testing.assert_allclose(
+            slopes[name], difference, rtol=1e-4, atol=1e-6 * size + 1e-10, err_msg=name
+        )
+
+
+@pytest.mark.long  # both equal central differences: above
+def test_reverse_mode_equals_forward_mode_through_observables(all_found):
+    comparison, found, slopes = all_found
+    forward = sum(2.0 * float(jnp.sum(found[name] * slopes[name])) for name in NAMES)
+    reverse = jax.jit(jax.grad(lambda alpha: run_misfit(with_alpha(alpha), comparison)))(jnp.asarray(5.0))
+    assert float(reverse) == pytest.approx(forward, rel=1e-9)
+
+
+def test_members_of_a_batch_are_those_of_a_loop(all_found):
+    comparison, single, _ = all_found
+    batched, _ = run_residuals(with_alpha(jnp.array([5.0, 9.0])), comparison)
+    for name in NAMES:
+        values = np.asarray(batched[name])
+        assert values.shape == (*np.shape(single[name]), 2)
+        np.testing.assert_allclose(values[..., 0], single[name], rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+def test_observables_of_two_layers():
+    grid = Grid.uniform(40.0, 20)
+    state = State.from_profiles(grid, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), u=0.2)
+    eos = LinearEquationOfState()
+    water = Water(state, grid, eos)
+    light = 9.81 * 2e-4 * 10.0
+    expected = {
+        "sea_surface_temperature": 20.0,
+        "heat_content_above_30m": float(eos.reference_density * eos.heat_capacity)
+        * (20.0 * 20.0 + 10.0 * 10.0),
+        "heat_content_above_21m": float(eos.reference_density * eos.heat_capacity) * (20.0 * 20.0 + 10.0),
+        "salt_content_above_10m": 1.027 * 35.0 * 10.0,
+        "kinetic_energy": 0.5 * 1027.0 * 0.04 * 40.0,
+        # Two layers of thickness d: g (rho_1 - rho_2) d / 4 per volume, of 1027 kg m-3 times the buoyancy.
+        "potential_energy_anomaly": 1027.0 * light * 20.0 / 4.0,
+        "potential_energy_anomaly_above_20m": 0.0,
+        "mixed_layer_depth_stratification": 20.0,
+    }
+    for name, value in expected.items():
+        assert float(observable(name)(water)) == pytest.approx(value, rel=1e-12, abs=1e-12), name
+    assert (unit_of_difference("sea_surface_temperature"), unit_of_difference("heat_content_above_5m")) == (
+        "K",
+        "J m-2",
+    )
+
+
+@pytest.mark.parametrize("name", ["heat", "buoyancy_above_10m", "heat_content_above_0m"])
+def test_unknown_observables_are_refused(name):
+    with pytest.raises(ValueError, match=f"got .*{name}"):
+        observable(name)
+
+
+def test_heights_that_move_and_numbers_beside_them():
+    times = np.array([600.0, 1500.0, 4321.0])
+    z = np.array([[-60.0, -33.3, -0.4], [-41.0, -7.0, np.nan], [-30.0, -20.0, -11.0]])
+    values = np.where(np.isfinite(z), 20.0, np.nan)
+    values[2, 1] = np.nan
+    observed = Observations(
+        jnp.asarray(times),
+        jnp.asarray(z),
+        {"temperature": jnp.asarray(values)},
+        series={"sea_surface_temperature": jnp.array([19.0, jnp.nan, 19.5])},
+        rejected={"temperature": 3},
+        name="float",
+    )
+    target = Target(CASE, observed, {"temperature": 1.0, "sea_surface_temperature": 2.0}, dt=DT)
+    state = modelled()
+    steps = np.arange(state.temperature.shape[0]) * DT
+    at_times = np.stack(
+        [np.interp(times, steps, column) for column in np.asarray(state.temperature).T], axis=1
+    )
+    at_z = np.stack([np.interp(row, CENTERS, profile) for row, profile in zip(z, at_times, strict=True)])
+    profile = np.nanmean((at_z - values) ** 2)
+    surface = np.mean((at_times[[0, 2], -1] - [19.0, 19.5]) ** 2)
+    assert float(run_misfit(MODEL, target.comparison)) == pytest.approx(
+        (profile + 2.0 * surface) / 3.0, rel=1e-12
+    )
+    first, second = account(target)
+    on_steps = dataclasses.replace(observed, time=jnp.array([600.0, 1500.0, 4200.0]))
+    at_times[2] = np.asarray(state.temperature)[14]
+    at_z[2] = np.interp(z[2], CENTERS, at_times[2])
+    target = dataclasses.replace(target, observations=on_steps, weights={"temperature": 1.0})
+    assert float(run_misfit(MODEL, target.comparison)) == pytest.approx(
+        np.nanmean((at_z - values) ** 2), rel=1e-12
+    )
+    assert (first.n_counting, first.n_missing, first.n_rejected, first.n_above, first.n_below) == (
+        7,
+        1,
+        3,
+        1,
+        0,
+    )
+    assert str(first).endswith(
+        "7 values of temperature; 1 missing; 3 rejected by quality flags; 1 above the uppermost center of "
+        "the model, compared with it"
+    )
+    assert not second.is_notable and second.n_counting == 2
+
+
+def test_means_over_cells_conserve_and_are_exact_for_a_linear_profile():
+    random = np.random.default_rng(3)
+    fine, coarse = (np.append(-100.0, np.append(np.sort(-100.0 * random.random(n)), 0.0)) for n in (40, 7))
+    centers = [0.5 * (faces[1:] + faces[:-1]) for faces in (fine, coarse)]
+    np.testing.assert_allclose(
+        regrid(3.0 + 0.2 * centers[0], fine, coarse), 3.0 + 0.2 * centers[1], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        regrid(3.0 + 0.2 * centers[1], coarse, fine), 3.0 + 0.2 * centers[0], rtol=1e-12
+    )
+    values = random.standard_normal((41, 3))
+    for source, target, given in ((fine, coarse, values), (coarse, fine, values[:8])):
+        means = regrid(given, source, target)
+        np.testing.assert_allclose(np.diff(target) @ means, np.diff(source) @ given, rtol=1e-12)
+    values[20] = np.nan
+    covered = regrid(values[:, 0], fine, coarse)
+    hidden = np.searchsorted(coarse, fine[20], side="right") - 1
+    assert np.isnan(covered[hidden]) and np.isfinite(covered).sum() >= 5
+
+
+def test_faces_of_cells_follow_from_their_centers():
+    grid = Grid.stretched(80.0, 12, surface_zoom=1.5)
+    faces = faces_from_centers(np.asarray(grid.z_center), "les")
+    np.testing.assert_allclose(faces, grid.z_face, atol=1e-11)
+    with pytest.raises(ValueError, match="mooring: expected heights that are centers .*averaging: points"):
+        faces_from_centers(np.array([-100.0, -50.0, -10.0]), "mooring")
+
+
+@pytest.mark.parametrize("n_cells", [8, 32])
+def test_profiles_of_other_cells_are_compared_as_means(n_cells):
+    case = CASE.on(Grid.uniform(64.0, n_cells))
+    target = Target(
+        case, OBSERVED, dt=DT, averaging="cell_means", depth_window=(-44.0, -4.0), time_window=(1.0, 1e9)
+    )
+    comparison = target.comparison
+    start = np.asarray(OBSERVED.profiles["temperature"])
+    if n_cells == 8:
+        expected = 0.5 * (start[:, ::2] + start[:, 1::2])
+        inside = slice(3, 7)  # cells of 8 m that lie wholly between -44 and -4 m
+    else:
+        expected, inside = start, slice(5, 15)
+    counts = np.asarray(comparison.counts["temperature"])
+    assert np.flatnonzero(counts[1]).tolist() == list(range(16))[inside][: counts.shape[1]]
+    got = np.asarray(comparison.observed["temperature"])[1:]
+    np.testing.assert_allclose(got[:, inside], expected[1:, inside], rtol=1e-12)
+    profile = np.asarray(case.grid.z_center) ** 2
+    at_heights = np.asarray(comparison.operators["temperature"](jnp.asarray(profile)))
+    assert at_heights.size == counts.shape[1]
+
+
+@pytest.mark.parametrize("time", [0.0, 2500.0], ids=["vertical", "and in time"])
+@pytest.mark.parametrize("gaps", ["none", "common", "changing"])
+def test_whitened_residuals_sum_to_the_mahalanobis_distance(time, gaps):
+    values = np.array(OBSERVED.profiles["temperature"])
+    if gaps == "common":
+        values[:, [3, 9]] = np.nan
+    elif gaps == "changing":
+        values[2, 4:7] = np.nan
+        values[5] = np.nan
+    observed = dataclasses.replace(
+        OBSERVED,
+        profiles={"temperature": jnp.asarray(values)},
+        uncertainty={"temperature": jnp.asarray(0.02)},
+    )
+    target = Target(
+        CASE, observed, dt=DT, time_window=(1.0, 1e9), correlation=Correlation(12.0, time), reduction="sum"
+    )
+    if gaps == "changing" and time:
+        with pytest.raises(ValueError, match="temperature: expected values at the same heights at all times"):
+            _ = target.comparison
+        return
+    t, z = np.meshgrid(np.asarray(observed.time)[1:], CENTERS, indexing="ij")
+    difference = np.asarray(modelled(1800.0).temperature)[1:] - values[1:]
+    kept = np.isfinite(difference)
+    t, z, difference = t[kept], z[kept], difference[kept]
+    covariance = np.exp(-np.abs(z[:, None] - z) / 12.0)
+    in_time = np.exp(-np.abs(t[:, None] - t) / time) if time else (t[:, None] == t).astype(float)
+    expected = difference @ np.linalg.solve(covariance * in_time, difference)
+    comparison = target.comparison
+    assert float(run_misfit(MODEL, comparison)) == pytest.approx(expected, rel=1e-9)
+    found, mean_squares = run_residuals(MODEL, comparison)
+    assert float(jnp.sum(found["temperature"] ** 2)) == pytest.approx(expected, rel=1e-9)
+    assert float(mean_squares["temperature"]) == pytest.approx(np.mean(difference**2), rel=1e-12)
+
+
+@pytest.mark.parametrize("given", [(0.0, 0.0), (-1.0, 5.0), (np.inf, 0.0)])
+def test_correlations_without_meaning_are_refused(given):
+    with pytest.raises(ValueError, match="Correlation: expected a length"):
+        Correlation(*given)
+
+
+_OF_INSTRUMENTS = {"weights": {"mixed_layer_depth": 1.0}, "observations": "instruments"}
+
+
+def test_a_case_can_start_from_a_later_profile():
+    case, observed = starting_at(CASE, OBSERVED, 3600.0)
+    np.testing.assert_allclose(case.initial_state.u, OBSERVED.profiles["u"][2], rtol=1e-12, atol=1e-15)
+    assert (case.duration, float(observed.time[0]), observed.time.size) == (7200.0, 0.0, 5)
+    truth = Model(PacanowskiPhilander(alpha=4.0))
+    rest = simulate(truth, case, dt=DT, output_interval=3600.0).state.temperature[-1]
+    # The truth goes on where it was, but for the coefficients that the closure carries over a step.
+    np.testing.assert_allclose(rest, OBSERVED.profiles["temperature"][-1], atol=2e-3)
+    with pytest.raises(ValueError, match="nearest is at 3600 s"):
+        starting_at(CASE, OBSERVED, 3000.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": {"mixed_layer_depth": 1.0}, "observations": "no temperature"}, "mixed_layer_depth"),
+        ({**_OF_INSTRUMENTS, "averaging": "cell_means"}, "centers of cells"),
+        # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
+        ({**_OF_INSTRUMENTS, "weights": {"heat_content": 1.0}}, "got NaN only; at least one profile has to"),
+        ({"averaging": "cell_mean"}, "averaging to be points or cell_means"),
+        ({"reduction": "max"}, "reduction to be mean or sum"),
+        ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, r"depth_window \[m\]"),
+    ],
+)
+def test_targets_that_cannot_be_compared_are_refused(change, message):
+    others = {
+        "no temperature": dataclasses.replace(OBSERVED, profiles={"u": OBSERVED.profiles["u"]}),
+        "instruments": Observations(
+            OBSERVED.time, jnp.array([-50.0, -10.0]), {"temperature": OBSERVED.profiles["temperature"][:, :2]}
+        ),
+    }
+    if "observations" in change:
+        change = {**change, "observations": others[change["observations"]]}
+    with pytest.raises(ValueError, match=message):
+        _ = dataclasses.replace(Target(CASE, OBSERVED, dt=DT), **change).comparison
+
+
+@pytest.mark.parametrize(
+    ("z", "series", "message"),
+    [
+        ([[-2.0, -1.0], [-1.0, -2.0], [-2.0, -1.0]], {}, "heights .* at 1 s"),
+        ([[-2.0, -1.0], [np.nan, -1.0], [-2.0, -1.0]], {}, "heights .* at 1 s"),
+        ([-2.0, -1.0], {"temperature": np.zeros(3)}, "temperature of shape .* and not as a profile"),
+    ],
+)
+def test_bad_moving_heights_and_series_are_refused(z, series, message):
+    with pytest.raises(ValueError, match=message):
+        Observations(
+            jnp.arange(3.0),
+            jnp.asarray(z),
+            {"temperature": jnp.ones((3, 2))},
+            series={name: jnp.asarray(values) for name, values in series.items()},
+        )

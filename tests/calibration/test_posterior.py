@@ -1,0 +1,305 @@
+"""Posteriors: exact where that is known, the same after an interruption, honest about what broke down."""
+
+import dataclasses
+import math
+import sys
+import threading
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
+from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
+from tunax_lite.calibration.evaluation import Fit, NormalEquationsEvaluation, Problem
+from tunax_lite.calibration.posterior import (
+    NUTS,
+    Laplace,
+    Likelihood,
+    estimate_likelihood,
+    infer,
+    influences,
+    predictive_bands,
+    spectrum_of,
+    start_from,
+)
+from tunax_lite.calibration.posterior.chains import sample_chains
+from tunax_lite.calibration.posterior.density import log_posterior
+from tunax_lite.calibration.posterior.file import write_posterior, write_summary
+from tunax_lite.calibration.posterior.infer import mixing
+from tunax_lite.calibration.posterior.laplace import covariance_of, draw_normal, fisher_information
+from tunax_lite.calibration.posterior.likelihood import effective_number
+from tunax_lite.calibration.posterior.nuts import start_chain
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.model import Model
+from tunax_lite.simulation import simulate
+
+MODEL = Model(PacanowskiPhilander())
+NOISE_OF_LINE = 0.3
+
+
+def linear_problem():
+    """Data, matrix, and the exact mean and covariance of the posterior of a linear model."""
+    random = np.random.default_rng(3)
+    matrix, observed = random.standard_normal((8, 3)), random.standard_normal(8)
+    covariance = np.linalg.inv(matrix.T @ matrix / NOISE_OF_LINE**2 + np.eye(3))
+    return matrix, observed, covariance @ matrix.T @ observed / NOISE_OF_LINE**2, covariance
+
+
+def of_line(x, matrix, observed):
+    """Logarithm of its density; nowhere else than where the first number is below 1.5."""
+    r = matrix @ x - observed
+    density = -0.5 * r @ r / NOISE_OF_LINE**2 - 0.5 * x @ x
+    return jnp.where(x[0] < 1.5, density, jnp.nan)
+
+
+def sample_line(method: NUTS, scale: float = 1.0, **options):
+    matrix, observed, mean, covariance = linear_problem()
+    arguments = jnp.asarray(matrix), jnp.asarray(observed)
+    value, gradient = jax.value_and_grad(of_line)(jnp.asarray(mean), *arguments)
+    starts = [
+        start_chain(method, chain, mean, value, gradient, scale * covariance)
+        for chain in range(method.n_chains)
+    ]
+    return sample_chains(method, of_line, arguments, starts, identity="line", **options)
+
+
+def test_both_methods_find_the_exact_posterior_of_a_linear_model():
+    matrix, observed, mean, covariance = linear_problem()
+    # L is the mean square of eight values, all of which count.
+    likelihood = Likelihood(NOISE_OF_LINE, 8.0)
+    weight = likelihood.prior_weight
+    loss = np.mean((matrix @ mean - observed) ** 2) + 0.5 * weight * mean @ mean
+    gradient = 2.0 / 8.0 * matrix.T @ (matrix @ mean - observed) + weight * mean
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
+    evaluation = NormalEquationsEvaluation(
+        Fit(float(loss), np.array([loss]), np.zeros((1, 1))),
+        True,
+        gradient,
+        2.0 / 8.0 * matrix.T @ matrix + weight * np.eye(3),
+    )
+    information = fisher_information(evaluation, weight)
+    np.testing.assert_allclose(covariance_of(information), covariance, rtol=1e-10, atol=1e-15)
+    drawn = draw_normal(Laplace(20_000), mean, covariance)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, rtol=0.05, atol=0.02 * covariance.max())
+
+    # A start that knows neither the width of the density nor its directions.
+    draws = sample_line(NUTS(n_draws=600, n_warmup=60), 5.0).draws.position
+    sizes, r_hat = mixing(draws)
+    assert sizes.min() > 300 and r_hat.max() < 1.02
+    deviation = np.sqrt(np.diag(covariance))
+    flat = draws.reshape(-1, 3)
+    assert (np.abs(flat.mean(axis=0) - mean) < 4.0 * deviation / np.sqrt(sizes)).all()
+    scaled = np.cov(flat.T) / np.outer(deviation, deviation)
+    np.testing.assert_allclose(scaled, covariance / np.outer(deviation, deviation), atol=0.2)
+
+
+def test_the_spectrum_tells_what_is_constrained():
+    # Of two numbers only the sum is observed.
+    spectrum = spectrum_of(np.full((2, 2), 10.0))
+    np.testing.assert_allclose(spectrum.information, [20.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(spectrum.directions[:, 0], math.sqrt(0.5))
+    np.testing.assert_allclose(spectrum.reduction, [1.0 / math.sqrt(21.0), 1.0])
+    assert spectrum.n_constrained == 1
+
+
+def test_chains_go_on_draw_by_draw(tmp_path):
+    method = NUTS(n_draws=30, n_warmup=60)
+    whole = sample_line(method, folder=tmp_path / "whole", parts={"a": "b"})
+
+    both = threading.Barrier(method.n_chains)  # else one chain may stop before its file of draw 60
+
+    def killed(chain, number, draw):
+        if number == 67:
+            both.wait(timeout=60.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sample_line(method, folder=tmp_path / "killed", parts={"a": "b"}, report=killed)
+    seen: list[int] = []
+    options = {"folder": tmp_path / "killed", "parts": {"a": "b"}}
+    resumed = sample_line(method, report=lambda chain, number, draw: seen.append(number), **options)
+    assert min(seen) == 61  # after the last file that was complete
+    for part, expected in zip(resumed.draws, whole.draws, strict=True):
+        np.testing.assert_array_equal(part, expected)
+    np.testing.assert_array_equal(resumed.step_sizes, whole.step_sizes)
+    longer = sample_line(dataclasses.replace(method, n_draws=40), **options).draws.position
+    np.testing.assert_array_equal(longer[:, :30], whole.draws.position)
+    other = sample_line(dataclasses.replace(method, seed=1)).draws.position
+    assert not np.allclose(other, whole.draws.position)
+    with pytest.raises(OtherCalibrationError, match="a: started with b, now c"):
+        sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
+    path = tmp_path / "killed/posterior_chain_0.eqx"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"posterior_chain_0\.eqx: expected a file of a chain"):
+        sample_line(method, **options)
+
+
+def test_what_breaks_down_is_no_draw_and_counts():
+    arguments = jnp.zeros((8, 3)), jnp.zeros(8)  # nothing is observed: a prior with an end
+    method = NUTS(n_draws=100, n_warmup=60)
+    value, gradient = jax.value_and_grad(of_line)(jnp.zeros(3), *arguments)
+    starts = [start_chain(method, chain, np.zeros(3), value, gradient, np.eye(3)) for chain in range(2)]
+    chains = sample_chains(method, of_line, arguments, starts, identity="line")
+    assert np.isfinite(chains.draws.position).all() and (chains.draws.position[..., 0] < 1.5).all()
+    assert chains.draws.is_divergent.sum() > 0
+    assert np.isfinite(chains.draws.log_density).all()
+
+
+def test_the_density_is_that_of_normal_errors_and_priors():
+    twin = noisy_twin(0)
+    case = dataclasses.replace(twin.target.case, name="other")
+    other = dataclasses.replace(twin.target, case=case, weight=3.0)
+    weight = twin.likelihood.prior_weight
+    with Problem(MODEL, FREE, [twin.target, other], MeanSquare(), prior_weight=weight) as problem:
+        log_density, arguments, _ = log_posterior(problem)
+    both = jax.jit(jax.value_and_grad(log_density))
+    x = np.array([0.3, -0.2, 0.5])
+    value, gradient = both(jnp.asarray(x), *arguments)
+    times: dict[str, Any] = {"dt": 600.0, "output_interval": 7200.0}
+    closure = FREE.insert(MODEL.closure, jnp.asarray(x))
+    run = simulate(Model(closure), twin.target.case, **times).state.temperature[1:]
+    squares = float(np.sum((run - twin.target.observations.profiles["temperature"]) ** 2))
+    # Twice the same case: with whatever weights, their mean is worth as much as one.
+    assert float(value) == pytest.approx(-0.5 * squares / NOISE**2 - 0.5 * x @ x, rel=1e-9)
+    for i, step in enumerate(1e-5 * np.eye(3)):
+        above, below = (both(jnp.asarray(x + sign * step), *arguments)[0] for sign in (1.0, -1.0))
+        assert float(gradient[i]) == pytest.approx(float(above - below) / 2e-5, rel=1e-4)
+
+
+def test_noise_and_what_observations_are_worth():
+    twin = noisy_twin(0)
+    with Problem(MODEL, FREE, [twin.target], MeanSquare()) as problem:
+        found = estimate_likelihood(problem, jnp.asarray(twin.truth))
+    n = twin.likelihood.n_observations
+    assert found.noise == pytest.approx(NOISE, rel=5.0 / math.sqrt(2.0 * n))
+    assert 0.75 * n < found.n_observations <= n  # a correlation found by chance makes them fewer
+    shape = 400, 3
+    counts = np.ones(shape, bool)
+    assert effective_number(np.ones(shape), counts) == 1.0
+    # Red noise in time: a correlation of 0.8 with the next value leaves a ninth of them.
+    random, values = np.random.default_rng(0), np.zeros((20_000, 1))
+    for i in range(1, len(values)):
+        values[i] = 0.8 * values[i - 1] + random.standard_normal()
+    assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def inferred(tmp_path_factory):
+    """A posterior by NUTS, and its folder."""
+    twin, folder = noisy_twin(1), tmp_path_factory.mktemp("posterior")
+    given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
+    return twin, infer(*given, likelihood=twin.likelihood, folder=folder), folder
+
+
+def test_a_twin_is_found(inferred):
+    twin, nuts, _ = inferred
+    assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3
+    assert (np.abs(twin.truth - nuts.mean) < 4.0 * nuts.standard_deviation).all()
+    for path, (low, high) in nuts.intervals(0.9).items():
+        assert low < np.median(nuts.values()[path]) < high
+    np.testing.assert_allclose(np.diag(nuts.correlation), 1.0)
+    assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
+    assert nuts.subset(16).shape == (16, 3)
+    with pytest.raises(ValueError, match="level between 0 and 1"):
+        nuts.intervals(1.0)
+
+
+def test_files_hold_the_posterior(inferred, tmp_path):
+    _, nuts, _ = inferred
+    write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
+    write_summary(tmp_path / "posterior.yaml", nuts)
+    with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
+        np.testing.assert_array_equal(dataset["x"], nuts.draws)
+        np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
+        assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
+        assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
+        assert all(variable.attrs["long_name"] for variable in dataset.data_vars.values())
+    assert read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == nuts.best
+    summary = yaml.safe_load((tmp_path / "posterior.yaml").read_text())
+    assert summary["parameters"]["alpha"]["interval"] == list(nuts.intervals()["alpha"])
+
+
+def test_a_posterior_goes_on_where_it_was(inferred):
+    twin, nuts, folder = inferred
+    given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
+    again = infer(*given, likelihood=twin.likelihood, folder=folder, resume=True)
+    np.testing.assert_array_equal(again.draws, nuts.draws)
+    with pytest.raises(ValueError, match="without a posterior, got posterior_chain_0.eqx"):
+        infer(*given, likelihood=twin.likelihood, folder=folder)
+    with pytest.raises(OtherCalibrationError, match="likelihood: started with"):
+        infer(*given, likelihood=Likelihood(0.5, 3.0), folder=folder, resume=True)
+
+
+def test_bands_are_the_quantiles_of_runs(inferred):
+    twin, nuts, _ = inferred
+    draws = nuts.subset(5)
+    times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
+    bands = predictive_bands(MODEL, FREE, twin.target.case, draws, quantiles=(0.0, 0.5, 1.0), **times)
+    runs = []
+    for x in draws:
+        closure = FREE.insert(MODEL.closure, jnp.asarray(x))
+        runs.append(simulate(Model(closure), twin.target.case, **times).state.temperature)
+    for quantile, values in zip((0.0, 0.5, 1.0), bands.profiles["temperature"], strict=True):
+        np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(
+        bands.series["sea_surface_temperature"], bands.profiles["temperature"][..., -1]
+    )
+    assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
+    with pytest.raises(ValueError, match="two draws or more"):
+        predictive_bands(MODEL, FREE, twin.target.case, draws[:1], **times)
+
+
+def test_influences_are_slopes(inferred):
+    twin, nuts, _ = inferred
+    given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
+    rows = influences(MODEL, FREE, twin.target.case, nuts.mode, nuts.standard_deviation, **given)
+
+    def surface(x):
+        closure = FREE.insert(MODEL.closure, jnp.asarray(x))
+        run = simulate(Model(closure), twin.target.case, dt=600.0, duration=7200.0, output_interval=7200.0)
+        return float(run.state.temperature[-1, -1])
+
+    for i, row in enumerate(rows):
+        step = np.zeros(3)
+        step[i] = 1e-5
+        slope = (surface(nuts.mode + step) - surface(nuts.mode - step)) / 2e-5
+        assert row.by_prior == pytest.approx(slope, rel=1e-4, abs=1e-8)
+        assert row.by_posterior == pytest.approx(slope * nuts.standard_deviation[i], rel=1e-4, abs=1e-8)
+        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(nuts.mode),), (jnp.ones(3),))
+        expected = row.by_prior / float(slopes[i]) * float(values[i]) / row.value
+        assert (row.parameter, row.elasticity) == (FREE.paths[i], pytest.approx(expected, rel=1e-9))
+
+
+def test_a_start_on_a_bound_is_moved_off():
+    x = start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
+    np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
+    closure = FREE.insert(PacanowskiPhilander(), x)
+    assert with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "blackjax"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "blackjax", None)
+    with pytest.raises(ImportError, match=r"pip install 'tunax_lite\[posterior\]'"):
+        infer(MODEL, FREE, [noisy_twin(0).target], NUTS())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Likelihood(0.0, 1.0), "positive noise"),
+        (lambda: Likelihood(1.0, math.inf), "positive n_observations"),
+        (lambda: NUTS(n_draws=1), "n_draws of at least 4"),
+        (lambda: NUTS(target_acceptance=1.0), "target_acceptance between 0 and 1"),
+        (lambda: Laplace(1), "n_draws of at least 2"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,197 @@
+"""What is said of a calibration: signs, units, numbers of iterations, bounds; numbers are made by hand."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import yaml
+
+from tests.calibration.twins import calibrate_cheap, make_case
+from tunax_lite.calibration import (
+    CalibrationResult,
+    FreeParameter,
+    FreeParameters,
+    History,
+    Normal,
+    remarks,
+    remarks_in_short,
+    write_results,
+)
+from tunax_lite.calibration.history_file import history_dataset
+from tunax_lite.calibration.parameters import in_short, units_in_short
+from tunax_lite.calibration.posterior import Bands
+from tunax_lite.calibration.remarks import NEAR_A_BOUND
+from tunax_lite.closures import KEpsilon
+from tunax_lite.corrections import CorrectedForcing
+from tunax_lite.observations import Observations
+from tunax_lite.plotting.posterior import plot_bands
+from tunax_lite.report import read_run_folder
+from tunax_lite.report.page import parameter_rows, render
+
+BIAS = "cases.papa.forcing.heat_flux_bias"
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A parameter with its value at the start and at the best iteration."""
+
+    parameter: FreeParameter
+    start: float
+    best: float
+
+
+def result_of(*given: Given, variables=("temperature",), knots=None) -> CalibrationResult:
+    """Three iterations, of which the second is the best, as if a calibration had found them."""
+    case = dataclasses.replace(make_case(0.1, -50.0), name="papa")
+    corrected = CorrectedForcing.neutral(case.forcing, ["heat_flux_bias"], time=knots)
+    case = dataclasses.replace(case, forcing=corrected)
+    free = FreeParameters(tuple(each.parameter for each in given)).resolve(KEpsilon(), {"papa": case})
+    start, best = np.array([each.start for each in given]), np.array([each.best for each in given])
+    empty = History.empty(3, len(given), 1, len(variables))
+    history = dataclasses.replace(
+        empty,
+        loss=np.array([3.0, 1.0, 2.0]),
+        is_finite=np.full(3, True),
+        of_all_cases=np.full(3, True),
+        values=np.stack([start, best, start]),
+        errors=np.broadcast_to(np.array([0.75, 0.25, 0.5])[:, None, None], (3, 1, len(variables))),
+    )
+    return CalibrationResult.from_history(
+        KEpsilon(), {"papa": case}, free, history, variables, "made by hand"
+    )
+
+
+def bias(*values: float) -> list[Given]:
+    prior = Normal(0.0, 20.0)
+    return [
+        Given(FreeParameter(f"{BIAS}[{place}]", prior=prior), 0.0, value)
+        for place, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"a": -2.5, "bias[0]": -37.3}, {"a": "-2.5", "bias[0]": "-37.3"}),
+        # The root of the mean square of these is 43.6, of either sign.
+        ({"bias[0]": -50.0, "bias[1]": -36.2}, {"bias (2 numbers)": "-50 to -36.2"}),
+        ({"w[0]": 3.0, "w[1]": -4.0, "w[2]": 0.0}, {"w (3 numbers)": "-4 to 3"}),
+        ({"zero[0]": -0.0}, {"zero[0]": "0"}),
+    ],
+)
+def test_numbers_keep_their_signs(values, expected):
+    assert in_short(values) == expected
+    assert units_in_short(dict.fromkeys(values, "W m-2")) == dict.fromkeys(expected, "W m-2")
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"), [((-37.3,), "-37.3"), ((-37.3, -12.5), "-37.3 to -12.5")], ids=["one", "several"]
+)
+def test_a_negative_bias_is_negative_in_every_file(values, shown, tmp_path):
+    result = result_of(*bias(*values), knots=None if len(values) == 1 else [0.0, 3600.0])
+    write_results(result, tmp_path)
+    written = yaml.safe_load((tmp_path / "parameters.yaml").read_text())["parameters"][BIAS]
+    assert written["value"] == list(values) and written["start"] == [0.0] * len(values)
+    (row,) = parameter_rows(read_run_folder(tmp_path))
+    assert row["label"].startswith(BIAS) and row["unit"] == "W m-2"
+    assert row["change"] == ("-37.3" if len(values) == 1 else "–")
+    page = render(read_run_folder(tmp_path))
+    assert f">{shown}<" in page and ">37.3<" not in page
+    assert "added to the heat absorbed at the surface, positive into the water" in page
+
+
+def test_iterations_have_the_same_number_everywhere(tmp_path):
+    result = result_of(Given(FreeParameter("c_eps_1", 1.2, 1.7), 1.44, 1.5))
+    write_results(result, tmp_path)
+    run = read_run_folder(tmp_path)
+    # Of three evaluations the second is the best; the terminal counts from 1, too.
+    assert run.parameters["calibration"]["best_iteration"] == 2
+    assert run.history.attrs["best_iteration"] == 2
+    assert run.history["loss"].sel(iteration=2) == 1.0
+    page = render(run)
+    assert "best: 2<" in page
+    assert "0.75" in page and "0.25" in page  # errors at the start and at the best
+
+
+def test_errors_have_the_units_of_their_variables():
+    names = ("sea_surface_temperature", "mixed_layer_depth", "potential_density", "heat_content_above_100m")
+    dataset = history_dataset(result_of(*bias(-1.0), variables=names))
+    units = [dataset[f"{name}_error"].attrs["units"] for name in names]
+    assert units == ["K", "m", "kg m-3", "J m-2"]
+
+
+def at(parameter: FreeParameter, start: float, best: float) -> str:
+    return remarks(result_of(Given(parameter, start, best))).get(parameter.path, "")
+
+
+def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
+    linear, log = (
+        FreeParameter("c_eps_1", 1.2, 1.7),
+        FreeParameter("surface_roughness_length", 1e-4, 1.0, 0.1, "log"),
+    )
+    assert at(linear, 1.44, 1.2 + 0.5 * 0.9 * NEAR_A_BOUND) == "on its lower bound, 1.2"
+    assert at(linear, 1.44, 1.7 - 0.5 * 0.9 * NEAR_A_BOUND) == "on its upper bound, 1.7"
+    assert at(linear, 1.44, 1.2 + 0.5 * 1.1 * NEAR_A_BOUND) == ""
+    # 2 % of four orders of magnitude is a factor of 10**0.08 = 1.2.
+    assert at(log, 0.1, 1.1e-4) == "on its lower bound, 0.0001" and at(log, 0.1, 1.3e-4) == ""
+    assert at(linear, 1.44, 1.44) == "did not move" and at(linear, 1.44, 1.45) == ""
+    normal = FreeParameter(f"{BIAS}[0]", prior=Normal(0.0, 20.0))
+    assert at(normal, 0.0, 0.01) == "did not move" and at(normal, 0.0, -37.3) == ""
+
+    found = {"w[0]": "did not move", "w[1]": "on its lower bound, 0", "a": "did not move"}
+    paths = dict.fromkeys(("a", "b", "w[0]", "w[1]", "w[2]"), 0.0)
+    assert remarks_in_short(found, paths) == {
+        "a": "did not move",
+        "w (3 numbers)": "1 of 3 on a bound, 1 of 3 did not move",
+    }
+    result = result_of(Given(linear, 1.44, 1.2001), *bias(0.0))
+    write_results(result, tmp_path)
+    written = yaml.safe_load((tmp_path / "parameters.yaml").read_text())["parameters"]
+    assert (written["c_eps_1"]["remark"], written[BIAS]["remark"]) == (
+        "on its lower bound, 1.2",
+        "did not move",
+    )
+    page = render(read_run_folder(tmp_path))
+    assert ">on its lower bound, 1.2<" in page and ">did not move<" in page
+
+
+def test_what_goes_on_still_knows_its_start(tmp_path):
+    def run(n_iterations, **options):
+        seen = []
+        calibrate_cheap(tmp_path, "lbfgs", n_iterations, report=seen.append, **options)
+        return seen
+
+    first, second = run(2), run(4, resume=True)
+    assert [each.number for each in second] == [2, 3]
+    assert all(each.start_values == first[0].values for each in (*first, *second))
+    assert second[0].values["alpha"] != first[0].values["alpha"]
+
+
+@pytest.mark.parametrize("seen", ["nothing", "missing", "profile", "number"])
+def test_bands_promise_what_they_draw(seen):
+    quantiles = np.array([0.05, 0.5, 0.95])
+    band = Bands(
+        "papa",
+        (0.05, 0.5, 0.95),
+        np.array([0.0, 3600.0]),
+        np.array([-15.0, -5.0]),
+        {"temperature": np.broadcast_to(quantiles[:, None, None], (3, 2, 2))},
+        {"sea_surface_temperature": np.broadcast_to(quantiles[:, None], (3, 2))},
+        8,
+        0,
+    )
+    time, z = jnp.asarray(band.time), jnp.asarray(band.z)
+    observations = {
+        "nothing": None,
+        "missing": Observations(time, z, {"temperature": jnp.full((2, 2), jnp.nan)}),
+        "profile": Observations(time, z, {"temperature": jnp.array([[1.0, jnp.nan], [2.0, 3.0]])}),
+        "number": Observations(time, series={"sea_surface_temperature": jnp.array([4.0, jnp.nan])}),
+    }[seen]
+    figure = plot_bands([band], None if observations is None else [observations])
+    dotted = [line for panel in figure.axes for line in panel.lines if line.get_linestyle() == ":"]
+    is_drawn = seen in ("profile", "number")
+    assert len(dotted) == is_drawn
+    assert ("observed" in figure.get_suptitle()) == is_drawn
+    if seen == "number":
+        assert list(np.asarray(dotted[0].get_ydata())) == [4.0]

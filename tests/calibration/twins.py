@@ -1,0 +1,128 @@
+"""Small twin problems: observations that a model with known parameters made.
+
+As a program it calibrates the cheap twin into a folder and can kill itself on the way:
+`python -m tests.calibration.twins FOLDER METHOD N_ITERATIONS (never | report | write) ITERATION`.
+"""
+
+import functools
+import os
+import signal
+import sys
+
+import jax
+
+from tunax_lite import calibration
+from tunax_lite.calibration import (
+    LBFGS,
+    Adam,
+    CosineDecay,
+    EnsembleKalman,
+    FreeParameter,
+    FreeParameters,
+    LevenbergMarquardt,
+    Target,
+    ZScore,
+    with_parameters,
+)
+from tunax_lite.case import Case
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
+from tunax_lite.grid import Grid
+from tunax_lite.model import Model
+from tunax_lite.observations import Observations
+from tunax_lite.simulation import simulate
+from tunax_lite.state import State
+
+CHEAP_TRUTH = {"alpha": 4.0, "viscosity_scale": 0.02, "convective_coefficient": 0.05}
+CHEAP_FREE = FreeParameters(
+    (
+        FreeParameter("alpha", 1.0, 20.0),
+        FreeParameter("viscosity_scale", 1e-3, 1e-1, scale="log"),
+        FreeParameter("convective_coefficient", 1e-2, 1.0, scale="log"),
+    )
+)
+
+
+def make_case(stress: float, heat_flux: float, *, n_cells: int = 16, hours: float = 3.0) -> Case:
+    """A column of 64 m under constant wind and heat flux."""
+    grid = Grid.uniform(64.0, n_cells)
+    return Case(
+        grid,
+        State.from_profiles(grid, temperature=lambda z: 20.0 + 0.02 * z),
+        ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=heat_flux)),
+        coriolis_parameter=1e-4,
+        duration=3600.0 * hours,
+        name=f"stress {stress:g} heat {heat_flux:g}",
+    )
+
+
+def observe(model: Model, case: Case, *, dt: float, interval: float) -> Observations:
+    """Temperature and velocity of a run at all levels."""
+    run = simulate(model, case, dt=dt, output_interval=interval)
+    profiles = {name: getattr(run.state, name) for name in ("temperature", "u", "v")}
+    return Observations(run.time, case.grid.z_center, profiles, name=case.name)
+
+
+def make_targets(truth: Model, cases, *, dt: float, interval: float) -> tuple[Target, ...]:
+    weights = {"temperature": 1.0, "u": 1.0, "v": 1.0}
+    return tuple(
+        Target(case, observe(truth, case, dt=dt, interval=interval), weights, dt=dt, scale=ZScore())
+        for case in cases
+    )
+
+
+@functools.cache
+def cheap_targets() -> tuple[Target, ...]:
+    truth = Model(with_parameters(PacanowskiPhilander(), CHEAP_TRUTH))
+    cases = (make_case(0.1, -200.0), make_case(0.2, 50.0))
+    return make_targets(truth, cases, dt=300.0, interval=1800.0)
+
+
+METHODS = {
+    "adam": Adam(0.1, CosineDecay(30, 3)),
+    "lbfgs": LBFGS(),
+    "levenberg_marquardt": LevenbergMarquardt(),
+    "ensemble_kalman": EnsembleKalman(noise=1e-3, n_members=8, prior_spread=0.5),
+}
+
+
+def calibrate_cheap(folder, method: str, n_iterations: int, **options):
+    """Calibrate the cheap twin from the closure's defaults."""
+    return calibration.calibrate(
+        Model(PacanowskiPhilander()),
+        CHEAP_FREE,
+        cheap_targets(),
+        METHODS[method],
+        n_iterations,
+        folder=folder,
+        score=calibration.MeanSquare(),
+        **options,
+    )
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _main(folder: str, method: str, n_iterations: str, where: str, iteration: str) -> None:
+    jax.config.update("jax_enable_x64", True)
+    history_module = sys.modules["tunax_lite.calibration.checkpoint"]
+    serialise = history_module.eqx.tree_serialise_leaves
+
+    def report(reported):
+        if where == "report" and reported.number == int(iteration):
+            _kill()
+
+    def serialise_half(file, tree, *rest):
+        if where == "write" and tree[1].n_iterations == int(iteration):
+            serialise(file, tree[0], *rest)
+            file.flush()
+            _kill()
+        serialise(file, tree, *rest)
+
+    history_module.eqx.tree_serialise_leaves = serialise_half
+    calibrate_cheap(folder, method, int(n_iterations), resume=True, report=report)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

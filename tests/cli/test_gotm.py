@@ -1,0 +1,83 @@
+"""Cases of GOTM from the command line: the same command as for our own, and clear errors."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.gotm.folders import write_case, write_series
+from tunax_lite.cli import app
+from tunax_lite.io import read_trajectory
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return run
+
+
+def test_a_case_of_gotm_runs_by_any_name_from_any_folder(invoke, tmp_path):
+    write_series(tmp_path / "tau.dat", 0.1 + np.zeros(30))
+    path = write_case(tmp_path, {"surface": {"fluxes": {"tx": {"method": "file", "file": "tau.dat"}}}})
+    path = path.rename(tmp_path / "any name.yaml")
+    output = invoke("run", path, "--output", "out.nc")
+    assert "any name: 8 cells over 16 m, 144 steps of 600 s, KEpsilon, float64" in output
+    trajectory = read_trajectory("out.nc")
+    np.testing.assert_allclose(trajectory.time, 21600.0 * np.arange(5))
+    assert float(trajectory.state.u[-1, -1]) > 0.01
+
+
+def test_check_prints_the_report(invoke, tmp_path):
+    ramp = {"velocities": {"relax": {"tau": 3600.0, "ramp": 86400.0}}}
+    path = write_case(tmp_path, ramp, {"fabm": {"repair_state": True}})
+    output = invoke("check", path)
+    assert "settings are followed" in output and "in another way than in GOTM:" in output
+    assert "velocities.relax.ramp: as GOTM computes it" in output
+    assert "fabm.repair_state: fabm.use is false." in output
+    assert "144 steps of 600 s, 4 frames of 21600 s" in output
+    assert output.rstrip().endswith(f"{path}: fine")
+
+
+def test_unsupported_settings_end_the_run_unless_they_are_to_be_ignored(invoke, tmp_path):
+    path = write_case(tmp_path, {"restart": {"load": True}, "seagrass": {"method": 1}})
+    for command in ("run", "check"):
+        output = invoke(command, path, code=2)
+        assert f"{path}: line " in output
+        assert "restart.load: restart.nc of GOTM cannot be read" in output
+        assert "seagrass.method: sea grass is not supported" in output
+    output = invoke("run", path, "--ignore-unsupported", "--output", "out.nc")
+    assert "note: " in output and "seagrass.method" in output
+    assert read_trajectory("out.nc").n_frames == 5
+    # Nothing to run is left without a closure.
+    off = {"surface_layer": {"use": False}}
+    path = write_case(tmp_path, {"turbulence": {"turb_method": "cvmix"}, "cvmix": off})
+    invoke("run", path, "--ignore-unsupported", "--output", "out.nc", code=2)
+
+
+def test_a_missing_forcing_file_names_configuration_line_and_file(invoke, tmp_path):
+    path = write_case(tmp_path, {"surface": {"fluxes": {"tx": {"method": "file", "file": "tau.dat"}}}})
+    output = invoke("run", path, "--output", "out.nc", code=3)
+    assert "small.gotm.yaml: line" in output and "surface.fluxes.tx.file" in output
+    assert f"{tmp_path}/tau.dat" in output
+    write_series(tmp_path / "tau.dat", 0.1 + np.zeros(20))
+    output = invoke("run", path, "--output", "out.nc", code=3)
+    assert (
+        "tau.dat: surface.fluxes.tx: expected times from 2011-03-01 00:00:00 to 2011-03-02 00:00:00" in output
+    )
+    output = invoke("run", path, "--set", "turbulence.turb_method=third_order", code=2)
+    assert "--set turbulence.turb_method=third_order: turbulence.turb_method: expected one of" in output
+
+
+def test_settings_and_restarts_work_as_for_our_own_configurations(invoke, tmp_path):
+    path = write_case(tmp_path)
+    invoke("run", path, "--output", "whole.nc")
+    invoke("run", path, "--set", "time.stop=2011-03-01 12:00:00", "--output", "half.nc")
+    invoke("run", path, "--restart", "half.nc", "--output", "rest.nc")
+    whole, rest = read_trajectory("whole.nc"), read_trajectory("rest.nc")
+    np.testing.assert_array_equal(whole.state.u[-1], rest.state.u[-1])

@@ -1,0 +1,529 @@
+"""The energetics-based boundary layer: its energy, the laws that follow from it, and an iterated solver."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures.columns import closure_inputs, random_grid
+from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tunax_lite.closures import (
+    EPBL,
+    ConstantWindEnergy,
+    EnergyVelocity,
+    OM4WindEnergy,
+    ReichlHallbergWindEnergy,
+)
+from tunax_lite.closures.epbl.wind_energy import SurfaceForcing
+
+GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796
+N_CELLS, DAY = 80, 86400.0
+GRID = Grid.uniform(80.0, N_CELLS)
+ONLY_ENERGY: dict[str, Any] = {"background_coefficient": 0.0, "convective_coefficient": 0.0}
+OTHERS: dict[str, Any] = {"exponent": 1, "transition": 0.05, "convective_efficiency": 0.2}
+step = eqx.filter_jit(lambda closure, inputs, dt: closure.step(closure.init(inputs), inputs, dt))
+
+
+def work_of_mixing(coefficient, buoyancy, grid, dt):
+    """Potential energy that a backward Euler step gains if only a face and those above it mix [m3 s-2].
+
+    By a dense solve for each face; index 0 is the bottom.
+    """
+    h, z = np.asarray(grid.cell_thickness), np.asarray(grid.z_center)
+    conductance = dt * np.asarray(coefficient) / np.asarray(grid.center_spacing)
+
+    def gained(conductance):
+        matrix = np.diag(h)
+        for i, k in enumerate(conductance):
+            matrix[i : i + 2, i : i + 2] += k * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        return -np.sum(h * z * (np.linalg.solve(matrix, h * buoyancy) - buoyancy))
+
+    faces = np.arange(len(conductance))
+    return [gained(np.where(faces >= i, conductance, 0.0)) for i in faces]
+
+
+def stirred(seed, buoyancy_flux, friction_velocity=0.008, coriolis=1e-4, n_cells=24):
+    """A random column over 40 m, unstable at the top under cooling, with what it has after the forcing."""
+    grid = random_grid(seed, n_cells)
+    n_squared = np.random.default_rng(seed).uniform(0.2, 2.0, n_cells - 1) * 1e-5
+    n_squared[-6:] = 1e-7 * np.sign(buoyancy_flux)
+    inputs = closure_inputs(
+        grid, n_squared, 0.0, friction_velocity=friction_velocity, buoyancy_flux=buoyancy_flux
+    )
+    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(coriolis))
+    steps = n_squared * np.asarray(grid.center_spacing)
+    buoyancy = np.concatenate([[0.0], np.cumsum(steps)])
+
+    def forced(dt):
+        return buoyancy + np.append(np.zeros(n_cells - 1), dt * buoyancy_flux / grid.cell_thickness[-1])
+
+    return inputs, forced
+
+
+@pytest.mark.parametrize(
+    "numbers", [{}, OTHERS, {"energy_velocity": EnergyVelocity()}], ids=["default", "others", "energy"]
+)
+@pytest.mark.parametrize("buoyancy_flux", [-1e-7, 3e-8])
+def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
+    """Stable faces take what the wind and the share of unstable ones give, in a step that is solved."""
+    closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))
+    for seed, dt in ((0, 60.0), (1, 600.0), (2, 7200.0)):
+        inputs, forced = stirred(seed, buoyancy_flux)
+        state = step(closure, inputs, dt)
+        coefficient = np.asarray(state.eddy_diffusivity)[1:-1]
+        each = -np.diff(np.append(work_of_mixing(coefficient, forced(dt), inputs.grid, dt), 0.0))
+        released, taken = -each[each < 0.0].sum(), each[each > 0.0].sum()
+        # The uppermost cell takes the forcing as if it entered at the center.
+        top = 0.5 * float(inputs.grid.cell_thickness[-1]) * dt * buoyancy_flux
+        given = 0.2 * 0.008**3 * dt - max(top, 0.0)
+        given += float(closure.convective_efficiency) * (released + max(-top, 0.0))
+        assert 5.0 < float(state.boundary_layer_depth) < 39.0
+        assert (released > 0.0) == (buoyancy_flux < 0.0)
+        np.testing.assert_allclose(taken, given, rtol=1e-9)
+        np.testing.assert_array_equal(state.eddy_viscosity, state.eddy_diffusivity)
+
+
+def iterated(inputs, buoyancy, dt, efficiency, convective_efficiency):
+    """Coefficients and depth of a march that repeats itself until the depth it reaches is that it assumed.
+
+    The shape is that of the default numbers; faces are numbered from the surface.
+    """
+    grid = inputs.grid
+    h, z = np.asarray(grid.cell_thickness)[::-1], -np.asarray(grid.z_center)[::-1]
+    b, spacing = buoyancy[::-1], np.asarray(grid.center_spacing)[::-1]
+    friction, flux = float(inputs.surface_friction_velocity), float(inputs.surface_buoyancy_flux)
+
+    def march(depth):
+        energy = dt * (efficiency(depth) * friction**3 - 0.5 * h[0] * flux * (1.0 if flux > 0.0 else 0.066))
+        thickness, content, moment = h[0], h[0] * b[0], h[0] * z[0]
+        coefficients, reached, below = [], h[0], 0.0
+        for k in range(1, len(h)):
+            below += h[k - 1]
+            share = min(below / depth, 1.0)
+            velocity = (1.2 * friction + np.cbrt(max(-flux, 0.0) * below)) * max(1.0 - share, 0.05)
+            shape = min(0.1 + 0.9 * (1.0 - share) ** 2, 1.0 - below / h.sum())
+            wanted = 0.41 * velocity * below * shape
+            conductance = wanted * dt / spacing[k - 1]
+            both = 1.0 / thickness + 1.0 / h[k]
+            lever = (content / thickness - b[k]) * (z[k] - moment / thickness)
+            needed = lever * conductance / (1.0 + conductance * both)
+            part = 1.0 if needed <= energy and energy > 0.0 else max(energy, 0.0) / needed
+            if part < 1.0:
+                volume = part * needed / lever
+                conductance = volume / (1.0 - volume * both)
+            energy -= part * needed * (convective_efficiency if needed < 0.0 else 1.0)
+            coefficients.append(conductance * spacing[k - 1] / dt)
+            reached += part * h[k]
+            kept = conductance / (thickness + conductance)
+            thickness, content = h[k] + kept * thickness, h[k] * b[k] + kept * content
+            moment = h[k] * z[k] + kept * moment
+            if part < 1.0:
+                break
+        return np.pad(coefficients, (0, len(h) - 1 - len(coefficients)))[::-1], reached
+
+    low, high = h[0], h.sum()
+    for _ in range(40):
+        depth = 0.5 * (low + high)
+        low, high = (depth, high) if march(depth)[1] > depth else (low, depth)
+    return march, depth
+
+
+@pytest.mark.parametrize("buoyancy_flux", [-1e-7, 0.0, 3e-8])
+def test_an_iterated_march(buoyancy_flux):
+    """The same coefficients for the same depth, which is that of the iteration within a cell."""
+    closure, dt = EPBL(**ONLY_ENERGY), 600.0
+    for seed in (3, 4):
+        inputs, forced = stirred(seed, buoyancy_flux)
+        state = step(closure, inputs, dt)
+        coefficient = np.asarray(state.eddy_diffusivity)[1:-1]
+
+        def efficiency(depth):
+            rotating = 8.0 * np.exp(-5.0 * depth * 1e-4 / 0.008)
+            heated = (max(buoyancy_flux, 0.0) ** 2 * depth / (0.008**5 * 1e-4)) ** 0.4
+            return min(0.275 * rotating / (1.0 + rotating) + 0.2 * heated, 1.25)
+
+        march, depth = iterated(inputs, forced(dt), dt, efficiency, 0.066)
+        theirs, reached = march(depth)
+        np.testing.assert_allclose(state.boundary_layer_depth, reached, atol=1e-3)
+        np.testing.assert_allclose(coefficient, theirs, rtol=1e-4, atol=1e-8)
+
+
+MOM6_CELLS = [6.0, 6.0, 5.0, 5.0, 4.0, 4.0, 4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]
+MOM6 = [
+    # form, B [m2 s-3], f [s-1], u* [m s-1], step [s]; depth [m] and the ten uppermost K [m2 s-1]
+    (
+        "om4",
+        0.0,
+        0.0001,
+        0.013,
+        60.0,
+        18.805,
+        [
+            0.0,
+            0.000178996,
+            0.0106954,
+            0.0148082,
+            0.0158492,
+            0.014868,
+            0.0125075,
+            0.00869439,
+            0.00621166,
+            0.00332069,
+        ],
+    ),
+    (
+        "om4",
+        0.0,
+        0.0001,
+        0.013,
+        600.0,
+        19.4546,
+        [
+            0.0,
+            0.000929129,
+            0.0119319,
+            0.0155439,
+            0.0162239,
+            0.0150657,
+            0.0125798,
+            0.00869647,
+            0.00619865,
+            0.00330698,
+        ],
+    ),
+    (
+        "om4",
+        0.0,
+        0.0001,
+        0.013,
+        3600.0,
+        20.8396,
+        [
+            0.0,
+            0.0029081,
+            0.0142342,
+            0.0168956,
+            0.0168888,
+            0.0154041,
+            0.012694,
+            0.00868784,
+            0.00616668,
+            0.00327764,
+        ],
+    ),
+    (
+        "om4",
+        -1e-07,
+        0.0,
+        0.008,
+        60.0,
+        17.637,
+        [0.0, 0.0, 0.00644696, 0.0122998, 0.0140268, 0.0134135, 0.011371, 0.00788763, 0.00563083, 0.00305464],
+    ),
+    (
+        "om4",
+        -1e-07,
+        0.0,
+        0.008,
+        600.0,
+        17.8662,
+        [
+            0.0,
+            0.0,
+            0.00795102,
+            0.0137699,
+            0.0154757,
+            0.0146514,
+            0.0123086,
+            0.00843376,
+            0.00584197,
+            0.00305574,
+        ],
+    ),
+    (
+        "om4",
+        -1e-07,
+        0.0,
+        0.008,
+        3600.0,
+        19.8574,
+        [
+            0.0,
+            0.00125471,
+            0.0148937,
+            0.019026,
+            0.0191045,
+            0.0169372,
+            0.0135455,
+            0.00886862,
+            0.00595417,
+            0.00305104,
+        ],
+    ),
+    (
+        "om4",
+        2e-08,
+        0.0001,
+        0.01,
+        60.0,
+        17.7616,
+        [
+            0.0,
+            0.0,
+            0.00647913,
+            0.0112659,
+            0.0126691,
+            0.0121168,
+            0.0103428,
+            0.00727712,
+            0.00523015,
+            0.00281672,
+        ],
+    ),
+    (
+        "om4",
+        2e-08,
+        0.0001,
+        0.01,
+        600.0,
+        17.9758,
+        [0.0, 0.0, 0.00725034, 0.0112973, 0.0125748, 0.0119954, 0.0102411, 0.0072316, 0.005215, 0.00281868],
+    ),
+    (
+        "om4",
+        2e-08,
+        0.0001,
+        0.01,
+        3600.0,
+        19.2466,
+        [
+            0.0,
+            0.000453292,
+            0.00905492,
+            0.0121101,
+            0.0129176,
+            0.012184,
+            0.0103495,
+            0.00728993,
+            0.00524853,
+            0.00282939,
+        ],
+    ),
+    (
+        "rh18",
+        0.0,
+        0.0001,
+        0.015,
+        60.0,
+        22.5393,
+        [
+            0.000109436,
+            0.00365191,
+            0.00743158,
+            0.0122898,
+            0.0169469,
+            0.0187975,
+            0.0185203,
+            0.0149008,
+            0.0113973,
+            0.00650184,
+        ],
+    ),
+    (
+        "rh18",
+        0.0,
+        0.0001,
+        0.015,
+        3600.0,
+        23.657,
+        [
+            0.000394938,
+            0.00481135,
+            0.00893318,
+            0.0138998,
+            0.0183319,
+            0.0198671,
+            0.0191999,
+            0.0151993,
+            0.0115429,
+            0.00654162,
+        ],
+    ),
+    (
+        "rh18",
+        2e-08,
+        0.0001,
+        0.015,
+        60.0,
+        23.9725,
+        [
+            0.000695205,
+            0.0051584,
+            0.00936715,
+            0.0143517,
+            0.0187125,
+            0.0201579,
+            0.0193831,
+            0.0152792,
+            0.0115817,
+            0.0065522,
+        ],
+    ),
+    (
+        "rh18",
+        2e-08,
+        0.0001,
+        0.015,
+        3600.0,
+        24.5777,
+        [
+            0.000980471,
+            0.00584691,
+            0.0102097,
+            0.0152142,
+            0.0194302,
+            0.0207029,
+            0.0197246,
+            0.0154275,
+            0.0116537,
+            0.00657178,
+        ],
+    ),
+]
+"""Of `ePBL_column` of MOM6, src/parameterizations/vertical/MOM_energetic_PBL.F90, commit b18bca244c8f.
+
+One step on cells of `MOM6_CELLS`, with N² = 1e-7 s-2 above and 2e-5 s-2 from 14 m on; EPBL_MLD_TOLERANCE
+1e-9, TKE_DECAY 0; the numbers of OM4 (NOAA-GFDL/MOM6-examples 642364e5, ice_ocean_SIS2/OM4_025) without
+ML_OMEGA_FRAC, or EPBL_MSTAR_SCHEME and EPBL_VEL_SCALE_SCHEME "REICHL_H18", EKMAN_SCALE_COEF 0, NSTAR 0.066.
+"""
+
+
+@pytest.mark.parametrize("case", MOM6, ids=lambda case: f"{case[0]} {case[1]:g} {case[4]:g}")
+def test_as_in_mom6(case):
+    """The depth to a millimetre, and K to 3e-5 of the largest, at steps of a minute to an hour."""
+    form, buoyancy_flux, coriolis, friction_velocity, dt, depth, coefficients = case
+    faces = np.concatenate([[0.0], np.cumsum(MOM6_CELLS)])
+    grid = Grid(faces - faces[-1])
+    n_squared = np.where(np.asarray(grid.z_face[1:-1]) > -14.0, 1e-7, 2e-5)
+    inputs = closure_inputs(
+        grid, n_squared, 0.0, friction_velocity=friction_velocity, buoyancy_flux=buoyancy_flux
+    )
+    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(coriolis))
+    closure = EPBL(**ONLY_ENERGY) if form == "rh18" else EPBL.as_in_om4(least_rotation=0.0, **ONLY_ENERGY)
+    state = step(closure, inputs, dt)
+    np.testing.assert_allclose(state.boundary_layer_depth, depth, rtol=0.0, atol=1e-3)
+    theirs = np.pad(coefficients, (len(MOM6_CELLS) - 1 - len(coefficients), 0))
+    ours = np.asarray(state.eddy_diffusivity)[1:-1]
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=3e-5 * max(coefficients))
+
+
+def test_derivative_of_the_depth():
+    """That of the root, against central differences, in a step of an hour with wind and cooling."""
+    closure = EPBL.as_in_om4()
+    inputs, _ = stirred(3, -1e-7)
+
+    @eqx.filter_jit
+    def mixing(wind):
+        forced = dataclasses.replace(inputs, surface_friction_velocity=wind)
+        state = closure.step(closure.init(forced), forced, 3600.0)
+        return state.boundary_layer_depth + 100.0 * jnp.sum(state.eddy_diffusivity)
+
+    wind = jnp.asarray(0.008)
+    numerical = (mixing(wind + 3e-5) - mixing(wind - 3e-5)) / 6e-5
+    np.testing.assert_allclose(jax.jit(jax.grad(mixing))(wind), numerical, rtol=1e-3)
+
+
+def simulated(closure, dt, n_squared, *, stress=0.0, heat_flux=0.0) -> Any:
+    gradient = n_squared / (GRAVITY * ALPHA)
+    state = State.from_profiles(GRID, temperature=lambda z: 20.0 + gradient * z)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=stress, heat_flux=heat_flux))
+    case = Case(GRID, state, forcing, 0.0, duration=DAY)
+    model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
+    return simulate(model, case, dt=dt, output_interval=6 * 3600.0)
+
+
+def mixed_depth(temperature, n_squared):
+    """Of the first face from the surface with half of the first stratification [m]; time comes first."""
+    steep = np.diff(temperature, axis=1)[:, ::-1] > 0.5 * n_squared / (GRAVITY * ALPHA)
+    return 1.0 + np.argmax(steep, axis=1)
+
+
+@pytest.mark.parametrize("dt", [600.0, 3600.0])
+def test_the_wind_lifts_as_much_as_it_gives(dt):
+    """m* u*³ in every step but the first, whose coefficients are those of rest; N² h³ / 12 = m* u*³ t."""
+    closure = EPBL(wind_energy=ConstantWindEnergy(scale=1.2, decay=0.0), **ONLY_ENERGY)
+    result = simulated(closure, dt, 1e-4, stress=DENSITY * 1e-4)
+    time = np.asarray(result.time[1:])
+    change = np.asarray(result.state.temperature[1:] - result.state.temperature[0])
+    gained = -GRAVITY * ALPHA * change @ np.asarray(GRID.z_center)
+    np.testing.assert_allclose(gained, 1.2e-6 * (time - dt), rtol=1e-10)
+    law = (12.0 * 1.2e-6 * time / 1e-4) ** (1.0 / 3.0)
+    # A layer that is not uniform reaches deeper for the same energy, at long steps as at short ones.
+    reached = np.asarray(result.clo_state.boundary_layer_depth[1:])
+    assert np.all(reached > law) and np.all(reached < law + 1.8)
+
+
+def test_convection_entrains_its_share():
+    """h = sqrt(2 (1 + 2 n*) B t) / N."""
+    closure = EPBL(convective_efficiency=0.2, **ONLY_ENERGY)
+    heat_flux = -1e-7 / (GRAVITY * ALPHA) * DENSITY * HEAT_CAPACITY
+    result = simulated(closure, 600.0, 1e-5, heat_flux=heat_flux)
+    law = np.sqrt(2.0 * (1.0 + 2.0 * 0.2) * 1e-7 * np.asarray(result.time[1:]) / 1e-5)
+    np.testing.assert_allclose(mixed_depth(result.state.temperature[1:], 1e-5), law, rtol=0.0, atol=3.0)
+
+
+def test_heating_stops_the_wind_at_the_length_of_obukhov():
+    """Half the depth times B is m* u*³; without rotation m* is at its limit, 1.25, and h = u*³ / (0.4 B)."""
+    closure, flux = EPBL(**ONLY_ENERGY), 1e-7
+    heat_flux = flux / (GRAVITY * ALPHA) * DENSITY * HEAT_CAPACITY
+    result = simulated(closure, 600.0, 1e-5, stress=DENSITY * 1e-4, heat_flux=heat_flux)
+    depth = np.asarray(result.clo_state.boundary_layer_depth[1:])
+    np.testing.assert_allclose(depth, 1e-6 / (0.4 * flux), rtol=0.12)
+
+
+def test_efficiency_of_the_wind():
+    """Against the formulas in other words, where rotation, heating and convection decide."""
+    friction, rotation, depth = 0.01, 1e-4, jnp.asarray([1e-3, 20.0, 100.0])
+
+    def efficiency(formula, flux, friction=friction, rotation=rotation):
+        forcing = SurfaceForcing(jnp.asarray(friction), jnp.asarray(flux), jnp.asarray(rotation))
+        return np.asarray(formula.efficiency(depth, forcing))
+
+    published = ReichlHallbergWindEnergy()
+    still = 0.275 * (1.0 - 1.0 / (1.0 + 8.0 * np.exp(-5.0 * np.array([0.0, 0.2, 1.0]))))
+    np.testing.assert_allclose(efficiency(published, 0.0), still, atol=1e-4)
+    np.testing.assert_allclose(still, [0.24444, 0.20526, 0.01407], atol=1e-5)
+    heated = efficiency(published, 1e-8) - efficiency(published, 0.0)
+    np.testing.assert_allclose(heated[1:], 0.2 * (1e-16 * np.array([20.0, 100.0]) / 1e-14) ** 0.4, rtol=1e-6)
+    np.testing.assert_allclose(efficiency(published, 1e-6, rotation=0.0), 1.25)
+    om4 = OM4WindEnergy()
+    np.testing.assert_allclose(efficiency(om4, 0.0), [1.25, 0.152 * np.log(5.0), 0.0], atol=1e-12)
+    np.testing.assert_allclose(efficiency(om4, 1e-8)[2], 0.29, rtol=1e-12)
+    cooled = 0.152 * np.log(5.0)
+    rest = (0.333 * 2e-6 + 2.0 * cooled * 1e-6) / (2e-6 + 2.0 * cooled * 1e-6)
+    np.testing.assert_allclose(efficiency(om4, -1e-7)[1], cooled * rest, rtol=1e-10)
+    constant = ConstantWindEnergy()
+    np.testing.assert_allclose(efficiency(constant, 0.0)[1:], 1.2 * np.exp([-0.5, -2.5]), rtol=1e-12)
+    for formula in (published, om4, constant):
+        assert np.all(np.isfinite(efficiency(formula, 1e-8, friction=0.0)))
+
+
+def test_nothing_mixes_at_rest_and_unstable_water_below_does():
+    inputs = closure_inputs(GRID, 1e-5, 0.0)
+    state = step(EPBL(), inputs, 600.0)
+    np.testing.assert_allclose(state.eddy_diffusivity[1:-1], 1e-5, rtol=1e-12)
+    np.testing.assert_allclose(state.boundary_layer_depth, 1.0)
+    n_squared = np.full(N_CELLS - 1, 1e-5)
+    n_squared[10:12] = -1e-6
+    heated = closure_inputs(GRID, n_squared, 0.0, buoyancy_flux=1e-7)
+    state = step(EPBL(), heated, 600.0)
+    np.testing.assert_allclose(state.eddy_diffusivity[11:13], 0.1, rtol=1e-3)
+
+
+def test_wrong_numbers_are_named():
+    with pytest.raises(ValueError, match="expected an exponent of 1, 2, 3 or 4, got 0"):
+        EPBL(exponent=0)

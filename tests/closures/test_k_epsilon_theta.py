@@ -1,0 +1,250 @@
+"""k-epsilon-theta: its functions as published, one step term by term, and what it does under cooling."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.closures.columns import closure_inputs, exchange_matrix, random_grid
+from tunax_lite.closures import (
+    KEpsilonTheta,
+    MassFluxConvection,
+    SecondMomentClosure,
+    TemperatureVarianceState,
+)
+from tunax_lite.closures.two_equation.k_epsilon_theta import VarianceFunctions
+from tunax_lite.diagnostics import diagnose
+from tunax_lite.terms import CounterGradientHeat
+from tunax_lite.terms.plumes import Plumes
+
+step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
+
+# Constants of Legay et al. (2025), in their notation.
+C1, C2, C3, C4, C5 = 2.5, 0.984, 0.5, 0.512, 0.416
+C1T, C2T, C3T, C4T, CT = 5.95, 0.6, 0.3333, 0.4, 1.44
+
+
+def published(alpha_n, alpha_m, alpha_theta):
+    """c_mu, c_mu' and c_mu* as the source writes them."""
+    strain = 3.0 * C5**2 + 6.0 * C5 * (1.0 - C2) + 2.0 * (1.0 - C2) ** 2
+    turned = 2.0 - 2.0 * C2T - C4T
+    weight = 4.0 - 4.0 * C2 + 3.0 * C4
+    d3 = 3.0 * C1 * C4T * (1.0 - C2 + C5) + C5 * C1T * (2.0 - 2.0 * C2 + C5)
+    d3 -= C1 * (1.0 - C2T) * (2.0 - 2.0 * C2 + 3.0 * C5)
+    denominator = 1.0 + 7.0 * (1.0 - C3) / (3.0 * C1 * C1T) * alpha_n
+    denominator += (strain / (3.0 * C1**2) - C4T * turned / (4.0 * C1T**2)) * alpha_m
+    denominator += (1.0 - C3) * d3 / (3.0 * C1**3 * C1T**2) * alpha_n * alpha_m
+    denominator += 4.0 * (1.0 - C3) ** 2 / (3.0 * C1**2 * C1T**2) * alpha_n**2
+    denominator -= C4T * turned * strain / (12.0 * C1**2 * C1T**2) * alpha_m**2
+    c_mu = weight / (6.0 * C1)
+    c_mu += (1.0 - C3) * (2.0 * C1T * (C4 - C5) - C1 * turned) / (3.0 * C1**2 * C1T**2) * alpha_n
+    c_mu -= C4T * weight * turned / (24.0 * C1 * C1T**2) * alpha_m
+    by_variance = 2.0 * C1T * (4.0 - 4.0 * C2 + 3.0 * C5) + 3.0 * C1 * turned
+    c_mu += (1.0 - C3) * (1.0 - C3T) * by_variance / (6.0 * C1**2 * C1T**2) * alpha_theta
+    prime = (
+        C1 * C4T * weight + 8.0 * C5 * C1T * (1.0 - C2 + C5) - 2.0 * C4 * C1T * (2.0 - 2.0 * C2 + 3.0 * C5)
+    )
+    c_mu_prime = 2.0 / (3.0 * C1T) + 2.0 * (1.0 - C3) / (3.0 * C1 * C1T**2) * alpha_n
+    c_mu_prime += prime / (12.0 * C1**2 * C1T**2) * alpha_m
+    c_mu_star = (
+        (1.0 - C3T) / C1T * (1.0 + (1.0 - C3) / (C1 * C1T) * alpha_n + strain / (3.0 * C1**2) * alpha_m)
+    )
+    return tuple(np.clip(c / denominator, 0.0, 2.0) for c in (c_mu, c_mu_prime, c_mu_star))
+
+
+def functions():
+    return VarianceFunctions.of(SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73))
+
+
+def test_functions_are_those_of_the_source():
+    alpha_n, alpha_m = np.array([-2.3, 0.0, 0.7, 30.0]), np.array([0.5, 0.0, 4.0, 40.0])
+    alpha_theta = np.array([3.0, 0.0, 0.2, 9.0])
+    # k/eps = 2 s; the numbers lie inside of the limits of the closure.
+    found = functions().in_flow(
+        *(jnp.asarray(x) for x in (4.0 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0, alpha_theta / 4.0))
+    )
+    for ours, theirs in zip(found, published(alpha_n, alpha_m, alpha_theta), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11)
+
+
+def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
+    closure = SecondMomentClosure(cc6=0.5, equilibrium="weak")
+    alpha_n, alpha_m = jnp.array([-1.5, 0.4, 6.0, 25.0]), jnp.array([0.3, 2.0, 15.0, 50.0])
+    c_mu, c_mu_prime = closure.stability_functions()(alpha_n, alpha_m)
+    # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
+    alpha_theta = CT * c_mu_prime * alpha_n**2
+    ones = jnp.ones(4)
+    ours = functions().in_flow(ones, alpha_n, alpha_m, alpha_theta)
+    np.testing.assert_allclose(ours[0], c_mu, rtol=1e-12)
+    np.testing.assert_allclose(ours[1] - CT * ours[2] * c_mu_prime * alpha_n, c_mu_prime, rtol=1e-12)
+
+
+GRID = random_grid(81, 9)
+G_ALPHA = 9.81 * 2e-4  # of LinearEquationOfState()
+
+
+def random_step(seed):
+    """State and inputs with stable and unstable faces, and fluxes up and down the gradient."""
+    rng = np.random.default_rng(seed)
+    inner = GRID.n_cells - 1
+
+    def values(low, high):
+        return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
+
+    state = TemperatureVarianceState(
+        eddy_viscosity=values(-4, -1),
+        eddy_diffusivity=values(-5, -2),
+        turbulent_kinetic_energy=values(-6, -3),
+        dissipation_rate=values(-9, -6),
+        temperature_variance=values(-7, -4),
+        variance_driven_flux=values(-7, -4).at[jnp.array([0, -1])].set(0.0),
+    )
+    signs = rng.choice([-1.0, 1.0], inner)
+    inputs = closure_inputs(
+        GRID,
+        signs * 10.0 ** rng.uniform(-7, -4, inner),
+        10.0 ** rng.uniform(-8, -3, inner),
+        friction_velocity=0.01,
+    )
+    temperature = 10.0 + np.cumsum(rng.normal(0.0, 0.02, GRID.n_cells))
+    profile = dataclasses.replace(inputs.state, temperature=jnp.asarray(temperature))
+    return state, dataclasses.replace(inputs, state=profile)
+
+
+def implicit_step(old, source, sink, conductance, flux, dt):
+    """(1 + dt sink) h y' - dt A y' = h y + dt (h source + flux) with dense matrices; sinks are rates."""
+    h = np.asarray(GRID.center_spacing)
+    left = np.diag(h * (1.0 + dt * sink)) - dt * exchange_matrix(conductance, len(h))
+    return np.linalg.solve(left, h * (old + dt * source) + dt * flux)
+
+
+def patankar(production, sink, old):
+    """Source, and rate of the sink, of a quantity that a negative production may not empty."""
+    return np.maximum(production, 0.0), sink + np.maximum(-production, 0.0) / old
+
+
+def reference_step(state, inputs, dt):
+    """k, epsilon, theta'², nu, kappa and Gamma on inner faces, from the equations of the source."""
+    k, eps, theta, nu, kappa, gamma = (
+        np.asarray(getattr(state, name))[1:-1]
+        for name in (
+            "turbulent_kinetic_energy",
+            "dissipation_rate",
+            "temperature_variance",
+            "eddy_viscosity",
+            "eddy_diffusivity",
+            "variance_driven_flux",
+        )
+    )
+    n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
+    slope = np.diff(np.asarray(inputs.state.temperature)) / np.asarray(GRID.center_spacing)
+    h = np.asarray(GRID.cell_thickness)
+    spread, nothing = 0.5 * (nu[1:] + nu[:-1]) / h[1:-1], np.zeros_like(k)
+    p, b = nu * s2, -kappa * n2 + G_ALPHA * gamma
+    # A negative sum leaves the production explicit; only the buoyancy term joins the sink.
+    source, sink = np.where(p + b > 0.0, p + b, p), np.where(p + b > 0.0, eps, eps - b) / k
+    new_k = np.maximum(implicit_step(k, source, sink, spread, nothing, dt), 1e-6)
+    both = 1.44 * p + np.where(b > 0.0, 1.0, -0.65) * b
+    assert np.all(both > 0.0)  # c_3 b is positive for either sign
+    cm0 = 0.5264646969790241  # of c_1 ... c_5 in neutral equilibrium
+    roughness = np.array([0.0015, max(1400.0 * 0.01**2 / 9.81, 0.01)])
+    flux = nothing.copy()
+    flux[[0, -1]] = cm0**4 * new_k[[0, -1]] ** 2 / (1.2 * (0.5 * h[[0, -1]] + roughness))
+    new_eps = implicit_step(eps, eps / k * both, 1.92 * eps / k, spread / 1.2, flux, dt)
+    lowest = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / (np.sqrt(2.0) * 0.53)
+    new_eps = np.maximum(new_eps, np.maximum(lowest, 1e-12))
+    down = -kappa * slope + gamma
+    source, sink = patankar(-2.0 * down * slope, 2.0 / CT * eps / k, theta)
+    new_theta = implicit_step(theta, source, sink, spread, nothing, dt)
+    square = (k / eps) ** 2
+    alpha_n = np.maximum(square * n2, float(functions().without.lowest_alpha_n))
+    alpha_m, _ = (
+        np.asarray(x)
+        for x in functions().without.limited(jnp.asarray(alpha_n), jnp.asarray(square * s2))[::-1]
+    )
+    c_mu, c_mu_prime, c_mu_star = published(alpha_n, alpha_m, square * G_ALPHA**2 * theta / k)
+    scale = new_k**2 / new_eps
+    return (
+        new_k,
+        new_eps,
+        new_theta,
+        c_mu * scale,
+        c_mu_prime * scale,
+        c_mu_star * scale / new_k * G_ALPHA * new_theta,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_step_equals_the_equations_term_by_term(seed):
+    state, inputs = random_step(seed)
+    new = step(KEpsilonTheta(), state, inputs, 60.0)
+    expected = reference_step(state, inputs, 60.0)
+    found = (
+        new.turbulent_kinetic_energy,
+        new.dissipation_rate,
+        new.temperature_variance,
+        new.eddy_viscosity,
+        new.eddy_diffusivity,
+        new.variance_driven_flux,
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours[1:-1], theirs, rtol=1e-9)
+    assert new.variance_driven_flux[0] == new.variance_driven_flux[-1] == 0.0
+
+
+def test_plumes_on_it_pass_its_flux_on():
+    inputs = random_step(0)[1]
+    state = MassFluxConvection(local=KEpsilonTheta()).prepare().init(inputs)
+    against, plumes = state.terms(inputs.state)
+    assert isinstance(against, CounterGradientHeat) and np.all(against.upward == 0.0)
+    assert isinstance(plumes, Plumes)
+
+
+@pytest.mark.parametrize("stability", ["quasi", "canuto", "munk"])
+def test_other_stability_functions_are_refused(stability):
+    other = {
+        "quasi": SecondMomentClosure(),
+        "canuto": SecondMomentClosure.of("canuto_b"),
+        "munk": tl.closures.ConstantStability(),
+    }[stability]
+    with pytest.raises(ValueError, match="equilibrium 'weak'"):
+        KEpsilonTheta(stability=other)
+
+
+CONVECTION = tl.Grid.uniform(100.0, 50)
+KINEMATIC_FLUX = 200.0 / (1027.0 * 3991.86796)  # K m s-1
+
+
+@pytest.mark.parametrize("dt", [600.0, 3600.0])
+def test_under_cooling_heat_goes_up_against_the_gradient(dt):
+    """Three days from 0.01 K/m: encroachment alone would reach sqrt(2 t F / 0.01 K/m)."""
+    case = tl.Case(
+        CONVECTION,
+        tl.State.from_profiles(CONVECTION, temperature=lambda z: 20.0 + 0.01 * z),
+        tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-200.0)),
+        duration=3.0 * 86400.0,
+    )
+    run = tl.simulate(tl.Model(KEpsilonTheta()), case, dt=dt, output_interval=case.duration)
+    temperature, clo_state = np.asarray(run.state.temperature), run.clo_state
+    assert isinstance(clo_state, TemperatureVarianceState)
+    z = np.asarray(CONVECTION.z_face)[1:-1]
+    flux = KINEMATIC_FLUX * case.duration
+    np.testing.assert_allclose(2.0 * (temperature[1] - temperature[0]).sum(), -flux, rtol=1e-10)
+    assert np.all(np.asarray(clo_state.temperature_variance)[1, 1:-1] > 0.0)  # pyright: ignore[reportAttributeAccessIssue]
+    slope = np.diff(temperature[1]) / 2.0
+    depth = -z[np.argmax(slope)]
+    assert 1.05 < depth / np.sqrt(2.0 * flux / 0.01) < 1.2
+    # The lower half of the layer is stable. k-epsilon alone is so below 0.8 of its depth.
+    found = diagnose(run, case, ["buoyancy_production"])["buoyancy_production"]
+    layer = z > -depth
+    neutral = z[layer & (slope > 0.0)].max()
+    assert 0.4 < -neutral / depth < 0.6
+    assert np.all((slope > 0.0) == (z <= neutral))
+    driven = np.asarray(clo_state.variance_driven_flux)[1, 1:-1]  # pyright: ignore[reportAttributeAccessIssue]
+    upward = driven - np.asarray(clo_state.eddy_diffusivity)[1, 1:-1] * slope
+    against = (z <= neutral) & (z > -0.8 * depth)
+    assert np.sum(against) > 5 and np.all(upward[against] > 0.05 * KINEMATIC_FLUX)
+    np.testing.assert_allclose(found[1, 1:-1], G_ALPHA * upward, rtol=1e-9, atol=1e-16)

@@ -1,0 +1,274 @@
+"""KPP against loops from its equations, published constants, and central differences."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures import kpp_numpy
+from tests.closures.columns import closure_inputs, random_grid, surface_waves
+from tunax_lite import Grid
+from tunax_lite.closures import (
+    KPP,
+    DoubleDiffusion,
+    InteriorConvection,
+    KPPState,
+    Langmuir,
+    LargeShear,
+    PacanowskiPhilanderShear,
+    VelocityScales,
+)
+from tunax_lite.closures.kpp.boundary_layer import first_crossing, means_over_upper_part
+from tunax_lite.closures.kpp.interior import smoothed
+from tunax_lite.closures.kpp.velocity_scales import Friction
+from tunax_lite.numerics.powers import inverse_cube_root
+
+FORCINGS = {
+    "wind": (0.01, 0.0, 0.0),
+    "wind and heating": (0.01, 2e-8, 0.0),
+    "wind and cooling": (0.01, -5e-8, 0.0),
+    "cooling": (0.0, -1e-7, 0.0),
+    "cooling under the sun": (0.004, -1e-7, 1.5e-7),
+}
+"""u* [m s-1], surface buoyancy flux and that of sunlight [m2 s-3]."""
+
+
+def column_of(forcing: str, grid: Grid):
+    """Inputs of a closure on a mixed layer over a thermocline, with shear."""
+    speed, flux, sun = FORCINGS[forcing]
+    z = grid.z_center
+    temperature = 15.0 - 2.0 / (1.0 + jnp.exp((z + 22.0) / 3.0)) + 0.002 * z
+    state = closure_inputs(grid, 0.0, 0.0).state
+    parts = (0.1 * jnp.exp(z / 8.0), -0.02 * jnp.exp(z / 12.0), temperature)
+    state = eqx.tree_at(lambda s: (s.u, s.v, s.temperature), state, parts)
+    n_squared = 9.81 * 2e-4 * np.diff(np.asarray(temperature)) / np.asarray(grid.center_spacing)
+    inputs = closure_inputs(grid, n_squared, 1e-4, friction_velocity=speed, buoyancy_flux=flux)
+    light = sun * jnp.exp(grid.z_face / 5.0)
+    return dataclasses.replace(inputs, state=state, radiative_buoyancy_flux=light)
+
+
+def downward(inputs):
+    """The column as the loops take it, and the buoyancy gained above a depth."""
+    grid, state = inputs.grid, inputs.state
+    flip = lambda x: np.asarray(x)[::-1]  # noqa: E731
+    buoyancy = inputs.equation_of_state.buoyancy(state.temperature, state.salinity, jnp.zeros(()))
+    n_squared = np.concatenate([[0.0], flip(inputs.buoyancy_frequency_squared), [0.0]])
+    column = {"thickness": flip(grid.cell_thickness), "n_squared": n_squared}
+    column |= {"buoyancy": flip(buoyancy), "u": flip(state.u), "v": flip(state.v)}
+    light = flip(inputs.radiative_buoyancy_flux)
+
+    def flux_above(depth):
+        return float(inputs.surface_buoyancy_flux) + light[0] - np.interp(depth, -flip(grid.z_face), light)
+
+    return column, flux_above
+
+
+def same(ours, theirs, rtol=2e-6):
+    np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol * (np.max(np.abs(theirs)) + 1e-30))
+
+
+STEP = eqx.filter_jit(lambda closure, state, inputs: closure.step(state, inputs, 60.0))
+
+
+@pytest.mark.parametrize("forcing", FORCINGS)
+@pytest.mark.parametrize("shape", ["simple", "parabolic_nonlocal", "match_gradient", "match_both"])
+def test_step_against_loops(forcing, shape):
+    grid = random_grid(3, 24)
+    inputs = column_of(forcing, grid)
+    closure = KPP(shape=shape, match_slope=shape.startswith("match"))
+    ours = STEP(closure, closure.init(inputs), inputs)
+    column, flux_above = downward(inputs)
+    depth = -np.asarray(grid.z_center)[::-1]
+    ri = kpp_numpy.bulk_richardson(column, FORCINGS[forcing][0], flux_above)
+    h = kpp_numpy.crossing(ri, depth, "quadratic")
+    same(ours.boundary_layer_depth, h, 2e-6 if FORCINGS[forcing][0] else 1e-4)
+    assert 5.0 < h < 35.0
+    richardson = smoothed(jnp.asarray(column["n_squared"][1:-1] / (1e-4 + 1e-14)), 1)
+    shear = np.asarray(LargeShear().coefficients(richardson)[0])
+    interior = [np.concatenate([[0.0], shear + more, [0.0]]) for more in (1e-4, 1e-5)]
+    speed = FORCINGS[forcing][0]
+    # Without wind, weak convection fades.
+    rtol = 2e-6 if speed else 1e-3
+    nu, kappa, share = kpp_numpy.coefficients(column, h, flux_above(h), speed, shape, interior)
+    same(ours.eddy_viscosity[1:-1][::-1], nu, rtol)
+    same(ours.eddy_diffusivity[1:-1][::-1], kappa, rtol)
+    if shape == "simple":
+        same(ours.nonlocal_transport[1:-1][::-1], share, max(rtol, 1e-4))
+
+
+def test_published_constants():
+    scales = VelocityScales()
+    np.testing.assert_allclose(scales.momentum_convection(), (1.25736, 8.38241), rtol=2e-6)
+    np.testing.assert_allclose(scales.scalar_convection(), (-28.86174, 98.95454), rtol=2e-7)
+    np.testing.assert_allclose(KPP()._nonlocal_strength(), 6.3274, rtol=1e-5)
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.004, 0.02])
+def test_velocity_scales(speed):
+    scales, friction = VelocityScales(), Friction.of(jnp.asarray(speed))
+    for flux in (-1e-6, -1e-7, -1e-9, 1e-9, 1e-7):
+        x = scales.forcing(jnp.asarray(3.0), jnp.asarray(flux))
+        ours = scales.momentum(x, friction), scales.scalar(x, friction)
+        # Without wind, weak convection fades by 8 f / w³, with w³ = 1e-8 and more at 1e-9 m2 s-3.
+        same(ours, kpp_numpy.velocity_scales(3.0, flux, speed), 1e-6 if speed else 1e-2 * 1e-9 / abs(flux))
+
+
+def test_derivative_at_neutral_forcing_is_the_mean_of_both_sides():
+    scales, friction = VelocityScales(), Friction.of(jnp.asarray(0.01))
+    for function, unstable in ((scales.momentum, -4.0), (scales.scalar, -8.0)):
+        slope = jax.grad(lambda x, f=function: f(x, friction))(jnp.asarray(0.0))
+        np.testing.assert_allclose(slope, 0.4 * 0.01 * 0.5 * (unstable - 5.0) / 0.01**3, rtol=1e-12)
+
+
+def test_means_over_the_upper_part_of_each_level():
+    grid = random_grid(5, 17)
+    rng = np.random.default_rng(0)
+    fields = tuple(jnp.asarray(rng.normal(size=17)) for _ in range(2))
+    part = jnp.asarray(rng.uniform(0.0, 40.0, 17))
+    thickness = np.asarray(grid.cell_thickness)[::-1]
+    for ours, values in zip(means_over_upper_part(fields, part, grid), fields, strict=True):
+        from_above = np.asarray(values)[::-1]
+        expected = [kpp_numpy.upper_mean(from_above, thickness, p) for p in np.asarray(part)]
+        np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "quadratic", "cubic"])
+def test_first_crossing_and_its_derivative(interpolation):
+    depth = jnp.asarray(np.linspace(19.0, 1.0, 10))
+    numbers = jnp.asarray([3.0, 0.1, 2.0, 0.9, 0.35, 0.21, 0.1, 0.15, 0.02, 0.0])
+
+    def of(ri):
+        return first_crossing(ri, jnp.asarray(0.3), depth, interpolation)
+
+    expected = kpp_numpy.crossing(np.asarray(numbers)[::-1], np.asarray(depth)[::-1], interpolation)
+    np.testing.assert_allclose(of(numbers), expected, rtol=1e-9)
+    slope = jax.grad(of)(numbers)
+    for k in range(10):
+        change = 1e-6 * jnp.eye(10)[k]
+        difference = (of(numbers + change) - of(numbers - change)) / 2e-6
+        np.testing.assert_allclose(slope[k], difference, rtol=1e-6, atol=1e-8)
+    # Nothing crosses: the lowest center. The second level crosses: no slope is known above.
+    assert of(0.01 * numbers) == 19.0
+    second = numbers.at[8].set(0.6)
+    found = kpp_numpy.crossing(np.asarray(second)[::-1], np.asarray(depth)[::-1], interpolation)
+    np.testing.assert_allclose(of(second), found, rtol=1e-9)
+
+
+def test_limits_under_stable_forcing():
+    inputs = column_of("wind and heating", Grid.uniform(40.0, 40))
+    start = KPP().init(inputs)
+    closure = KPP(limit_by_ekman_depth=True, limit_by_monin_obukhov_depth=True)
+    # 7 m at f = -1e-3 s-1; at the equator nothing but 2.5 m of Monin and Obukhov.
+    for flux, f, expected in ((2e-8, -1e-3, 7.0), (1e-6, 0.0, 0.01**3 / (0.4 * 1e-6))):
+        changes = {"surface_buoyancy_flux": jnp.asarray(flux), "coriolis_parameter": jnp.asarray(f)}
+        ours = STEP(closure, start, dataclasses.replace(inputs, **changes))
+        np.testing.assert_allclose(ours.boundary_layer_depth, expected)
+
+
+def test_interior_mixing():
+    large = LargeShear().coefficients(jnp.asarray([-1.0, 0.0, 0.35, 0.7, 3.0]))[0]
+    np.testing.assert_allclose(large, 5e-3 * np.array([1.0, 1.0, 0.75**3, 0.0, 0.0]), rtol=1e-13)
+    nu, kappa = PacanowskiPhilanderShear().coefficients(jnp.asarray([-1.0, 0.2, 1.0]))
+    np.testing.assert_allclose(nu, 5e-3 / np.array([1.0, 4.0, 36.0]), rtol=1e-13)
+    np.testing.assert_allclose(kappa, 5e-3 / np.array([1.0, 8.0, 216.0]), rtol=1e-13)
+    # Fingers at R = 1, 1.775 and beyond 2.55; layers at R = 0.4 and 0.8; doubly stable and unstable.
+    thermal = jnp.asarray([1e-5, 1.775e-5, 3e-5, -4e-6, -8e-6, 1e-5, -1e-5])
+    haline = jnp.asarray([1e-5, 1e-5, 1e-5, -1e-5, -1e-5, -1e-5, 1e-5])
+    heat, salt = DoubleDiffusion().diffusivities(thermal, haline)
+    layers = [1.5e-6 * 0.909 * np.exp(4.6 * np.exp(-0.54 * (1.0 / r - 1.0))) for r in (0.4, 0.8)]
+    np.testing.assert_allclose(heat, [7e-5, 7e-5 / 8.0, 0.0, *layers, 0.0, 0.0], rtol=1e-12, atol=1e-20)
+    of_salt = [0.06 * layers[0], 0.63 * layers[1]]
+    np.testing.assert_allclose(salt, [1e-4, 1e-4 / 8.0, 0.0, *of_salt, 0.0, 0.0], rtol=1e-12, atol=1e-20)
+    switch = InteriorConvection().weight(jnp.asarray([-1e-9, 0.0, 1e-9]))
+    np.testing.assert_array_equal(switch, [1.0, 1.0, 0.0])
+    smooth = InteriorConvection(threshold=-1e-5).weight(jnp.asarray([-2e-5, -5e-6, 0.0, 1e-6]))
+    np.testing.assert_allclose(smooth, [1.0, 0.75**3, 0.0, 0.0], rtol=1e-13)
+    np.testing.assert_allclose(smoothed(jnp.asarray([4.0, 0.0, 8.0]), 1), [2.0, 3.0, 4.0])
+
+
+def test_langmuir_factors():
+    grid = Grid.uniform(50.0, 50)
+    inputs = column_of("wind and cooling", grid)
+    profile = 0.06 * jnp.exp(grid.z_center / 5.0)
+    angle, h = 0.6, 20.0
+    waves = dataclasses.replace(
+        inputs,
+        waves=surface_waves(grid, drift=(profile * np.cos(angle), profile * np.sin(angle))),
+        surface_momentum_flux=(jnp.asarray(1e-4), jnp.asarray(0.0)),
+    )
+    drift = np.asarray(profile)[::-1]
+    difference = drift[:4].mean() - drift[19]
+    surface = 1.5 * drift[0] - 0.5 * drift[1]
+    cells = np.arctan(np.sin(angle) / (0.01 / surface / 0.4 * np.log(h / 0.08) + np.cos(angle)))
+    la = np.sqrt(0.01 / difference)
+    of_li = la * np.sqrt(np.cos(cells) / np.cos(angle - cells))
+    li = np.cos(cells) * np.sqrt(1.0 + (1.5 * of_li) ** -2 + (5.4 * of_li) ** -4)
+    of_reichl = la / np.sqrt(np.cos(angle - cells))
+    expected = {"LWF16": (li, la), "LF17": (li, la), "RWHGK16": (1.0 + 1.0 / of_reichl, of_reichl)}
+    for method, (factor, number) in expected.items():
+        langmuir = Langmuir(method=method, largest_enhancement=10.0)
+        effect = langmuir.effect(jnp.asarray(h), jnp.asarray(0.4), waves)
+        assert effect is not None
+        np.testing.assert_allclose(effect.enhancement, factor, rtol=1e-12)
+        np.testing.assert_allclose(effect.inverse_la_squared, number**-2.0, rtol=1e-12)
+        flux, depth = jnp.asarray([-1e-7]), jnp.asarray([12.0])
+        times, cube = langmuir.entrainment(effect, depth, flux, waves)
+        if method == "LF17":
+            assert cube is not None and times == 1.0
+            np.testing.assert_allclose(cube, 1.8e-7 + 1e-6 * (0.17 + 0.083 / la**2), rtol=1e-12)
+        else:
+            rise = factor if method == "LWF16" else 1.0 + 2.3 / np.sqrt(number)
+            np.testing.assert_allclose(times, rise, rtol=1e-12)
+            assert cube is None
+        bounded = Langmuir(method=method, largest_enhancement=1.01)
+        assert bounded.effect(jnp.asarray(h), jnp.asarray(0.4), waves)[0] == 1.01  # pyright: ignore[reportOptionalSubscript]
+    # More entrainment, a deeper layer; without waves it makes no difference.
+    closure = KPP(langmuir=Langmuir())
+    state = dataclasses.replace(closure.init(waves), boundary_layer_depth=jnp.asarray(h))
+    plain = STEP(KPP(), state, inputs)
+    assert STEP(closure, state, waves).boundary_layer_depth > plain.boundary_layer_depth
+    assert eqx.tree_equal(STEP(closure, state, inputs), plain)
+
+
+def test_unknown_options_are_named():
+    with pytest.raises(ValueError, match="depth_interpolation out of linear, quadratic, cubic, got 'best'"):
+        KPP(depth_interpolation="best")
+    with pytest.raises(ValueError, match="shape out of simple"):
+        KPP(shape="round")
+    with pytest.raises(ValueError, match="n_smoothing of at least 0"):
+        KPP(n_smoothing=-1)
+    with pytest.raises(ValueError, match="method out of LWF16"):
+        Langmuir(method="none")
+
+
+def test_three_cells_at_rest_are_finite_with_gradients():
+    grid = Grid.uniform(3.0, 3)
+    convection = InteriorConvection(threshold=-1e-5)
+    closure = KPP(shape="match_both", match_slope=True, convection=convection, langmuir=Langmuir())
+
+    @eqx.filter_jit
+    def gradient(both):
+        def total(both):
+            closure, inputs = both
+            state: KPPState = closure.step(closure.init(inputs), inputs, 60.0)
+            return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(state))
+
+        return eqx.filter_grad(total)(both)
+
+    for stratification in (1e-5, 0.0, -1e-6):
+        inputs = closure_inputs(grid, stratification, 0.0)
+        found = gradient((closure, dataclasses.replace(inputs, waves=surface_waves(grid))))
+        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(found))
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 3e-7), (np.float64, 1e-15)])
+def test_inverse_cube_root(dtype, rtol):
+    x = jnp.asarray(np.logspace(-25, 25, 301), dtype=dtype)
+    exact = np.asarray(x, dtype=np.float64) ** (-1.0 / 3.0)
+    root, slope = jax.jvp(inverse_cube_root, (x,), (x,))
+    assert root.dtype == dtype
+    np.testing.assert_allclose(root, exact, rtol=2.0 * rtol)
+    np.testing.assert_allclose(slope, -exact / 3.0, rtol=20.0 * rtol)

@@ -1,0 +1,277 @@
+"""Langmuir turbulence in the equations for second moments: functions, momentum, published behaviour."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.helpers import get_leaf
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    LinearEquationOfState,
+    Model,
+    SecondMomentClosure,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
+from tunax_lite.closures import Harcourt, MellorYamada
+from tunax_lite.closures.stability import Waves
+from tunax_lite.interior import DriftVector, Interior, StokesDrift
+from tunax_lite.time_series import TimeSeries
+
+A_1, A_2, B_1, B_2, C_1, C_2, C_3 = 0.92, 0.74, 16.6, 10.1, 0.08, 0.7, 0.2
+FUNCTIONS = Harcourt().stability_functions()
+in_waves = eqx.filter_jit(lambda functions, *arguments: functions.in_waves(*arguments))
+FACTOR = 4.0 / B_1  # sqrt(2) c_mu0³ for c_mu0³ = 2^(3/2) / B_1
+U, V, W = range(3)
+
+
+def second_moments(n_squared, shear, stokes):
+    """Stress, flux of buoyancy and its variance for q = l = 1 from the ten linear equations."""
+    pairs = [(U, U), (V, V), (W, W), (U, V), (U, W), (V, W)]
+    at = {pair: n for n, pair in enumerate(pairs)} | {pair[::-1]: n for n, pair in enumerate(pairs)}
+    flux, variance = {U: 6, V: 7, W: 8}, 9
+    gradient, waves = (*shear, 0.0), stokes
+    matrix, rhs = np.zeros((10, 10)), np.zeros(10)
+    for row, (i, j) in enumerate(pairs):
+        matrix[row, row] += 1.0 / (3.0 * A_1)
+        rhs[row] = (1.0 / (9.0 * A_1) - 2.0 / (3.0 * B_1)) * (i == j)
+        for first, second in ((i, j), (j, i)):
+            matrix[row, at[first, W]] += gradient[second]
+            if second == W:  # the vortex force acts on the vertical motion, and so does buoyancy
+                rhs[row] += C_1 * gradient[first]
+                matrix[row, flux[first]] -= 1.0
+                for k in (U, V):
+                    matrix[row, at[first, k]] += waves[k]
+    for i in (U, V, W):
+        row = flux[i]
+        matrix[row, row] += 1.0 / (3.0 * A_2)
+        matrix[row, at[i, W]] += n_squared
+        matrix[row, flux[W]] += (1.0 - C_2) * gradient[i]
+    matrix[flux[W], [flux[U], flux[V], variance]] += [*waves, -(1.0 - C_3)]
+    matrix[variance, [variance, flux[W]]] += [1.0, B_2 * n_squared]
+    return np.linalg.solve(matrix, rhs)
+
+
+def denominator(g_h, g_v):
+    """Where it vanishes the flux of buoyancy has no bound."""
+    momentum = 1.0 - 9.0 * A_1 * A_2 * g_h - 36.0 * A_1**2 * g_v
+    heat = 1.0 - 3.0 * A_2 * (6.0 * A_1 + B_2 * (1.0 - C_3)) * g_h
+    r_0, r_h = -9.0 * A_2**2 * (1.0 - C_2), -162.0 * A_1**2 * A_2 * (2.0 * A_1 + (2.0 - C_2) * A_2)
+    return momentum * heat + (r_0 + r_h * g_h + 324.0 * A_1**2 * A_2**2 * (1.0 - C_2) * g_v) * g_v
+
+
+def largest_share(function):
+    """Smallest positive zero of a quadratic function, at most 1."""
+    roots = np.roots(np.polyfit([0.0, 1.0, 2.0], [function(r) for r in (0.0, 1.0, 2.0)], 2))
+    positive = [root.real for root in roots if abs(root.imag) < 1e-12 and root.real > 0.0]
+    return min([1.0, *positive])
+
+
+def functions_in(n_squared, shear, stokes, proximity, dtype: Any = float):
+    """S_M, S_H and F S_S for l = q = 1, below a layer of which F has given values."""
+    n = len(n_squared)
+    one = jnp.ones(n, dtype)
+    waves = Waves(
+        shear=jnp.asarray(np.sum(shear * stokes, axis=1), dtype),
+        shear_squared=jnp.asarray(np.sum(stokes**2, axis=1), dtype),
+        production=one,
+        length=one,
+        depth=jnp.asarray(4.0 * np.arctanh(proximity), dtype),
+        spacing=one,
+    )
+    time_scale_squared = (0.5 * B_1) ** 2 * one
+    functions = jax.tree.map(lambda leaf: leaf.astype(dtype), FUNCTIONS)
+    found = in_waves(functions, time_scale_squared, jnp.asarray(n_squared, dtype), one, waves)
+    return np.stack(found) / FACTOR
+
+
+def random_forcing(seed, n, n_squared, largest):
+    rng = np.random.default_rng(seed)
+    shear, stokes = rng.uniform(-largest, largest, (2, n, 2))
+    return rng.uniform(n_squared[0], n_squared[1], n), shear, stokes, rng.uniform(0.05, 0.999, n)
+
+
+def test_functions_solve_the_equations_of_the_stresses():
+    n_squared, shear, stokes, proximity = random_forcing(3, 60, (-0.2, 0.4), 0.3)
+    found = functions_in(n_squared, shear, stokes, proximity)
+    limited = 0
+    for i, (n2, current, waves, f) in enumerate(zip(n_squared, shear, stokes, proximity, strict=True)):
+        shrink = min(1.0, 0.28 / max(n2, 0.28))
+        g_h, g_v = -shrink * n2, shrink * float(current @ waves)
+        share = 1.0
+        if g_v > 0.0:
+            share = largest_share(lambda r, h=g_h, v=g_v: denominator(r * h + 0.003, r * v + 0.006))
+        if g_h > 0.0:
+            share = min(share, largest_share(lambda r, h=g_h, v=f * g_v: denominator(2.0 * r * h, r * v)))
+        limited += share < 1.0
+        root = np.sqrt(shrink * share)
+        moments = second_moments(root**2 * n2, root * current, root * f * waves)
+        wanted = np.linalg.solve(-root * np.stack([current, f * waves], axis=1), moments[4:6])
+        s_h = -moments[8] / (root**2 * n2)
+        # Beyond its bounds the second moments are not realisable.
+        expected = np.clip([wanted[0], s_h, wanted[1]], 0.0, 2.12) * np.array([1.0, 1.0, f])
+        np.testing.assert_allclose(found[:, i], expected, rtol=1e-8, atol=1e-10)
+    assert 10 < limited < 50
+
+
+def test_proximity_grows_with_depth_over_the_length_where_waves_produce():
+    rng = np.random.default_rng(5)
+    production, length, spacing = rng.normal(0.0, 1e-6, 12), rng.uniform(0.5, 3.0, 12), rng.uniform(1, 2, 12)
+    depth = np.cumsum(spacing)[::-1].copy()
+    zero = jnp.zeros(12)
+    waves = Waves(zero, zero, *(jnp.asarray(x) for x in (production, length, depth, spacing)))
+    weight = np.maximum(production, 0.0) * spacing
+    mean = np.sum(weight * length) / np.sum(weight)
+    np.testing.assert_allclose(FUNCTIONS.surface_proximity(waves), np.tanh(0.25 * depth / mean), rtol=1e-12)
+    none = FUNCTIONS.surface_proximity(waves._replace(production=-jnp.abs(waves.production)))
+    np.testing.assert_array_equal(none, 1.0)
+
+
+def test_functions_and_their_gradients_are_bounded():
+    inputs = random_forcing(7, 200, (-1e3, 1e3), 30.0)
+    for dtype in (np.float64, np.float32):
+        found = functions_in(*inputs, dtype=dtype)
+        assert found.dtype == dtype and np.all((found >= 0.0) & (found <= 2.1201))
+
+    def total(n_squared, shear):
+        one = jnp.ones_like(n_squared)
+        waves = Waves(shear, 0.3 * one, shear, one, one, one)
+        return sum(jnp.sum(c) for c in FUNCTIONS.in_waves(69.0 * one, n_squared, one, waves))
+
+    edges = jnp.asarray([0.0, 0.28, -1e3, 1e3, 0.0, 0.1])
+    gradient = jax.jit(jax.grad(total, argnums=(0, 1)))(edges, jnp.asarray([0.0, 0.0, 1e3, -1e3, 0.02, 0.0]))
+    assert np.all(np.isfinite(np.stack(gradient)))
+
+
+def test_without_waves_they_are_those_of_kantha_and_clayson():
+    known = SecondMomentClosure.of("kantha_clayson").stability_functions()
+    numbers = [(FUNCTIONS.c_mu_0, known.c_mu_0), (FUNCTIONS.c_mu_shear_free, known.c_mu_shear_free)]
+    numbers += [(f.equilibrium_ratio(0.2), k.equilibrium_ratio(0.2)) for f, k in [(FUNCTIONS, known)]]
+    n_squared = jnp.asarray([-1e-6, 0.0, 1e-4, 1e-3])
+    ours, theirs = (f.in_flow(jnp.full(4, 100.0), n_squared, n_squared) for f in (FUNCTIONS, known))
+    # The constants of that set are rounded ones of the same model.
+    np.testing.assert_allclose(*zip(*numbers, strict=True), rtol=6e-3)
+    np.testing.assert_allclose(np.stack(ours), np.stack(theirs), rtol=6e-3)
+
+
+STRESS, DENSITY = 0.037, float(LinearEquationOfState().reference_density)
+
+
+def langmuir_case(drift, n_cells, *, depth=90.0, coriolis=1e-4, days=2.0) -> Case:
+    """McWilliams, Sullivan and Moeng (1997): a layer of 33 m, weak wind and cooling, waves of 60 m."""
+    grid = Grid.uniform(depth, n_cells)
+    surface = TimeSeries.constant(DriftVector(drift, 0.0), "waves")
+    waves = StokesDrift(surface, decay_depth=30.0 / (2.0 * np.pi))
+    return Case(
+        grid=grid,
+        initial_state=State.from_profiles(
+            grid, temperature=lambda z: 12.0 + 0.01 * jnp.minimum(z + 33.0, 0.0), salinity=0.0
+        ),
+        forcing=ConstantForcing(SurfaceFluxes(stress_u=STRESS, heat_flux=-5.0)),
+        coriolis_parameter=coriolis,
+        interior=Interior(stokes_drift=waves),
+        duration=days * 86400.0,
+    )
+
+
+def test_published_behaviour_at_a_langmuir_number_of_three_tenths():
+    closure, n_cells = MellorYamada.harcourt(), 45
+    case = langmuir_case(jnp.asarray([0.0, 0.068, 0.068]), n_cells)
+    run = simulate(Model(closure), case, dt=600.0, output_interval=case.duration)
+    state, turbulence = jax.tree.map(lambda leaf: np.asarray(leaf[-1]), (run.state, run.clo_state))
+    np.testing.assert_array_equal(state.u[:, 1], state.u[:, 2])
+    z_face, z = np.linspace(-90.0, 0.0, n_cells + 1), np.linspace(-89.0, -1.0, n_cells)
+    spacing, inner = 2.0, slice(1, -1)
+    edges = 0.068 * 30.0 / (2.0 * np.pi) * np.exp(2.0 * np.pi / 30.0 * z_face)
+    stokes = np.stack([0.0 * z, np.diff(edges) / spacing], axis=1)
+    stokes_shear = np.diff(stokes, axis=0) / spacing
+    u, v, temperature = (x[:, :2] for x in (state.u, state.v, state.temperature))
+    k, eps, nu, kappa, nu_s = (
+        getattr(turbulence, name)[inner, :2]
+        for name in (
+            "turbulent_kinetic_energy",
+            "dissipation_rate",
+            "eddy_viscosity",
+            "eddy_diffusivity",
+            "stokes_viscosity",
+        )
+    )
+    # Entrainment is stronger, and momentum nearly uniform, against the waves at the surface.
+    depth = -z_face[1:-1][np.argmax(np.diff(temperature, axis=0), axis=0)]
+    assert depth[1] > depth[0] > 35.0 and temperature[-1, 1] < temperature[-1, 0] - 0.002
+    upper = z > -25.0
+    spread = np.hypot(np.std(u[upper], axis=0), np.std(v[upper], axis=0))
+    assert spread[1] < 0.3 * spread[0] and u[-1, 1] < 0.0 < u[-1, 0]
+    # Waves give what a stress that falls linearly to the base of the layer takes down their shear.
+    u_shear = np.diff(u, axis=0) / spacing
+    by_waves = nu * u_shear * stokes_shear + nu_s * stokes_shear**2
+    down = np.clip(1.0 + z_face[1:-1] / depth[1], 0.0, None) * STRESS / DENSITY
+    assert np.sum(by_waves[:, 1]) == pytest.approx(np.sum(down * stokes_shear[:, 1]), rel=0.2)
+    # Mean vertical energy of the layer, from the closure of w'²; its increase by waves as in simulations
+    # (Van Roekel et al. 2012, J. Geophys. Res. 117, C05028, the square of what KPP takes from there).
+    length = float(FUNCTIONS.c_mu_0) ** 3 * k**1.5 / eps
+    mean_length = np.sum(length * by_waves, axis=0) / np.maximum(np.sum(by_waves, axis=0), 1e-20)
+    f = np.tanh(0.25 * -z_face[1:-1, None] / np.maximum(mean_length, 1e-3))
+    buoyancy_gain = -kappa * 9.81 * 2e-4 * np.diff(temperature, axis=0) / spacing
+    q = np.sqrt(2.0 * k)
+    vertical = q**2 * (1.0 / 3.0 - 2.0 * A_1 / B_1) + 6.0 * A_1 * length / q * (buoyancy_gain + f * by_waves)
+    means = [np.mean(vertical[-z_face[1:-1] < h, i]) for i, h in enumerate(depth)]
+    thickness, decay = 0.2 * depth[1], 30.0 / (2.0 * np.pi)
+    of_layer = 0.068 * decay / thickness * (1.0 - np.exp(-thickness / decay))
+    la_squared = np.sqrt(STRESS / DENSITY) / of_layer
+    published = 1.0 + 1.0 / (1.5**2 * la_squared) + 1.0 / (5.4**4 * la_squared**2)
+    assert means[1] / means[0] == pytest.approx(published, rel=0.25)
+
+
+STEPS, DT = 10, 600.0
+
+
+@eqx.filter_jit
+@partial(eqx.filter_value_and_grad, has_aux=True)
+def end_of_a_run(both):
+    """A number of the end of a run, and what moved momentum in it."""
+    closure, drift = both
+    model, case = Model(closure), langmuir_case(drift, 12, depth=24.0, coriolis=0.0, days=1.0)
+
+    def step(carry, _):
+        carry = model.step(*carry, case, jnp.zeros(()), jnp.asarray(DT))
+        return carry, (carry[0].u, carry[1].eddy_viscosity, carry[1].stokes_viscosity)
+
+    (state, turbulence), history = jax.lax.scan(step, (case.initial_state, model.init(case)), length=STEPS)
+    scale = jnp.linspace(1.0, 2.0, 12)
+    number = jnp.sum(scale * (30.0 * state.u + state.temperature - 12.0))
+    return number + 10.0 * jnp.sum(turbulence.eddy_viscosity), history
+
+
+def test_waves_drive_momentum_and_its_derivatives_are_right():
+    both: Any = MellorYamada.harcourt(), jnp.asarray(0.068)
+    (_, history), gradient = end_of_a_run(both)
+    u, *coefficients = (np.asarray(values) for values in history)
+    # The last step as a dense linear system: stress above, nu dU/dz and nu_S dU_s/dz between the cells.
+    h, z_face = 2.0, np.linspace(-24.0, 0.0, 13)
+    drift = np.diff(0.068 * 15.0 / np.pi * np.exp(np.pi / 15.0 * z_face)) / h
+    nu, nu_s = (values[-2, 1:-1] for values in coefficients)
+    difference = np.diff(np.eye(12), axis=0) / h
+    matrix = np.eye(12) + DT / h * difference.T @ ((nu[:, None] + 1.3e-6) * difference) * h
+    driven = -(difference.T @ (nu_s * (difference @ drift)))
+    stress = np.zeros(12)
+    stress[-1] = STRESS / (DENSITY * h)
+    expected = np.linalg.solve(matrix, u[-2] + DT * (stress + driven))
+    assert np.max(np.abs(nu_s * (difference @ drift))) > 0.1 * STRESS / DENSITY
+    np.testing.assert_allclose(u[-1], expected, rtol=1e-9, atol=1e-14)
+    assert np.sum(u[-1]) * h == pytest.approx(STEPS * DT * STRESS / DENSITY, rel=1e-12)
+
+    for place in ("0.e_6", "0.s_h", "0.stability.a_1", "0.stability.proximity_factor", "1"):
+        index, _, path = place.partition(".")
+        leaf = (lambda both, p=path: get_leaf(both[0], p)) if index == "0" else (lambda both: both[1])
+        x = leaf(both)
+        moved = [float(end_of_a_run(eqx.tree_at(leaf, both, x * r))[0][0]) for r in (1 + 1e-5, 1 - 1e-5)]
+        assert float(leaf(gradient)) == pytest.approx((moved[0] - moved[1]) / (2e-5 * float(x)), rel=1e-4)

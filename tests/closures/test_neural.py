@@ -1,0 +1,234 @@
+"""The network that corrects a closure: its layers, its inputs, and its weights in calibrations and files."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from pydantic import ValidationError
+
+from tests.calibration.twins import cheap_targets
+from tests.closures.columns import closure_inputs, random_grid
+from tunax_lite import Model, in_precision
+from tunax_lite.calibration import (
+    LBFGS,
+    FreeParameter,
+    FreeParameters,
+    calibrate,
+    in_short,
+    read_parameters,
+    with_parameters,
+    write_results,
+)
+from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
+from tunax_lite.closures.energy import TurbulenceState
+from tunax_lite.closures.network import evaluate, initial_weights, layer_sizes
+from tunax_lite.config.closures import ClosureSection
+
+GRID = random_grid(3, 9)
+INNER = np.arange(8.0)
+N_SQUARED, S_SQUARED = 1e-5 * (INNER - 2.0), 2e-5 * (1.0 + INNER)
+INPUTS = dataclasses.replace(
+    closure_inputs(GRID, N_SQUARED, S_SQUARED, friction_velocity=0.01, buoyancy_flux=-3e-8),
+    coriolis_parameter=jnp.asarray(-1e-4),
+)
+STEP = eqx.filter_jit(lambda closure, state: closure.prepare().step(state, INPUTS, 60.0))
+SMALL = NeuralCorrection(physical=PacanowskiPhilander(), width=2, depth=1)
+
+
+def random_weights(closure: NeuralCorrection, seed: int = 1) -> NeuralCorrection:
+    values = np.random.default_rng(seed).normal(0.0, 1.0, closure.weights.shape)
+    return dataclasses.replace(closure, weights=jnp.asarray(values))
+
+
+def turbulence(scale: float = 1.0) -> TurbulenceState:
+    faces = scale * (1.0 + 0.1 * jnp.arange(10.0))
+    return TurbulenceState(
+        eddy_viscosity=1e-2 * faces,
+        eddy_diffusivity=8e-3 * faces,
+        turbulent_kinetic_energy=1e-4 * faces,
+        dissipation_rate=1e-7 * faces,
+    )
+
+
+def dense(weights: np.ndarray, sizes, x: np.ndarray) -> np.ndarray:
+    """The network as products of matrices, on one column: `x` is (inputs, faces)."""
+    for number, (n_out, n_in) in enumerate(sizes):
+        matrix, weights = weights[: n_out * n_in].reshape(n_out, n_in), weights[n_out * n_in :]
+        offset, weights = weights[:n_out], weights[n_out:]
+        x = matrix @ x + offset[:, None]
+        x = x if number == len(sizes) - 1 else np.tanh(x)
+    assert weights.size == 0
+    return x
+
+
+def test_network_is_products_of_matrices_for_each_column():
+    sizes = layer_sizes(3, 4, 2, 2)
+    random = np.random.default_rng(0)
+    weights, x = random.normal(size=(16 + 20 + 10, 5)), random.normal(size=(3, 7, 5))
+    columns = [dense(weights[:, j], sizes, x[:, :, j]) for j in range(5)]
+    found = np.stack(evaluate(jnp.asarray(weights), sizes, list(jnp.asarray(x))))
+    np.testing.assert_allclose(found, np.stack(columns, axis=-1), rtol=1e-13, atol=1e-14)
+    # The same weights for all columns.
+    shared = np.stack(evaluate(jnp.asarray(weights[:, 2]), sizes, list(jnp.asarray(x))))
+    np.testing.assert_allclose(shared[..., 2], columns[2], rtol=1e-13, atol=1e-14)
+
+
+def test_first_layers_start_random_and_the_last_at_zero():
+    sizes = layer_sizes(100, 50, 1, 2)
+    weights = initial_weights(sizes, seed=4)
+    assert np.std(weights[:5000]) == pytest.approx(0.1, rel=0.05)
+    assert np.all(weights[5000:] == 0.0)
+    assert np.any(weights[:5000] != initial_weights(sizes, seed=5)[:5000])
+
+
+def test_new_network_is_the_physical_closure():
+    physical = KEpsilon(sigma_k=1.2)
+    ours, theirs = STEP(NeuralCorrection(physical=physical), turbulence()), STEP(physical, turbulence())
+    assert eqx.tree_equal(ours, theirs, rtol=1e-12)
+
+
+def test_correction_is_that_of_the_network_for_the_inputs_as_documented():
+    closure = random_weights(NeuralCorrection(largest_correction=1.5, width=3, depth=2))
+    assert closure.weights.shape == (6 * 3 + 3 + 9 + 3 + 6 + 2,)
+    ours, theirs = STEP(closure, turbulence()), STEP(closure.physical, turbulence())
+    nu, kappa, k, eps = (
+        np.asarray(getattr(theirs, name))[1:-1]
+        for name in ("eddy_viscosity", "eddy_diffusivity", "turbulent_kinetic_energy", "dissipation_rate")
+    )
+    d, friction = -np.asarray(GRID.z_face)[1:-1], 0.01 + 1e-3
+    f_squared = 1e-4**2 + 1e-6**2
+    stratification = N_SQUARED * (k / eps) ** 2
+    x = np.stack(
+        [
+            N_SQUARED / np.sqrt(N_SQUARED**2 + S_SQUARED**2 + f_squared**2),
+            d * np.sqrt(f_squared) / (d * np.sqrt(f_squared) + friction),
+            -3e-8 * d / (np.hypot(3e-8, 1e-10) * d + friction**3),
+            nu / (nu + friction * d + 1e-5),
+            stratification / (np.abs(stratification) + 3.0),
+            k / (k + friction**2),
+        ]
+    )
+    assert np.all(np.abs(x) <= 1.0)
+    y = dense(np.asarray(closure.weights), closure.layer_sizes, x)
+    factor = np.exp(1.5 * np.tanh(y / 1.5))
+    assert np.ptp(factor) > 0.1
+    np.testing.assert_allclose(ours.eddy_viscosity[1:-1], nu * factor[0], rtol=1e-12)
+    np.testing.assert_allclose(ours.eddy_diffusivity[1:-1], kappa * factor[1], rtol=1e-12)
+    np.testing.assert_array_equal(ours.turbulent_kinetic_energy, theirs.turbulent_kinetic_energy)
+    assert float(ours.eddy_viscosity[0]) == float(ours.eddy_diffusivity[-1]) == 0.0
+
+
+def test_gradient_to_the_weights_and_float32():
+    closure = random_weights(NeuralCorrection(width=2))
+
+    def mixing(weights):
+        new = dataclasses.replace(closure, weights=weights).prepare().step(turbulence(), INPUTS, 60.0)
+        return jnp.sum(jnp.log(new.eddy_viscosity[1:-1]) + 2.0 * jnp.log(new.eddy_diffusivity[1:-1]))
+
+    mixing = jax.jit(mixing)
+    weights = closure.weights
+    gradient = np.asarray(jax.jit(jax.grad(mixing))(weights))
+    for i in (0, 7, -1):
+        step = 1e-5 * jnp.zeros_like(weights).at[i].set(1.0)
+        slope = (mixing(weights + step) - mixing(weights - step)) / 2e-5
+        assert gradient[i] == pytest.approx(float(slope), rel=1e-7)
+    single = in_precision((closure, turbulence(), INPUTS), "float32")
+    shapes = jax.eval_shape(lambda c, s, i: c.prepare().step(s, i, jnp.asarray(60.0, jnp.float32)), *single)
+    assert {leaf.dtype for leaf in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0}, "expected a width of at least 1, got 0"),
+        ({"depth": 0}, "expected a depth of at least 1, got 0"),
+        ({"width": 2, "weights": jnp.zeros(3)}, "expected 20 weights for 1 hidden layers of 2 and 6 inputs"),
+    ],
+)
+def test_wrong_layers_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        NeuralCorrection(**options)
+
+
+# Weights as parameters.
+
+
+def test_the_name_of_the_weights_frees_all_of_them():
+    free = FreeParameters((FreeParameter("physical.alpha"), FreeParameter("weights"))).resolve(SMALL)
+    assert free.paths == ("physical.alpha", *(f"weights[{i}]" for i in range(16)))
+    x = free.start() + jnp.arange(17.0)
+    inserted = free.insert(SMALL, x)
+    assert isinstance(inserted, NeuralCorrection)
+    np.testing.assert_allclose(inserted.weights, SMALL.weights + np.arange(1.0, 17.0))
+    values = dict(zip(free.paths, np.asarray(free.to_physical(x)).tolist(), strict=True))
+    assert eqx.tree_equal(with_parameters(SMALL, values), inserted)
+    assert in_short({"a": 2.0, "weights[0]": 3.0, "weights[1]": -4.0}) == {
+        "a": "2",
+        "weights (2 numbers)": "-4 to 3",
+    }
+
+
+def test_single_weights_can_be_free_and_others_refused():
+    free = FreeParameters((FreeParameter("weights[15]", -2.0, 2.0, start=0.5), FreeParameter("weights[0]")))
+    inserted = free.resolve(SMALL).insert(SMALL, free.resolve(SMALL).start())
+    assert isinstance(inserted, NeuralCorrection)
+    expected = np.asarray(SMALL.weights).copy()
+    expected[15] = 0.5
+    np.testing.assert_allclose(inserted.weights, expected, rtol=1e-14)
+    with pytest.raises(ValueError, match=r"weights\[16\]: NeuralCorrection has no such parameter"):
+        FreeParameters((FreeParameter("weights[16]"),)).resolve(SMALL)
+    with pytest.raises(ValueError, match=r"weights\[0\] twice"):
+        FreeParameters((FreeParameter("weights"), FreeParameter("weights[0]"))).resolve(SMALL)
+
+
+def test_calibration_lowers_the_loss_and_its_files_hold_the_weights(tmp_path):
+    # Below convection Pacanowski and Philander's own constants are not those of the twin.
+    free = FreeParameters((FreeParameter("weights"), FreeParameter("physical.alpha", 1.0, 20.0)))
+    result = calibrate(Model(SMALL), free, cheap_targets(), LBFGS(), 8, folder=tmp_path)
+    assert result.best_loss < 0.8 * result.history.loss[0]
+    parameters, history = write_results(result, tmp_path)
+    values = read_parameters(parameters, "NeuralCorrection")
+    assert values == result.best
+    assert eqx.tree_equal(with_parameters(SMALL, values), result.closure)
+    with xr.open_dataset(history) as dataset:
+        assert dataset.weights.shape == (8, 16)
+        np.testing.assert_array_equal(dataset.weights, result.history.values[:, :16])
+
+
+# Configurations.
+
+
+def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
+    weights = [0.1 * i for i in range(20)]
+    closure = ClosureSection(
+        name="neural",
+        options={
+            "physical": {"name": "k_omega", "options": {"stability": "schumann_gerz"}},
+            "width": 2,
+            "seed": 3,
+        },
+        parameters={"weights": weights, "physical": {"sigma_k": 1.5}},  # pyright: ignore[reportArgumentType]
+    ).build()
+    assert isinstance(closure, NeuralCorrection) and isinstance(closure.physical, KOmega)
+    np.testing.assert_allclose(closure.weights, weights)
+    assert float(closure.physical.sigma_k) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"options": {"physical": "k_epsilom"}}, "did you mean 'k_epsilon'"),
+        ({"options": {"physical": {"name": "k_epsilon", "seed": 1}}}, "got 'seed'; its numbers"),
+        ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
+        ({"options": {"width": -1}}, "expected a width of at least 1, got -1"),
+        ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),
+    ],
+)
+def test_wrong_configurations_say_what_is_expected(section, message):
+    with pytest.raises(ValidationError) as error:
+        ClosureSection(name="neural", **section)
+    assert message in str(error.value)

@@ -1,0 +1,120 @@
+"""Formulas of the closures that follow from the stratification and shear at hand."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures.columns import closure_inputs
+from tunax_lite import Constant, ConvectiveAdjustment, Grid, PacanowskiPhilander
+from tunax_lite.closures import MunkAndersonMixing, RiBased
+
+GRID = Grid.uniform(10.0, 5)
+N_SQUARED = jnp.array([1e-4, 0.0, -1e-6, 4e-4])
+S_SQUARED = jnp.array([2e-4, 1e-4, 1e-4, 0.0])
+INPUTS = closure_inputs(GRID, N_SQUARED, S_SQUARED)
+
+
+def of_step(closure):
+    """Coefficients on inner faces; those at both ends must be zero."""
+    state = closure.step(closure.init(INPUTS), INPUTS, 60.0)
+    for values in (state.eddy_viscosity, state.eddy_diffusivity):
+        assert values.shape == (6,)
+        assert values[0] == 0.0 and values[-1] == 0.0
+    assert state.terms(INPUTS.state) == ()
+    return np.asarray(state.eddy_viscosity[1:-1]), np.asarray(state.eddy_diffusivity[1:-1])
+
+
+@pytest.mark.parametrize(
+    "closure", [Constant(), ConvectiveAdjustment(), PacanowskiPhilander(), MunkAndersonMixing()]
+)
+def test_nothing_to_prepare_and_no_memory(closure):
+    assert closure.prepare() is closure
+    first = closure.init(INPUTS)
+    for state in (first, eqx.tree_at(lambda s: s.eddy_viscosity, first, 1e3 * jnp.ones(6))):
+        assert eqx.tree_equal(closure.step(state, INPUTS, 60.0), first)
+
+
+def test_constant():
+    viscosity, diffusivity = of_step(Constant(viscosity=2e-3, diffusivity=5e-4))
+    np.testing.assert_array_equal(viscosity, 2e-3)
+    np.testing.assert_array_equal(diffusivity, 5e-4)
+
+
+def test_convective_adjustment_mixes_where_unstable_only():
+    closure = ConvectiveAdjustment(
+        convective_diffusivity=0.7,
+        convective_viscosity=0.6,
+        background_diffusivity=2e-5,
+        background_viscosity=3e-4,
+    )
+    viscosity, diffusivity = of_step(closure)
+    np.testing.assert_array_equal(viscosity, [3e-4, 3e-4, 0.6, 3e-4])
+    np.testing.assert_array_equal(diffusivity, [2e-5, 2e-5, 0.7, 2e-5])
+
+
+def test_pacanowski_philander():
+    closure = PacanowskiPhilander(
+        viscosity_scale=5e-3,
+        alpha=4.0,
+        exponent=3.0,
+        background_viscosity=2e-4,
+        background_diffusivity=3e-5,
+        convective_coefficient=0.5,
+        shear_squared_floor=1e-5,
+    )
+    viscosity, diffusivity = of_step(closure)
+    # Ri = 0.5, 0, convective, and 40 with the floor of the shear.
+    expected = [5e-3 / 27.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / 161.0**3 + 2e-4]
+    np.testing.assert_allclose(viscosity, expected, rtol=1e-13)
+    expected = [expected[0] / 3.0 + 3e-5, 5.23e-3, 0.5, expected[3] / 161.0 + 3e-5]
+    np.testing.assert_allclose(diffusivity, expected, rtol=1e-13)
+
+
+def test_munk_anderson():
+    closure = MunkAndersonMixing(
+        viscosity_scale=5e-3,
+        diffusivity_scale=4e-3,
+        viscosity_slope=6.0,
+        diffusivity_slope=2.0,
+        background_viscosity=2e-4,
+        background_diffusivity=3e-5,
+        convective_coefficient=0.5,
+        shear_squared_floor=1e-5,
+    )
+    viscosity, diffusivity = of_step(closure)
+    # Ri = 0.5, 0, convective, and 40 with the floor of the shear.
+    expected = [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4]
+    np.testing.assert_allclose(viscosity, expected, rtol=1e-13)
+    expected = [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5]
+    np.testing.assert_allclose(diffusivity, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("taper", "fading"),
+    [  # at Ri = 0.5, 0.2, 0 and 40, for Ri_0 = 0.1 and Ri_d = 0.4
+        ("tanh", [(1.0 - np.tanh(1.0)) / 2.0, (1.0 - np.tanh(0.25)) / 2.0, (1.0 + np.tanh(0.25)) / 2.0, 0.0]),
+        ("linear", [0.0, 0.75, 1.0, 0.0]),
+        ("exponential", [np.exp(-1.0), np.exp(-0.25), 1.0, 0.0]),
+    ],
+)
+def test_ri_based(taper, fading):
+    """Fading, convective adjustment and entrainment below it; then the average with the step before."""
+    n_squared, flux = np.array([1e-4, 2e-5, -1e-6, 4e-3]), 5e-8
+    inputs = closure_inputs(GRID, n_squared, jnp.array([2e-4, 1e-4, 1e-4, 1e-4]), buoyancy_flux=-flux)
+    closure = RiBased(taper=taper)
+    first = closure.step(closure.init(inputs), inputs, 60.0)
+    viscosity = 0.7 * np.asarray(fading) / 1.6
+    diffusivity = (0.5 * np.asarray(fading) + [0.0, 0.1 * flux / 2e-5, 1.7, 0.0]) / 1.6
+    np.testing.assert_allclose(first.eddy_viscosity[1:-1], viscosity, rtol=1e-13, atol=1e-30)
+    np.testing.assert_allclose(first.eddy_diffusivity[1:-1], diffusivity, rtol=1e-13, atol=1e-30)
+    second = closure.step(first, inputs, 60.0)
+    np.testing.assert_allclose(second.eddy_diffusivity[1:-1], diffusivity * 2.2 / 1.6, rtol=1e-13, atol=1e-30)
+    warmed = closure_inputs(GRID, n_squared, 1e-4, buoyancy_flux=flux)
+    below = closure.step(closure.init(warmed), warmed, 60.0).eddy_diffusivity[2]
+    np.testing.assert_allclose(below, 0.5 * fading[1] / 1.6, rtol=1e-13)  # nothing entrains
+
+
+def test_unknown_taper():
+    with pytest.raises(ValueError, match="expected a taper out of tanh, linear, exponential, got 'cosine'"):
+        RiBased(taper="cosine")

@@ -1,0 +1,131 @@
+"""Corrections of cases and observations of GOTM's files, in configurations."""
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.gotm.folders import write_case, write_series
+from tunax_lite.cli.source import build_source
+from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
+
+SST = 12.0 + 0.1 * np.arange(25)
+OBSERVED = {"surface_temperature": True, "surface_interval": 7200.0}
+CORRECTIONS = {
+    "fluxes": ["stress_scale"],
+    "knot_interval": 36000.0,
+    "initial": ["temperature", "u"],
+    "z": [-12, -4],
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A configuration beside a small case of GOTM with a series of the surface temperature."""
+
+    def of(case=None, change=None, **sections):
+        write_series(tmp_path / "sst.dat", SST)
+        file = {"surface": {"sst": {"method": "file", "file": "sst.dat"}}}
+        write_case(tmp_path, file, change or {})
+        case = {"format": "gotm", "path": "small.gotm.yaml", "observations": OBSERVED} | (case or {})
+        if "parameters" in sections:
+            corrections = sections.pop("corrections", CORRECTIONS)
+            cases = [{"case": case, "corrections": corrections}]
+            misfit = {"weights": {"sea_surface_temperature": 1.0}}
+            sections = {"cases": cases, "grid": {"kind": "native"}, "misfit": misfit, **sections}
+        else:
+            sections["case"] = case
+        path = tmp_path / "config.yaml"
+        path.write_text(yaml.safe_dump(sections, sort_keys=False))
+        return path
+
+    return of
+
+
+def test_the_surface_temperature_of_the_files_is_observed(write):
+    observations = build_run(load_run(write())).observations
+    assert observations is not None
+    np.testing.assert_array_equal(observations.time, 7200.0 * np.arange(13))
+    assert observations.names == ("sea_surface_temperature",)
+    # The case is in conservative temperature already.
+    np.testing.assert_allclose(observations.series["sea_surface_temperature"], SST[::2])
+    assert build_run(load_run(write({"observations": None}))).observations is None
+
+
+@pytest.mark.parametrize(
+    ("observed", "message"),
+    [
+        ({"surface_temperature": True, "profiles": True}, "temperature.method.*file of observations"),
+        ({"profiles": False}, "`surface_temperature` or `profiles`"),
+        (OBSERVED | {"surface_interval": 1e7}, None),
+    ],
+)
+def test_what_is_not_observed_is_named(write, observed, message):
+    if message is None:  # the start is a multiple of anything
+        assert build_run(load_run(write({"observations": observed}))).observations.time.size == 1  # pyright: ignore
+        return
+    with pytest.raises(ConfigError, match=message):
+        build_run(load_run(write({"observations": observed})))
+
+
+PARAMETERS = {
+    "c_eps_1": {"lower": 1.2, "upper": 1.7},
+    "cases.small.forcing.stress_scale": {
+        "prior": "correlated_normal",
+        "mean": 1.0,
+        "standard_deviation": 0.2,
+        "length": 36000.0,
+    },
+    "case.initial_correction.temperature": {"prior": "normal", "mean": 0.0, "standard_deviation": 0.5},
+    "case.coriolis_parameter": {"lower": 0.9e-4, "upper": 1.1e-4},
+}
+
+
+def test_parameters_of_a_case_are_free_with_its_corrections(write):
+    setup = build_calibration(load_calibration(write(parameters=PARAMETERS)))
+    free = setup.free_parameters
+    assert free.paths == (
+        "c_eps_1",
+        *(f"cases.small.forcing.stress_scale[{i}]" for i in range(4)),  # a knot every ten hours of a day
+        *(f"case.initial_correction.temperature[{i}]" for i in range(2)),
+        "case.coriolis_parameter",
+    )
+    assert [p.coordinate for p in free.numbers[1:7]] == [0.0, 36000.0, 72000.0, 108000.0, -12.0, -4.0]
+    assert free.units["case.coriolis_parameter"] == "s-1"
+
+
+@pytest.mark.parametrize(
+    ("corrections", "parameters", "message"),
+    [
+        ({"fluxes": ["heat_bias"]}, {}, "name of a correction"),
+        ({"fluxes": ["shortwave_flux_scale"]}, {}, "cases.0.corrections: .*none for shortwave_flux_scale"),
+        ({"knots": [0.0, 1.0]}, {}, "`fluxes` to correct"),
+        ({"fluxes": ["stress_scale"], "knots": [0.0, 1.0], "knot_interval": 5.0}, {}, "`knots` or"),
+        ({"initial": ["temperature"], "z": [-4, -12]}, {}, "deepest first"),
+        ({"initial": ["temperature"]}, {"cases.small.forcing.stress_scale": {}}, "no such number"),
+        ({}, {"cases.large.coriolis_parameter": {}}, "did you mean .*cases.small.coriolis"),
+        ({}, {"c_eps_9": {}}, "no such parameter"),
+    ],
+)
+def test_corrections_that_cannot_be_are_refused(write, corrections, parameters, message):
+    path = write(parameters=parameters or {"c_eps_1": {}}, corrections=corrections)
+    with pytest.raises(ConfigError, match=message):
+        build_calibration(load_calibration(path))
+
+
+def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path, capsys):
+    numbers = tmp_path / "parameters.yaml"
+    values = {
+        "c_eps_1": 1.5,
+        "cases.small.initial_correction.temperature": [0.1, -0.2],
+        "case.forcing.stress_scale": [1.0, 1.1, 1.2, 1.3],
+        "cases.another.coriolis_parameter": 1e-4,
+    }
+    numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
+    run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
+    assert "1 numbers of other cases are left out" in capsys.readouterr().out
+    increment = run.case.start_state.temperature - run.case.initial_state.temperature
+    np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
+    np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore
+    assert float(run.model.closure.c_eps_1) == 1.5  # pyright: ignore
+    with pytest.raises(ConfigError, match="known once a case has it"):
+        build_source(load_run(write()), numbers)

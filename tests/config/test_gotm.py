@@ -1,0 +1,241 @@
+"""Cases of GOTM in a configuration of the package: what they bring, and what it replaces."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+import typer
+import yaml
+
+from tests.gotm.folders import write_case, write_series
+from tunax_lite import simulate
+from tunax_lite.cli.check import check
+from tunax_lite.config import ConfigError, build_run, configuration_of, load_run
+from tunax_lite.gotm import build_gotm, load_gotm
+
+
+@pytest.fixture
+def build(tmp_path):
+    """A run from the sections of a configuration beside a small case of GOTM."""
+
+    def of(case=None, change=None, **sections):
+        write_series(tmp_path / "tau.dat", 0.1 + np.zeros(30))
+        write_case(
+            tmp_path, {"surface": {"fluxes": {"tx": {"method": "file", "file": "tau.dat"}}}}, change or {}
+        )
+        data = {"case": {"format": "gotm", "path": "small.gotm.yaml"} | (case or {}), **sections}
+        path = tmp_path / "run.yaml"
+        path.write_text(yaml.safe_dump(data))
+        return build_run(load_run(path))
+
+    return of
+
+
+def test_what_is_not_given_is_that_of_gotm(build, tmp_path):
+    run = build()
+    own = build_gotm(load_gotm(tmp_path / "small.gotm.yaml")).run
+    assert own is not None
+    assert (run.dt, run.output_interval, run.duration_from(0.0)) == (600.0, 21600.0, 86400.0)
+    np.testing.assert_array_equal(run.case.grid.z_face, own.case.grid.z_face)
+    assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-8  # pyright: ignore
+    ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))
+    np.testing.assert_array_equal(ours.state.u, theirs.state.u)
+    assert float(ours.state.u[-1, -1]) > 0.01  # the wind of the file blows
+
+
+def test_grid_times_and_closure_can_be_replaced(build):
+    run = build(
+        grid={"kind": "stretched", "n_cells": 12, "surface_zoom": 2.0},
+        time={"step": 300.0, "output_interval": 3600.0, "duration": 7200.0},
+        model={"closure": {"name": "pacanowski_philander"}},
+    )
+    assert run.case.grid.n_cells == 12
+    thickness = np.asarray(run.case.grid.cell_thickness)
+    assert thickness[-1] < 0.5 * thickness[0]
+    np.testing.assert_allclose(thickness.sum(), 16.0)
+    assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 3600.0, 7200.0)
+    assert type(run.model.closure).__name__ == "PacanowskiPhilander"
+
+
+def test_settings_have_the_names_of_gotm_nested_or_dotted(build):
+    for settings in (
+        {"turbulence.turb_param.k_min": 1e-7, "location.latitude": 0.0},
+        {"turbulence": {"turb_param": {"k_min": 1e-7}}, "location": {"latitude": 0.0}},
+    ):
+        run = build({"settings": settings})
+        assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-7
+        assert float(run.case.coriolis_parameter) == 0.0
+
+
+def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
+    change = {"seagrass": {"method": 1}}
+    with pytest.raises(ConfigError, match=r"line \d+: seagrass.method: sea grass is not supported"):
+        build(change=change)
+    run = build({"ignore_unsupported": True}, change)
+    assert any("seagrass.method" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("case", "sections", "error", "message"),
+    [
+        ({"path": "none.yaml"}, {}, FileNotFoundError, r"run.yaml: case.path: none.yaml: expected a file"),
+        ({"settings": {"grid.nlevs": 3}}, {}, ConfigError, r"run.yaml: grid.nlevs=3.*unknown key.*nlev"),
+        ({"setting": {}}, {}, ConfigError, r"case.setting: unknown key.*settings"),
+        (
+            {},
+            {"grid": {"kind": "faces", "z_face": [-16.0, -8.0, -4.0, 0.0]}},
+            ConfigError,
+            "got faces.*grid.file",
+        ),
+    ],
+    ids=["missing file", "unknown setting", "unknown key", "faces"],
+)
+def test_what_cannot_be_used_is_named(build, case, sections, error, message):
+    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+        build(case, **sections)
+
+
+def test_the_case_is_found_below_the_data_folder(build, tmp_path, monkeypatch):
+    build()
+    (tmp_path / "data/gotm").mkdir(parents=True)
+    for name in ("small.gotm.yaml", "tau.dat"):
+        (tmp_path / name).rename(tmp_path / "data/gotm" / name)
+    monkeypatch.setenv("TUNAX_LITE_DATA", str(tmp_path / "data"))
+    loaded = load_run(tmp_path / "run.yaml", ["case.path=gotm/small.gotm.yaml"])
+    assert build_run(loaded).case.grid.n_cells == 8
+
+
+def test_stored_text_has_no_defaults_that_the_run_does_not_follow(build, tmp_path):
+    build()
+    loaded = load_run(tmp_path / "run.yaml")
+    assert not {"grid", "model", "time"} & set(yaml.safe_load(loaded.text))
+    (tmp_path / "again.yaml").write_text(loaded.text)
+    again = build_run(load_run(tmp_path / "again.yaml"))
+    first = build_run(loaded)
+    assert again.dt == first.dt == 600.0
+    assert again.case.grid.n_cells == first.case.grid.n_cells == 8
+
+
+def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, capsys):
+    from_gotm = build()
+    assert from_gotm is not None
+    source, target = tmp_path / "small.gotm.yaml", tmp_path / "ours.yaml"
+    check(source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
+    assert "wrote" in capsys.readouterr().out
+    run = build_run(load_run(target))
+    assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 21600.0, 86400.0)
+    assert float(run.model.closure.turbulent_kinetic_energy_floor) == 1e-7  # pyright: ignore
+    assert run.model.like_gotm and yaml.safe_load(target.read_text())["model"]["like_gotm"] is True
+    own = build_gotm(load_gotm(source, ["time.dt=300", "turbulence.turb_param.k_min=1e-7"])).run
+    assert own is not None
+    ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))
+    np.testing.assert_array_equal(ours.state.u, theirs.state.u)
+    with pytest.raises(typer.Exit):
+        check(target, write_config=tmp_path / "again.yaml")
+    assert not (tmp_path / "again.yaml").exists() and "copy the file" in capsys.readouterr().err
+
+
+def test_what_gotm_does_not_solve_for_is_held_in_a_configuration_of_the_package(build, tmp_path):
+    """In-situ 12 degrees everywhere is a gradient of conservative temperature, which would mix away."""
+    off = {"method": "off", "constant_value": 12.0, "type": "in-situ"}
+    stated = build({"salinity_anomaly": False}, {"temperature": off, "salinity": off | {"type": "practical"}})
+    target = tmp_path / "ours.yaml"
+    check(tmp_path / "small.gotm.yaml", write_config=target)
+    runs = [
+        simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
+        for run in (build_run(load_run(target, ["case.salinity_anomaly=false"])), stated)
+    ]
+    for name in ("temperature", "salinity", "u"):
+        first, second = (np.asarray(getattr(run.state, name)) for run in runs)
+        np.testing.assert_array_equal(first, second)
+    temperature = np.asarray(runs[0].state.temperature)
+    assert np.ptp(temperature[0]) > 1e-4
+    np.testing.assert_array_equal(temperature[-1], temperature[0])
+
+
+GENERATED = {"compute_param": True, "gen_m": 1.0, "gen_alpha": -2.53, "gen_l": 0.25}
+INJECTION = {"ubc_type": "tke_injection", "k_ubc": "dirichlet"}
+CLOSURES = {
+    "k_epsilon": {"scnd": {"scnd_coeff": "cheng"}, "turb_param": {"length_lim": False, "k_min": 3e-7}},
+    "custom constants": {"scnd": {"scnd_coeff": "custom", "cc1": 4.0}, "keps": {"ce2": 1.9}},
+    "k_omega": {"len_scale_method": "omega", "scnd": {"method": "weak_eq_kb_eq"}},
+    "generic_length_scale": {"len_scale_method": "gls", "generic": GENERATED, "bc": INJECTION},
+    "mellor_yamada": {"len_scale_method": "mellor_yamada", "tke_method": "mellor_yamada"},
+    "internal waves": {
+        "turb_method": "first_order",
+        "stab_method": "munk_anderson",
+        "iw": {"method": "large", "num": 2e-4},
+    },
+    "one_equation": {"len_scale_method": "blackadar", "turb_method": "first_order"},
+    "constant": {"turb_method": "no_model", "turb_param": {"const_num": 1e-3}},
+    "kpp": {"turb_method": "cvmix"},
+}
+CVMIX = {
+    "surface_layer": {"Ri_c": 0.25, "langmuir_method": "rwh16", "bulk_Ri_interp_type": "cubic"},
+    "interior": {"use": True, "background": {"use": True}, "shear": {"use": True, "mix_scheme": "pp"}},
+}
+MADE: dict[str, dict] = {
+    name: {"turbulence": turbulence, "physical_constants": {"avmolu": 2e-6}, "time": {"cnpar": 0.75}}
+    for name, turbulence in CLOSURES.items()
+}
+MADE["kpp"] |= {"cvmix": CVMIX, "waves": {"Hs": 1.5}}
+MADE["k_omega"] |= {"grid": {"ddu": 1.5, "ddl": 0.5}}
+
+
+def written(tmp_path, *changes):
+    """A case, the configuration that is written for it, and the run of that."""
+    source = load_gotm(write_case(tmp_path, *changes))
+    own = build_gotm(source).run
+    assert own is not None
+    text = configuration_of(own, source, [])
+    (tmp_path / "ours.yaml").write_text(text)
+    return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
+
+
+def assert_same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_grid_model_and_times_are_written_out_to_the_bit(tmp_path, name):
+    own, content, run = written(tmp_path, MADE[name])
+    stretched = "grid" in MADE[name]
+    assert content["grid"]["n_cells"] == 8 and (content["grid"]["kind"] == "stretched") == stretched
+    assert content["model"]["theta"] == 0.75 and content["model"]["molecular_viscosity"] == 2e-6
+    assert_same(run.model, own.model)
+    np.testing.assert_array_equal(run.case.grid.z_face, own.case.grid.z_face)
+    if name in ("k_epsilon", "k_omega"):
+        ours, theirs = (
+            simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own)
+        )
+        assert_same(ours.state, theirs.state)
+
+
+def test_what_is_written_is_what_can_be_changed(tmp_path):
+    _, content, _ = written(tmp_path, MADE["k_epsilon"])
+    closure = content["model"]["closure"]
+    assert closure["name"] == "k_epsilon"
+    assert closure["options"] == {"length_limit": None, "stability": {"name": "cheng", "equilibrium": "weak"}}
+    assert closure["parameters"] == {"turbulent_kinetic_energy_floor": 3e-7}
+    loaded = load_run(
+        tmp_path / "ours.yaml", ["model.closure.parameters.c_eps_1=1.5", "grid.n_cells=5", "model.theta=1.0"]
+    )
+    run = build_run(loaded)
+    assert float(run.model.closure.c_eps_1) == 1.5 and run.case.grid.n_cells == 5  # pyright: ignore
+    assert run.model.theta == 1.0 and float(run.model.closure.turbulent_kinetic_energy_floor) == 3e-7  # pyright: ignore
+
+
+def test_what_has_no_words_stays_with_the_file(tmp_path):
+    (tmp_path / "layers.dat").write_text("8\n" + "2.0\n" * 8)
+    # A floor of k that no calibration would take.
+    change = {
+        "grid": {"method": "file_h", "file": "layers.dat"},
+        "turbulence": {"turb_param": {"k_min": 0.5}},
+    }
+    own, content, run = written(tmp_path, change)
+    assert content["grid"] == {"kind": "native"} and "model" not in content
+    assert "its closure, which has no words here" in (tmp_path / "ours.yaml").read_text()
+    assert_same(run.model, own.model)

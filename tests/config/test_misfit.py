@@ -1,0 +1,152 @@
+"""What a configuration says about observations and how they are compared."""
+
+import numpy as np
+import pytest
+
+from tests.io.test_argo import write as write_argo
+from tunax_lite.calibration import Correlation, ZScore, account
+from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
+
+SYNTHETIC = """
+cases:
+  - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
+grid: {kind: uniform, n_cells: [16, 32]}
+time: {step: [300.0, 600.0]}
+parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
+"""
+
+
+def loaded(tmp_path, text: str):
+    path = tmp_path / "calibration.yaml"
+    path.write_text(text)
+    return load_calibration(path)
+
+
+def test_every_case_on_every_grid_with_every_step(tmp_path):
+    text = SYNTHETIC + "misfit: {correlation_length: 5.0, correlation_time: 3600.0, reduction: sum}\n"
+    targets = build_calibration(loaded(tmp_path, text)).targets
+    found = [(t.case.name.partition("@")[2], t.case.grid.n_cells, t.dt) for t in targets]
+    assert found == [
+        ("16,300s", 16, 300.0),
+        ("16,600s", 16, 600.0),
+        ("32,300s", 32, 300.0),
+        ("32,600s", 32, 600.0),
+    ]
+    assert {t.correlation for t in targets} == {Correlation(5.0, 3600.0)}
+    assert {t.reduction for t in targets} == {"sum"}
+
+
+def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
+    text = SYNTHETIC.replace("[300.0, 600.0]", "300.0")
+    config = loaded(
+        tmp_path, text + "misfit: {preset: wagner, initial_time: 0.0, weights: {buoyancy: 2.0, v: 1.0}}\n"
+    )
+    fine = build_calibration(config).targets[1]
+    assert fine.case.name.endswith("@32") and isinstance(fine.scale, ZScore)
+    assert dict(fine.weights) == {"buoyancy": 2.0, "v": 1.0}
+    depth, last = float(fine.case.grid.depth), float(np.asarray(fine.observations.time)[-1])
+    assert fine.depth_window == (pytest.approx(-2.0 / 3.0 * depth), -4.0)
+    assert fine.time_window[0] == last
+    counts = np.asarray(fine.comparison.counts["buoyancy"])
+    faces = np.asarray(fine.case.grid.z_face)
+    inside = (faces[:-1] >= -2.0 / 3.0 * depth) & (faces[1:] <= -4.0)
+    np.testing.assert_array_equal(counts[-1] > 0.0, inside)
+    assert not counts[:-1].any()
+    _, compared = evaluation_of(config)
+    assert list(compared[0].weights)[-1] == "buoyancy" and compared[0].averaging == "cell_means"
+
+
+def test_velocities_that_nothing_drives_do_not_count(tmp_path):
+    text = (
+        SYNTHETIC.replace("[16, 32]", "16")
+        .replace("[300.0, 600.0]", "300.0")
+        .replace('wind_and_cooling"}', 'wind_and_cooling", mapping: {coriolis_parameter: 0.0}}')
+    )
+    config = loaded(tmp_path, text + "misfit: {preset: wagner, initial_time: 0.0}\n")
+    assert dict(build_calibration(config).targets[0].weights) == {"buoyancy": 1.0, "u": 1.0, "v": 0.0}
+
+
+SITE = """
+cases:
+  - case:
+      format: site
+      name: float
+      latitude: 45.0
+      longitude: -30.0
+      start_time: 2015-01-01T00:00:00
+      duration: 1728000.0
+      depth: 200.0
+      observations: {format: argo, paths: profiles.nc, z: measured, good_flags: [1]}
+      series:
+        sea_surface_temperature: {path: sst.csv, variable: sst, flags: quality, good_flags: [1, 2]}
+        mixed_layer_depth: {path: sst.csv, variable: depth}
+      fluxes: {stress_u: 0.1, heat_flux: -50.0}
+grid: {kind: uniform, n_cells: 20}
+time: {step: 3600.0}
+misfit:
+  weights: {temperature: 1.0, sea_surface_temperature: 0.5, mixed_layer_depth: 1.0e-4}
+  start: 0.0
+parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
+"""
+TABLE = """time,sst [degC],quality,depth [m]
+2015-01-01T00:00:00,18.2,1,20
+2015-01-03T12:00:00,18.0,4,30
+2015-01-06T00:00:00,17.9,2,
+2015-01-09T00:00:00,,1,40
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    write_argo(tmp_path / "profiles.nc", 2, TEMP_QC=["1111", "1141"])
+    (tmp_path / "sst.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
+    config = loaded(site, SITE)
+    (target,) = build_calibration(config).targets
+    observations = target.observations
+    assert observations.moves and list(np.asarray(observations.time) / 86400.0) == [0.0, 2.5, 5.0, 8.0, 10.0]
+    temperature, surface, depth = account(target)
+    # Of the four levels of a profile the one at 500 m lies below the column, one is flagged; one above 5 m.
+    assert (temperature.n_counting, temperature.n_rejected, temperature.n_above) == (5, 1, 2)
+    assert (surface.n_counting, surface.n_rejected) == (2, 1)
+    np.testing.assert_array_equal(depth.n_counting, 3)
+    sst = np.asarray(observations.series["sea_surface_temperature"])
+    # In situ to conservative: the difference at 18 degC and 35.6 g kg-1 is a few hundredths of a kelvin.
+    np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], atol=0.03)
+    assert sst[0] != 18.2 and np.isnan(sst[[1, 3, 4]]).all()
+    comparison = target.comparison
+    assert set(comparison.moving) == {"temperature"} and comparison.n_frames == 20
+    evaluated = evaluation_of(load_any(config.path))[1][0]
+    assert set(evaluated.weights) == {"temperature", "sea_surface_temperature", "mixed_layer_depth"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("variable: sst,", "variable: skin,", "sst.csv.*skin.*a variable for temperature"),
+        ("flags: quality", "flags: qc", "sst.csv.*qc.*a quality flag for each of the 4 values of sst"),
+        ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv.*sst.*expected a good value"),
+        (
+            "      series:\n        sea_surface_temperature",
+            "      series:\n        skin",
+            "cases.0.case.series.skin",
+        ),
+        ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "float|observations"),
+        (
+            "mixed_layer_depth: {path: sst.csv",
+            "mixed_layer_depth: {path: mld.csv",
+            "series.mixed_layer_depth.path",
+        ),
+        ("start: 0.0", "preset: wagener", "misfit.*preset.*wagner"),
+        ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case.*float@20.*different n_cells"),
+        ("step: 3600.0", "step: []", "time.step"),
+        ("start: 0.0", "initial_time: 600.0", "initial_time.*600"),
+    ],
+)
+def test_mistakes_are_named(site, old, new, message):
+    assert old in SITE
+    with pytest.raises((ConfigError, FileNotFoundError, ValueError), match=f"(?s){message}"):
+        build_calibration(loaded(site, SITE.replace(old, new)))

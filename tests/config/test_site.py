@@ -1,0 +1,365 @@
+"""Cases of the format site: what stands in the configuration and in its files arrives in the case."""
+
+import textwrap
+from typing import Any
+
+import gsw
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from tests.io import test_argo as argo
+from tests.io import test_era5 as era5
+from tests.io import test_oceansites as oceansites
+from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
+from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
+from tunax_lite.interior import (
+    AdvectionScheme,
+    BuoyancyGradient,
+    MeanVelocity,
+    PlumeOnSlope,
+    VelocityAtHeight,
+)
+from tunax_lite.io import FileFormatError, read_era5
+from tunax_lite.io.gaps import profiles_on_grid
+from tunax_lite.io.table import read_table
+from tunax_lite.io.weather import read_weather
+from tunax_lite.observations import Observations
+from tunax_lite.physics import RgbAbsorption
+from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
+
+START = "2012-06-10T00:00:00"
+DAY = 86400.0
+BASE = {
+    "format": "site",
+    "latitude": 50.1,
+    "longitude": -144.9,
+    "start_time": START,
+    "duration": DAY,
+    "depth": 40.0,
+}
+WEATHER = {"format": "constant", "wind_u": 8.0, "air_temperature": 9.0, "humidity": 85.0, "cloud_cover": 0.6}
+SKY = {"longwave": "clark", "shortwave": "clear_sky"}
+WATER = {"temperature": {"surface": 10.0, "gradient": 0.05}, "salinity": 33.0}
+
+
+def case_of(loaded) -> Any:
+    """Of no stated type, because its parts are of many."""
+    return build_run(loaded).case
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Write a configuration of a case and load it."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(**case):
+        config = {
+            "case": BASE | case,
+            "grid": {"kind": "uniform", "n_cells": 20},
+            "time": {"step": 3600.0, "output_interval": 21600.0},
+            "evaluation": {"start": 0.0, "variables": ["temperature", "salinity"]},
+        }
+        path = tmp_path / "site.yaml"
+        path.write_text(yaml.safe_dump(config))
+        return load_run(path)
+
+    return run
+
+
+def test_weather_and_formulae_arrive(load):
+    case = case_of(
+        load(
+            **WATER,
+            weather=WEATHER | {"precipitation": 1e-7},
+            air_sea=SKY
+            | {
+                "bulk": {"name": "coare36", "wind_height": 4.0, "air_height": 3.0, "iterations": 7},
+                "albedo": "cogley",
+                "offsets": {"air_temperature": 0.5},
+                "heat_factor": 0.9,
+                "rain_heat": True,
+                "relative_wind": False,
+            },
+        )
+    )
+    forcing = case.forcing
+    assert isinstance(forcing.bulk, Coare36)
+    assert (forcing.bulk.wind_height, forcing.bulk.air_height, forcing.bulk.iterations) == (4.0, 3.0, 7)
+    assert isinstance(forcing.longwave, Clark) and isinstance(forcing.albedo, Cogley)
+    assert (float(forcing.offsets.air_temperature), float(forcing.heat_factor)) == (0.5, 0.9)
+    assert (forcing.rain_heat, forcing.relative_wind, forcing.evaporation) == (True, False, True)
+    assert (float(forcing.sun.latitude), forcing.sun.start_time) == (50.1, START)
+    assert (float(forcing.weather.at(0.0).wind_u), float(forcing.weather.at(DAY).cloud_cover)) == (8.0, 0.6)
+    assert isinstance(case.equation_of_state, Teos10) and case.start_time == START
+    np.testing.assert_allclose(case.coriolis_parameter, gsw.f(50.1), rtol=1e-5)
+
+
+def test_parts_of_the_interior_arrive(load):
+    layers = {"time_scale": 1e6, "surface_height": 5.0, "surface_time_scale": 1e4}
+    interior = {
+        "relaxation": {
+            "temperature": layers | {"profile": {"z": [-40.0, 0.0], "values": [8.0, 10.0]}},
+            "velocity": {"time_scale": 7200.0, "u": 0.1, "v": 0.0},
+        },
+        "pressure_gradient": {
+            "kind": "velocity_at_height",
+            "x": {"constant": 0.1, "harmonics": [{"amplitude": 0.2, "period": 44714.0, "phase": 600.0}]},
+            "height": 10.0,
+        },
+        "buoyancy_gradient": {"kind": "gradients", "salinity_x": -5e-4, "advect_salinity": True},
+        "vertical_velocity": {"velocity": 1e-5, "height": -20.0, "scheme": "muscl", "n_substeps": 2},
+        "bottom_friction": {"physical_roughness": 0.02},
+        "stokes_drift": {
+            "kind": "exponential",
+            "u": {"time": [0.0, DAY], "values": [0.0, 0.1]},
+            "decay_depth": 7.0,
+        },
+        "surface_elevation": {"harmonics": [{"amplitude": 1.5, "period": 44714.0}]},
+        "held": ["salinity"],
+    }
+    case = case_of(load(**WATER, weather=WEATHER, air_sea=SKY, interior=interior))
+    got, z = case.interior, np.asarray(case.grid.z_center)
+    target = got.relaxation.temperature
+    np.testing.assert_allclose(target.profiles.at(0.5 * DAY), 10.0 + 0.05 * z, rtol=1e-13)
+    np.testing.assert_allclose(target.rate, np.where(-z <= 5.0, 1e-4, 1e-6), rtol=1e-13)
+    assert got.relaxation.salinity is None and got.held == ("salinity",)
+    np.testing.assert_allclose(got.relaxation.u.profiles.at(0.0), 0.1)
+    assert isinstance(got.pressure_gradient, VelocityAtHeight)
+    # Linear between 400 knots per period.
+    times = np.linspace(0.0, DAY, 17)
+    tide = 0.1 + 0.2 * np.sin(2.0 * np.pi * (times - 600.0) / 44714.0)
+    wanted = [float(got.pressure_gradient.series.at(t).x) for t in times]
+    np.testing.assert_allclose(wanted, tide, atol=0.2 * 0.5 * (np.pi / 400) ** 2)
+    assert isinstance(got.buoyancy_gradient, BuoyancyGradient) and got.buoyancy_gradient.advect_salinity
+    np.testing.assert_array_equal(got.buoyancy_gradient.series.at(0.0).salinity_x, -5e-4)
+    velocity = got.vertical_velocity
+    assert (velocity.scheme, velocity.n_substeps) == (AdvectionScheme.MUSCL, 2)
+    assert float(velocity.series.at(0.0).height) == -20.0
+    assert float(got.bottom_friction.physical_roughness) == 0.02
+    assert (float(got.stokes_drift.series.at(0.25 * DAY).u), float(got.stokes_drift.decay_depth)) == (
+        0.025,
+        7.0,
+    )
+    np.testing.assert_allclose(got.surface_elevation.at(44714.0 / 4.0), 1.5, rtol=1e-4)
+
+
+def test_waves_follow_the_wind_or_a_file(load, tmp_path):
+    def drift_at_noon(weather=WEATHER, **section):
+        case = case_of(load(**WATER, weather=weather, air_sea=SKY, interior={"stokes_drift": section}))
+        return np.stack(case.interior.stokes_drift.at(case.grid, 0.5 * DAY)), case
+
+    of_weather, case = drift_at_noon(kind="wind_sea")
+    given, _ = drift_at_noon(WEATHER | {"wind_u": 3.0}, kind="wind_sea", u=8.0, v=0.0)
+    np.testing.assert_allclose(of_weather, given, rtol=1e-13)
+    assert 0.02 < given[0, -1] < 0.0162 * 8.0 and not np.any(given[1])
+    depth, time = np.array([0.0, 10.0, 30.0]), np.array(["2012-06-10", "2012-06-11"], dtype="M8[ns]")
+    profiles = np.exp(-depth / 5.0) * np.array([[0.1], [0.3]])
+    xr.Dataset(
+        {"us": (("time", "depth"), profiles, {"units": "m s-1"})},
+        coords={"time": time, "depth": ("depth", depth, {"units": "m", "positive": "down", "axis": "Z"})},
+    ).to_netcdf(tmp_path / "waves.nc")
+    read, _ = drift_at_noon(kind="profiles", paths="waves.nc", u="us")
+    z = np.asarray(case.grid.z_center)
+    np.testing.assert_allclose(read[0], np.interp(-z, depth, 2.0 * profiles[0]), rtol=1e-12)
+    assert not np.any(read[1])
+
+
+def test_other_parts_by_name(load):
+    water = {"name": "linear", "tangent_to_teos10": {"temperature": 10.0, "salinity": 33.0}}
+    case = case_of(
+        load(
+            **WATER,
+            fluxes={"heat_flux": {"time": [0.0, DAY], "values": [0.0, -100.0]}, "stress_u": 0.1},
+            equation_of_state=water,
+            absorption={"name": "rgb", "chlorophyll": 0.5},
+            interior={
+                "pressure_gradient": {"kind": "mean_velocity", "x": 0.1},
+                "buoyancy_gradient": {"kind": "plume", "slope_x": 0.01},
+            },
+        )
+    )
+    assert isinstance(case.interior.pressure_gradient, MeanVelocity)
+    assert isinstance(case.interior.buoyancy_gradient, PlumeOnSlope)
+    assert isinstance(case.absorption, RgbAbsorption) and float(case.absorption.chlorophyll) == 0.5
+    assert isinstance(case.equation_of_state, LinearEquationOfState)
+    np.testing.assert_allclose(
+        case.equation_of_state.thermal_expansion, gsw.alpha(33.0, 10.0, 0.0), rtol=5e-3
+    )
+    fluxes = case.forcing.at(0.25 * DAY)
+    np.testing.assert_allclose([fluxes.heat_flux, fluxes.stress_u], [-25.0, 0.1])
+
+
+def test_mooring_and_era5_from_the_configuration(load, tmp_path):
+    depths, hours = np.array([1.0, 10.0, 30.0]), 24.0 * 740 + np.arange(-1.0, 27.0)
+    temperature = 11.0 - 0.1 * depths + 0.01 * np.arange(28.0)[:, None]
+    salinity = 33.0 + 0.01 * depths + 0.0 * np.arange(28.0)[:, None]
+    oceansites.write(tmp_path / "T.nc", "TEMP", temperature, depths=depths, hours=hours)
+    oceansites.write(tmp_path / "S.nc", "PSAL", salinity, depths=depths, hours=hours)
+    weather = era5.write(tmp_path / "era5.nc")
+    loaded = load(
+        observations={"format": "oceansites", "paths": ["T.nc", "S.nc"]},
+        weather={"format": "era5", "paths": "era5.nc", "interpolation": "nearest"},
+        interior={"relaxation": {"temperature": {"time_scale": 5e4}}},
+    )
+    run = build_run(loaded)
+    case: Any = run.case
+    z = np.asarray(case.grid.z_center)
+    direct: Any = read_era5(
+        weather, latitude=50.1, longitude=-144.9, start_time=START, interpolation="nearest"
+    )
+    for name in ("wind_u", "humidity", "shortwave", "longwave"):
+        np.testing.assert_array_equal(
+            getattr(case.forcing.weather.values, name), getattr(direct.weather.values, name)
+        )
+    assert isinstance(case.forcing.bulk, Fairall) and isinstance(case.forcing.longwave, DownwardLongwave)
+    assert isinstance(case.forcing.albedo, Payne) and case.forcing.humidity_measure == "dew_point"
+    # The start is the record of 00:00, the second; by the library, at the instruments, linear in between.
+    absolute = gsw.SA_from_SP(salinity[1].astype("f4"), depths, -144.9, 50.1)
+    conservative = gsw.CT_from_t(absolute, temperature[1].astype("f4"), depths)
+    start = np.interp(z, -depths[::-1], conservative[::-1])
+    np.testing.assert_allclose(case.initial_state.temperature, start, atol=1e-6)
+    np.testing.assert_allclose(
+        case.initial_state.salinity, np.interp(z, -depths[::-1], absolute[::-1]), atol=1e-6
+    )
+    np.testing.assert_allclose(case.interior.relaxation.temperature.profiles.at(0.0), start, atol=1e-6)
+    # The mooring goes on before and after the case; what is compared does not.
+    assert run.observations is not None
+    assert (float(run.observations.time[0]), float(run.observations.time[-1])) == (0.0, DAY)
+    _, (target,) = evaluation_of(loaded)
+    assert set(target.weights) == {"temperature", "salinity"}
+
+
+def test_radiation_of_era5_is_read_only_where_no_formula_gives_it(load, tmp_path):
+    era5.write(tmp_path / "era5.nc", era5.without("strd", "ssrd"))
+    weather = {"format": "era5", "paths": "era5.nc"}
+    forcing = case_of(load(**WATER, weather=weather, air_sea=SKY)).forcing
+    assert forcing.weather.values.longwave is None and isinstance(forcing.longwave, Clark)
+    era5.write(tmp_path / "era5.nc", era5.without("strd", "tcc"))
+    with pytest.raises(FileFormatError, match="tcc: .*which the longwave formula Clark needs"):
+        case_of(load(**WATER, weather=weather, air_sea={"longwave": "clark"}))
+
+
+def test_argo_gives_the_start(load, tmp_path):
+    argo.write(tmp_path / "a_prof.nc", 1, days=[argo.FIRST_DAY - 3.0])
+    case = case_of(
+        load(
+            start_time=argo.START,
+            latitude=45.0,
+            longitude=-30.0,
+            initial={"format": "argo", "paths": "a_prof.nc"},
+            weather=WEATHER,
+            air_sea=SKY,
+        )
+    )
+    heights, temperature, salinity = argo.expected()
+    z = np.asarray(case.grid.z_center)
+    for got, values in (
+        (case.initial_state.temperature, temperature),
+        (case.initial_state.salinity, salinity),
+    ):
+        # Linear between the levels, constant above the uppermost cell that has values around it.
+        np.testing.assert_allclose(
+            got, np.interp(np.minimum(z, z[z <= heights[0]][-1]), heights[::-1], values[::-1]), atol=1e-9
+        )
+
+
+def test_calibration_on_a_site(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    case = BASE | {
+        "start_time": "2015-03-01T00:00:00",
+        "duration": 2.0 * DAY,
+        "depth": 150.0,
+        "observations": {"format": "oceansites", "paths": "synthetic:station_profiles"},
+        "weather": {"format": "table", "paths": "synthetic:station_weather"},
+        "air_sea": SKY,
+    }
+    config = {
+        "cases": [{"case": case}],
+        "grid": {"kind": "uniform", "n_cells": 10},
+        "time": {"step": 3600.0},
+        "parameters": {"c_eps_1": None},
+    }
+    path = tmp_path / "calibration.yaml"
+    path.write_text(yaml.safe_dump(config))
+    (target,) = build_calibration(load_calibration(path)).targets
+    np.testing.assert_array_equal(target.observations.time, [0.5 * DAY, 1.5 * DAY])
+
+
+def _observations(values, time=(0.0, 10.0, 20.0, 30.0), z=(-30.0, -10.0)):
+    return Observations(
+        time=jnp.asarray(time),
+        z=jnp.asarray(z),
+        profiles={"temperature": jnp.asarray(values)},
+        name="mooring",
+    )
+
+
+def test_gaps_are_bridged_in_time_then_in_height():
+    nan = np.nan
+    values = np.array([[2.0, 6.0], [nan, 7.0], [4.0, nan], [nan, nan]])
+    z = np.array([-40.0, -20.0, 0.0])
+    given = _observations(values)
+    with pytest.raises(
+        ValueError, match=r"temperature .* mooring at least every 9 s .*, got none around 10 s"
+    ):
+        profiles_on_grid(given, "temperature", z, longest_gap=9.0, duration=30.0)
+    # A gap of 20 s is longer than 15 s: below, the height above counts alone.
+    short = profiles_on_grid(given, "temperature", z, longest_gap=15.0, duration=30.0)
+    np.testing.assert_allclose(short.values, [[2, 4, 6], [7, 7, 7], [4, 5.5, 7], [4, 4, 4]], atol=1e-14)
+    long = profiles_on_grid(given, "temperature", z, longest_gap=25.0, duration=30.0)
+    np.testing.assert_allclose(long.values, [[2, 4, 6], [3, 5, 7], [4, 5.5, 7], [4, 5.5, 7]], atol=1e-14)
+
+
+def test_profiles_are_held_at_the_ends_of_a_case():
+    values = np.array([[1.0, 1.0], [2.0, 2.0]])
+    given = _observations(values, time=(5.0, 25.0))
+    found = profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=30.0)
+    np.testing.assert_array_equal(found.time, [0.0, 5.0, 25.0, 30.0])
+    np.testing.assert_array_equal(found.values[:, 0], [1.0, 1.0, 2.0, 2.0])
+    with pytest.raises(ValueError, match="from 0 to 60 s, got 5 to 25 s; change start_time or duration"):
+        profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
+
+
+TABLE = """\
+# a comment
+time [hours since 2012-06-10];UWND [knots];wind_v [m/s];AIRT [K];DEWT [degC];ATMS [mbar];rain [mm h-1]
+0;1;2;283.15;8;1000;3.6
+6;3;4;284.15;9;1001;0
+"""
+
+
+def test_table_with_other_units_and_names(tmp_path):
+    path = tmp_path / "met.csv"
+    path.write_text(TABLE.replace("knots", "km/h"))
+    assert read_table(path)["AIRT"].attrs == {"units": "K"}
+    series, measure = read_weather(
+        path,
+        start_time=START,
+        variables={"precipitation": "rain", "longwave": -50.0},
+        shortwave=None,
+        longwave="net",
+    )
+    weather: Any = series.values
+    assert measure == "dew_point" and weather.shortwave is None
+    np.testing.assert_array_equal(series.time, [0.0, 21600.0])
+    np.testing.assert_allclose(weather.wind_u, np.array([1.0, 3.0]) / 3.6)
+    np.testing.assert_allclose(weather.air_temperature, [10.0, 11.0])
+    np.testing.assert_allclose(weather.air_pressure, [1e5, 1.001e5])
+    np.testing.assert_allclose(weather.precipitation, [1e-6, 0.0])
+    np.testing.assert_array_equal(weather.longwave, [-50.0, -50.0])
+
+
+def test_tables_of_two_files_and_two_years(tmp_path):
+    head = "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],specific_humidity [g kg-1]\n"
+    first, second, pressure = (tmp_path / name for name in ("a.csv", "b.csv", "p.csv"))
+    first.write_text(textwrap.dedent(f"{head}2012-06-10T00:00:00,1,0,10,6\n2012-06-10T06:00:00,2,0,10,6\n"))
+    second.write_text(f"{head}2012-06-10T12:00:00Z,3,0,10,7\n2012-06-10T20:00:00+02:00,4,0,10,8\n")
+    pressure.write_text("time,air_pressure [Pa]\n2012-06-10,1e5\n2012-06-11,1e5\n")
+    series, measure = read_weather([second, pressure, first], start_time=START, shortwave=None, longwave=None)
+    assert measure == "specific"
+    np.testing.assert_array_equal(series.time, 3600.0 * np.array([0.0, 6.0, 12.0, 18.0]))
+    np.testing.assert_allclose(series.values.humidity, [6e-3, 6e-3, 7e-3, 8e-3])
+    np.testing.assert_array_equal(series.values.wind_u, [1.0, 2.0, 3.0, 4.0])

@@ -1,0 +1,214 @@
+"""The reader of plain CF NetCDF files, its mapping, and the project's own observation files."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import tunax_lite as tl
+from tests.io.observation_files import cf_dataset, fluxes_at
+from tunax_lite.io import Mapping, read_cf_netcdf, write_observations
+
+
+def save(dataset: xr.Dataset, path):
+    dataset.to_netcdf(path, engine="netcdf4")
+    return path
+
+
+def test_finds_everything_by_cf_attributes(tmp_path):
+    case, observations = read_cf_netcdf(save(cf_dataset(), tmp_path / "mooring.nc"))
+    np.testing.assert_array_equal(observations.z, [-14.0, -10.0, -6.0, -2.0])
+    np.testing.assert_array_equal(observations.time, [0.0, 3600.0, 7200.0, 10800.0])
+    # 18 - 0.1 depth, deepest first; the values are decimal literals.
+    np.testing.assert_allclose(observations.profiles["temperature"][0], [16.6, 17.0, 17.4, 17.8])
+    np.testing.assert_array_equal(case.initial_state.temperature, observations.profiles["temperature"][0])
+    np.testing.assert_array_equal(case.grid.z_face, [-16.0, -12.0, -8.0, -4.0, 0.0])
+    assert case.start_time == "2010-06-01 06:00:00"
+    assert case.duration == 10800.0
+    assert case.name == "mooring"
+    assert float(case.coriolis_parameter) == float(tl.coriolis_parameter(45.0))
+    # Half an hour into a series that rises by 0.01 N m-2 an hour.
+    np.testing.assert_allclose(fluxes_at(case, 1800.0).stress_u, 0.105)
+    np.testing.assert_array_equal(fluxes_at(case, 1800.0).heat_flux, -100.0)
+    np.testing.assert_array_equal(fluxes_at(case, 1800.0).stress_v, 0.0)
+
+
+def test_mapping_gives_names_units_signs_and_direction(tmp_path):
+    dataset = cf_dataset().rename(TEMP="theta", TIME="minutes", DEPTH="level")
+    for name in dataset.variables:
+        dataset[name].attrs = {}
+    dataset = dataset.assign_coords(minutes=dataset["minutes"] * 1440.0)
+    dataset["theta"] = dataset["theta"] + 273.15
+    dataset["dye"] = dataset["theta"] * 0.0 + 2.0
+    del dataset.attrs["latitude"]
+    mapping = Mapping(
+        variables={"temperature": "theta"},
+        tracers={"dye": "dye"},
+        time="minutes",
+        vertical="level",
+        positive="down",
+        fluxes={"stress_u": "surface_stress_u", "heat_flux": 50.0},
+        upward=("stress_u", "heat_flux"),
+        units={"temperature": "K", "time": "min", "z": "dm", "stress_u": "Pa"},
+        coriolis_parameter=-1e-4,
+        salinity=34.0,
+        depth=20.0,
+        name="other",
+    )
+    case, observations = read_cf_netcdf(save(dataset, tmp_path / "m.nc"), mapping)
+    np.testing.assert_allclose(observations.z, [-1.4, -1.0, -0.6, -0.2])
+    # Adding and taking 273.15 costs digits: 4e-14 relative of 300 K.
+    np.testing.assert_allclose(observations.profiles["temperature"][0], [16.6, 17.0, 17.4, 17.8], atol=2e-13)
+    np.testing.assert_array_equal(observations.profiles["dye"], np.full((4, 4), 2.0))
+    np.testing.assert_array_equal(case.initial_state.tracers["dye"], np.full(4, 2.0))
+    fluxes = fluxes_at(case)
+    assert (float(fluxes.stress_u), float(fluxes.heat_flux)) == (-0.1, -50.0)
+    assert float(case.coriolis_parameter) == -1e-4
+    assert float(case.initial_state.salinity[0]) == 34.0
+    assert float(case.grid.z_face[0]) == -20.0
+    assert case.name == "other"
+    assert case.start_time is None
+
+
+def test_initial_values_lie_on_the_profile_of_uneven_levels(tmp_path):
+    dataset = cf_dataset().assign_coords(
+        DEPTH=("DEPTH", [1.0, 3.0, 10.0, 40.0], {"units": "m", "positive": "down"})
+    )
+    dataset["TEMP"] = (
+        (18.0 - 0.1 * dataset["DEPTH"]).broadcast_like(dataset["TEMP"]).assign_attrs(dataset["TEMP"].attrs)
+    )
+    case, _ = read_cf_netcdf(save(dataset, tmp_path / "m.nc"))
+    np.testing.assert_array_equal(case.grid.z_face, [-55.0, -25.0, -6.5, -2.0, 0.0])
+    # Linear profile: exact between levels, and the value of the end level beyond.
+    np.testing.assert_allclose(case.initial_state.temperature, [14.0, 18.0 - 1.575, 17.575, 17.9])
+
+
+def test_gaps_stay_gaps_and_the_first_complete_profile_starts_the_case(tmp_path):
+    dataset = cf_dataset()
+    dataset["TEMP"].values[0, 1] = np.nan
+    dataset["TEMP"].values[2, 3] = np.nan
+    case, observations = read_cf_netcdf(save(dataset, tmp_path / "m.nc"))
+    assert case.start_time == "2010-06-01 07:00:00"
+    np.testing.assert_array_equal(observations.time, [0.0, 3600.0, 7200.0])
+    assert np.argwhere(np.isnan(observations.profiles["temperature"])).tolist() == [[1, 0]]
+    # The forcing keeps its clock: 0.11 N m-2 at seven o'clock.
+    np.testing.assert_allclose(fluxes_at(case).stress_u, 0.11)
+    case.forcing.check_covers(0.0, case.duration)
+
+
+def test_start_leaves_out_earlier_profiles(tmp_path):
+    path = save(cf_dataset(), tmp_path / "m.nc")
+    case, observations = read_cf_netcdf(path, Mapping(start="2010-06-01T08:00:00"))
+    assert case.start_time == "2010-06-01 08:00:00"
+    assert observations.time.shape == (2,)
+
+
+def test_forcing_of_another_file_with_another_clock(tmp_path):
+    path = save(cf_dataset().drop_vars("surface_stress_u"), tmp_path / "m.nc")
+    time = ("t", np.array([0.0, 6.0, 12.0]), {"units": "hours since 2010-06-01"})
+    time_2 = ("t2", np.array([3.0, 9.0, 15.0]), {"units": "hours since 2010-06-01"})
+    upward = {"units": "W m-2", "standard_name": "surface_upward_heat_flux_in_air"}
+    weather = xr.Dataset(
+        {"taux": ("t", [0.0, 0.6, 1.2], {"units": "N m-2"}), "q": ("t2", [30.0, 90.0, 150.0], upward)},
+        {"t": time, "t2": time_2},
+    )
+    save(weather, tmp_path / "weather.nc")
+    fluxes: dict[str, float | str] = {"stress_u": "taux", "heat_flux": "q"}
+    case, _ = read_cf_netcdf(path, Mapping(fluxes=fluxes, forcing_file="weather.nc"))
+    # The case starts at six o'clock; both series are 0.1 or 10 times the hour of the day.
+    for hours in (0.0, 1.0, 5.5):
+        now = fluxes_at(case, 3600.0 * hours)
+        np.testing.assert_allclose(now.stress_u, 0.1 * (6.0 + hours))
+        np.testing.assert_allclose(now.heat_flux, -10.0 * (6.0 + hours))
+    assert isinstance(case.forcing, tl.TimeSeriesForcing)
+    np.testing.assert_array_equal(case.forcing.time, 3600.0 * np.array([-3.0, 0.0, 3.0, 6.0]))
+
+
+def two_hours_of_a_case(forcing=None):
+    grid = tl.Grid.stretched(40.0, 8, surface_zoom=1.0)
+    fluxes = tl.SurfaceFluxes(stress_u=0.1, stress_v=0.0, heat_flux=-50.0)
+    state = tl.State.from_profiles(
+        grid, temperature=lambda z: 18.0 + 0.1 * z, salinity=34.7, u=0.01, tracers={"dye": 1.0}
+    )
+    case = tl.Case(
+        grid=grid,
+        initial_state=state,
+        forcing=tl.ConstantForcing(fluxes) if forcing is None else forcing,
+        coriolis_parameter=1e-4,
+        equation_of_state=tl.LinearEquationOfState(thermal_expansion=1.7e-4),
+        duration=7200.0,
+        name="two_hours",
+    )
+    profiles = {
+        name: jnp.stack([getattr(state, name) + 0.1 * i for i in range(3)])
+        for name in ("temperature", "salinity", "u", "v")
+    }
+    profiles["dye"] = jnp.ones((3, 8))
+    return case, tl.Observations(
+        time=jnp.array([0.0, 3600.0, 7200.0]),
+        z=grid.z_center,
+        profiles=profiles,
+        uncertainty={"temperature": jnp.asarray(0.01)},
+        name="two_hours",
+    )
+
+
+@pytest.mark.parametrize("kind", ["constant", "same times", "other times"])
+def test_own_files_read_back_exactly(tmp_path, kind):
+    forcing = None
+    if kind != "constant":
+        times = [0.0, 3600.0, 7200.0] if kind == "same times" else [-100.0, 3000.0, 9000.0]
+        forcing = tl.TimeSeriesForcing.from_values(
+            jnp.array(times), stress_u=jnp.array([0.1, 0.2, 0.1]), stress_v=0.0, heat_flux=0.0
+        )
+    case, observations = two_hours_of_a_case(forcing)
+    path = tmp_path / "new" / "folder" / "own.nc"
+    write_observations(path, case, observations, {"title": "synthetic test"})
+    read_case, read_observations = read_cf_netcdf(path)
+    assert jax.tree.structure((case, observations)) == jax.tree.structure((read_case, read_observations))
+    jax.tree.map(np.testing.assert_array_equal, (case, observations), (read_case, read_observations))
+    assert [p.name for p in path.parent.iterdir()] == ["own.nc"]
+    with xr.open_dataset(path, decode_times=False) as dataset:
+        assert dataset.attrs["title"] == "synthetic test"
+        assert dataset["surface_stress_u"].attrs["standard_name"] == "surface_downward_eastward_stress"
+
+
+def test_own_files_of_a_date_and_of_levels_between_the_cells(tmp_path):
+    case, observations = two_hours_of_a_case()
+    case = tl.Case(**{**vars(case), "start_time": "2011-03-21 12:00:00"})
+    levels = tl.Observations(
+        time=observations.time,
+        z=jnp.array([-30.0, -20.0, -10.0, -5.0]),
+        profiles={"temperature": observations.profiles["temperature"][:, 2:6]},
+    )
+    write_observations(tmp_path / "a.nc", case, levels)
+    read_case, read_levels = read_cf_netcdf(tmp_path / "a.nc")
+    np.testing.assert_array_equal(read_levels.z, levels.z)
+    assert read_case.start_time == "2011-03-21 12:00:00"
+    assert read_case.grid.n_cells == 4
+
+
+def test_a_batch_is_not_written(tmp_path):
+    case, observations = two_hours_of_a_case()
+    case = tl.Case(**{**vars(case), "coriolis_parameter": jnp.array([0.0, 1e-4])})
+    with pytest.raises(ValueError, match="single column"):
+        write_observations(tmp_path / "a.nc", case, observations)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"variables": {"temp": "T"}}, "mapping.variables: expected names among temperature"),
+        ({"fluxes": {"wind": 0.1}}, "mapping.fluxes: expected names among stress_u"),
+        ({"units": {"pressure": "dbar"}}, "mapping.units: expected names among"),
+        ({"upward": ("heat",)}, "mapping.upward: expected names among"),
+        ({"positive": "downwards"}, "mapping.positive: expected 'up' or 'down'"),
+        ({"latitude": 95.0}, "mapping.latitude: expected degrees north"),
+        ({"latitude": 50.0, "coriolis_parameter": 1e-4}, "got both"),
+    ],
+)
+def test_mistakes_in_a_mapping(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Mapping(**arguments)

@@ -1,0 +1,135 @@
+"""The reader of LESbrary files, on small files and on the real ones."""
+
+import dataclasses
+
+import h5py
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.io.observation_files import LES_TIMES, N_CELLS, fluxes_at, les_temperature, write_lesbrary
+from tunax_lite import constants
+from tunax_lite.io import read_lesbrary
+from tunax_lite.physics.absorption import TwoBandAbsorption
+
+CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
+
+
+def test_iterations_sort_as_numbers_and_halos_are_cut(tmp_path):
+    case, observations = read_lesbrary(write_lesbrary(tmp_path / "a.jld2"))
+    expected = np.stack([les_temperature(iteration) for iteration in LES_TIMES])
+    np.testing.assert_array_equal(observations.profiles["temperature"], expected.astype(float))
+    np.testing.assert_array_equal(observations.time, list(LES_TIMES.values()))
+    np.testing.assert_array_equal(case.initial_state.temperature, expected[0].astype(float))
+    np.testing.assert_array_equal(case.grid.z_face, 4.0 * (np.arange(N_CELLS + 1) - N_CELLS))
+    assert case.initial_state.temperature.dtype == jnp.float64
+    assert case.duration == 1800.0
+    assert case.name == "little_case"
+
+
+def test_a_file_without_halos_reads_the_same(tmp_path):
+    with_halo = read_lesbrary(write_lesbrary(tmp_path / "a.jld2"))
+    without = read_lesbrary(write_lesbrary(tmp_path / "b.jld2", n_halo=0))
+    jax.tree.map(np.testing.assert_array_equal, with_halo, without)
+
+
+def test_upward_fluxes_become_fluxes_into_the_column(tmp_path):
+    case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2"))
+    fluxes = fluxes_at(case)
+    assert float(fluxes.stress_u) == 1e-3 * constants.REFERENCE_DENSITY
+    assert float(fluxes.stress_v) == 0.0
+    # The product of three factors may round differently in another order.
+    expected = -5e-5 * constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+    assert float(fluxes.heat_flux) == pytest.approx(expected, rel=1e-15)
+    assert float(case.equation_of_state.gravity) == 9.80665
+    assert float(case.initial_state.salinity[0]) == 35.0
+
+
+def test_keys_of_other_generations(tmp_path):
+    expected, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2"))
+    change = {
+        "parameters/momentum_flux": None,
+        "parameters/boundary_condition_u_top": -1e-3,
+        "parameters/temperature_flux": None,
+        "parameters/coriolis_parameter": None,
+        "coriolis/f": 1e-4,
+        "parameters/thermal_expansion_coefficient": None,
+        "buoyancy/model/equation_of_state/α": 2e-4,
+        "parameters/gravitational_acceleration": None,
+        "buoyancy/model/gravitational_acceleration": 9.80665,
+        "timeseries/v": None,
+    }
+    case, observations = read_lesbrary(write_lesbrary(tmp_path / "b.jld2", change=change))
+    assert set(observations.profiles) == {"temperature", "u"}
+    # The heat flux comes from the buoyancy flux here, one division and one product more.
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-14), case, expected)
+
+
+def test_a_file_with_buoyancy_alone_gives_temperature(tmp_path):
+    change: dict = {
+        "timeseries/T": None,
+        "parameters/temperature_flux": None,
+        "parameters/thermal_expansion_coefficient": None,
+        "parameters/gravitational_acceleration": None,
+    }
+    for iteration in LES_TIMES:
+        buoyancy = 9.80665 * 2e-4 * (les_temperature(iteration).astype(float) - 20.0)
+        change[f"timeseries/b/{iteration}"] = buoyancy
+    case, observations = read_lesbrary(write_lesbrary(tmp_path / "b.jld2", change=change))
+    # To and from buoyancy: a subtraction of 20 degC and two products.
+    np.testing.assert_allclose(case.initial_state.temperature, les_temperature(0), rtol=1e-13)
+    assert float(fluxes_at(case).heat_flux) < 0.0
+    assert observations.profiles["temperature"].shape == (4, N_CELLS)
+
+
+def test_a_stretched_grid_and_sunlight(tmp_path):
+    faces = -32.0 * (1.0 - np.linspace(0.0, 1.0, N_CELLS + 1)) ** 1.5
+    change = {"grid/zᵃᵃᶠ": faces, "parameters/penetrating_buoyancy_flux": -1e-7}
+    case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2", change=change))
+    np.testing.assert_array_equal(case.grid.z_face, faces)
+    fluxes = fluxes_at(case)
+    assert fluxes.shortwave_flux is not None and float(fluxes.shortwave_flux) > 0.0
+    assert isinstance(case.absorption, TwoBandAbsorption)
+    assert float(case.absorption.visible_depth) == 20.0
+
+
+def test_round_off_in_times_is_dropped(tmp_path):
+    change = {"timeseries/t/1003": 1800.0000000000002}
+    case, observations = read_lesbrary(write_lesbrary(tmp_path / "a.jld2", change=change))
+    assert case.duration == 1800.0
+    assert float(observations.time[-1]) == 1800.0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_real_files(lesbrary_path, name):
+    path = lesbrary_path(name)
+    case, observations = read_lesbrary(path)
+    with h5py.File(path) as file:
+        first = np.asarray(file["timeseries/T/0"]).ravel()[3:-3].astype(float)
+        momentum_flux = float(np.asarray(file["parameters/momentum_flux"]))
+    np.testing.assert_array_equal(case.initial_state.temperature, first)
+    np.testing.assert_array_equal(observations.profiles["temperature"][0], first)
+    np.testing.assert_array_equal(case.grid.z_face, np.arange(-256.0, 1.0, 4.0))
+    np.testing.assert_array_equal(observations.time, 600.0 * np.arange(289))
+    assert case.duration == 172800.0
+    assert float(fluxes_at(case).stress_u) == 0.0 - momentum_flux * 1027.0
+
+
+def test_real_files_have_one_structure(lesbrary_path):
+    cases = [read_lesbrary(lesbrary_path(name))[0] for name in CASES]
+    structures = {jax.tree.structure(dataclasses.replace(case, name="")) for case in cases}
+    assert len(structures) == 1
+    shapes = {tuple(leaf.shape for leaf in jax.tree.leaves(case)) for case in cases}
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("name", ["free_convection", "strong_wind_weak_cooling"])
+def test_heat_flux_has_the_sign_of_the_content_of_the_simulation(lesbrary_path, name):
+    case, observations = read_lesbrary(lesbrary_path(name))
+    temperature = np.asarray(observations.profiles["temperature"])
+    thickness = np.asarray(case.grid.cell_thickness)
+    per_kelvin = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+    change = per_kelvin * ((temperature[-1] - temperature[0]) * thickness).sum() / case.duration
+    # The simulation also conducts heat through its bottom, a few per cent of the surface flux.
+    assert change == pytest.approx(float(fluxes_at(case).heat_flux), rel=0.1)

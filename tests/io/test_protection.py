@@ -1,0 +1,293 @@
+"""What is written over: never what is read, nor what a command did not make; and one process at a time."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC, _files, invoke  # noqa: F401
+from tunax_lite.io.atomic import replacing
+from tunax_lite.io.lock import InUseError, claimed
+from tunax_lite.io.netcdf import read_netcdf
+from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, note_input, protecting
+from tunax_lite.plotting import save_figure
+from tunax_lite.streaming import run_to_file
+
+CALIBRATION = str(CONFIGS / "calibrations/synthetic.yaml")
+SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["name", "link", "hard link", "link to a folder", "dots"])
+def test_what_is_read_is_never_replaced(tmp_path, kind):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    read = folder / "read.txt"
+    read.write_text("observed", encoding="utf-8")
+    path = tmp_path / "other.txt"
+    if kind == "name":
+        path = read
+    elif kind == "link":
+        path.symlink_to(read)
+    elif kind == "hard link":
+        path.hardlink_to(read)
+    elif kind == "dots":
+        path = folder / ".." / "folder" / "read.txt"
+    else:
+        (tmp_path / "same").symlink_to(folder)
+        path = tmp_path / "same" / "read.txt"
+    with protecting():
+        note_input(read)
+        with pytest.raises(OverwriteError, match="one of them"):
+            check_outputs([path], overwrite=True)
+        with pytest.raises(OverwriteError, match="one of them"):
+            _write(path, "computed")
+        _write(tmp_path / "free.txt", "computed")
+    assert read.read_text(encoding="utf-8") == "observed"
+    _write(path, "a program of one's own")  # without a command, writers do as they are told
+
+
+def test_files_of_others_are_replaced_only_where_that_is_asked_for(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("mine", encoding="utf-8")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    with protecting():
+        for there in (path, tmp_path / "dangling"):
+            with pytest.raises(OverwriteError, match="add --overwrite"):
+                check_outputs([there], overwrite=False)
+        with pytest.raises(OverwriteError, match="got another file"):
+            _write(path, "computed")  # what a command forgot to ask for
+        check_outputs([path], overwrite=True)
+        _write(path, "computed")
+        _write(tmp_path / "new.csv", "first")
+        _write(tmp_path / "new.csv", "second")
+    assert path.read_text(encoding="utf-8") == "computed"
+
+
+def test_files_say_what_they_are_made_of(tmp_path):
+    path = tmp_path / "a&ü b.png"
+    with protecting():
+        check_outputs([path], overwrite=False, product="figures of ä & ö.nc")
+        save_figure(Figure(), path)
+        check_outputs([path], overwrite=False, product="figures of ä & ö.nc")
+        with pytest.raises(OverwriteError):
+            check_outputs([path], overwrite=False, product="figures of b.nc")
+    plain = tmp_path / "plain.png"
+    Figure().savefig(plain)
+    os.mkfifo(tmp_path / "fifo.nc")
+    for other in (plain, tmp_path / "fifo.nc", tmp_path / "none.nc"):
+        assert mark_of(other) is None
+
+
+def test_a_run_repeats_itself_and_replaces_nothing_else(invoke, tmp_path):  # noqa: F811
+    command = ["run", KATO, *SHORT, "--output", "out.nc"]
+    invoke(*command)
+    invoke(*command)
+    kept = (tmp_path / "out.nc").read_bytes()
+    refused = invoke(*command, "--set", "grid.n_cells=20", code=2).stderr
+    assert "out.nc: expected no file, or the result of the same run" in refused
+    for name in ("link.nc", "hard.nc"):
+        path = tmp_path / name
+        path.symlink_to("out.nc") if name == "link.nc" else path.hardlink_to(tmp_path / "out.nc")
+        goes_on = ["run", KATO, *SHORT, "--set", "time.duration=1800", "--restart", "out.nc"]
+        assert "one of them" in invoke(*goes_on, "--output", name, "--overwrite", code=2).stderr
+    assert (tmp_path / "out.nc").read_bytes() == kept
+    invoke(*command, "--set", "grid.n_cells=20", "--overwrite")
+    assert read_netcdf(tmp_path / "out.nc").sizes["z_center"] == 20
+
+
+def test_no_command_replaces_a_file_of_the_user(invoke, tmp_path):  # noqa: F811
+    observed = tmp_path / "observed.nc"
+    observed.write_bytes((CONFIGS.parent / "data/synthetic_wind_and_cooling.nc").read_bytes())
+    own = ("--set", f"case.path={observed}")
+    assert "one of them" in invoke("run", SYNTHETIC, *own, "--output", observed, "--overwrite", code=2).stderr
+    mine = {name: tmp_path / name for name in ("x.nc", "x.csv", "out/loss.png", "out/checks.csv", "x.html")}
+    (tmp_path / "out").mkdir()
+    for path in mine.values():
+        path.write_text("mine", encoding="utf-8")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for command in (
+        ["run", KATO, *SHORT, "--output", "x.nc"],
+        ["evaluate", SYNTHETIC, "--output", "x.csv"],
+        ["calibrate", CALIBRATION, *SMALL, "--output", "out"],
+        ["cross-validate", CALIBRATION, *SMALL, "--output", "out"],
+        ["calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out"],
+    ):
+        assert "got another file; add --overwrite" in invoke(*command, code=2).stderr
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_plot_and_report_repeat_themselves_and_replace_nothing_else(invoke, tmp_path):  # noqa: F811
+    invoke("calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out")
+    for command, product in (("report", "report.html"), ("plot", "history_loss.png")):
+        given = "out" if command == "report" else "out/history.nc"
+        invoke(command, given)
+        invoke(command, given)
+        (tmp_path / "out" / product).write_text("mine", encoding="utf-8")
+        assert "got another file" in invoke(command, given, code=2).stderr
+        assert (tmp_path / "out" / product).read_text(encoding="utf-8") == "mine"
+        invoke(command, given, "--overwrite")
+    for name in ("parameters.yaml", "history.nc"):
+        assert (
+            "one of them" in invoke("report", "out", "--output", f"out/{name}", "--overwrite", code=2).stderr
+        )
+    # A calibration goes on in its folder, but not over what is not its own.
+    again = ["calibrate", CALIBRATION, *SMALL[2:], "--output", "out", "--resume", "--set", "n_iterations=2"]
+    (tmp_path / "out/loss.png").write_text("mine", encoding="utf-8")
+    assert "loss.png: expected no file" in invoke(*again, code=2).stderr
+    (tmp_path / "out/loss.png").unlink()
+    invoke(*again, "--set", "output.figures=false")
+
+
+def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):  # noqa: F811
+    (tmp_path / "out.nc.parts").mkdir()
+    mine = tmp_path / "out.nc.parts" / "mine.txt"
+    mine.write_text("mine", encoding="utf-8")
+    from tunax_lite.config import build_run, load_run
+
+    setup = build_run(load_run(Path(KATO), SHORT[1::2]))
+    frames: dict = {"dt": setup.dt, "duration": 1200.0, "output_interval": 600.0}
+    with pytest.raises(ValueError, match="without run.json"):
+        run_to_file(setup.model, setup.case, tmp_path / "out.nc", **frames, memory_budget=1)
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
+    invoke("run", KATO, *SHORT, "--output", "one.nc")
+    goes_on = [
+        "run",
+        KATO,
+        *SHORT,
+        "--set",
+        "time.duration=1800",
+        "--restart",
+        "one.nc",
+        "--output",
+        "two.nc",
+    ]
+    for setting, expected in (
+        ("model.closure.name=k_omega", ("KOmega", "KEpsilon")),  # of one family, with the same state
+        ("model.closure.options.stability=canuto_b", ("stability", "canuto_b")),
+        ("precision=float32", ("float32", "float64")),
+        ("grid={kind: stretched, n_cells: 16, surface_zoom: 2.0}", ("16 cells over 50 m", "m from those")),
+    ):
+        said = invoke(*goes_on, "--set", setting, code=2).stderr
+        assert all(fragment in said for fragment in expected), said
+    assert _files(tmp_path) == {"one.nc"}
+    other = ["--set", "model.closure.parameters={c_eps_1: 1.5}", "--set", "case.forcing.heat_flux=-200"]
+    said = invoke(*goes_on, *other).output
+    assert "c_eps_1 was 1.44, now 1.5" in said and "case.forcing.heat_flux was" in said
+    assert read_netcdf(tmp_path / "two.nc").attrs["tunax_lite_restart"] == "one.nc at 1200 s"
+
+
+def test_a_claim_holds_where_no_byte_may_be_written(tmp_path, monkeypatch):
+    def refuse(*given):
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with claimed(tmp_path / "out.nc"):
+        assert (tmp_path / ".out.nc.lock").exists()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_the_second_process_is_told(tmp_path, folder):
+    path = tmp_path / "new" / "out.nc"
+    code = f"""
+import sys
+from tunax_lite.io.lock import claimed
+with claimed({str(path)!r}, folder={folder}):
+    print("claimed", flush=True)
+    sys.stdin.read()
+"""
+    pipes: dict = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
+        assert other.stdout is not None and other.stdout.readline() == b"claimed\n"
+        with pytest.raises(InUseError, match=f"process {other.pid}"), claimed(path, folder=folder):
+            pass
+        with claimed(tmp_path / "new" / "another.nc"):
+            pass
+        other.send_signal(signal.SIGKILL)
+    with claimed(path, folder=folder), claimed(path, folder=folder):
+        pass
+    assert not [found for found in tmp_path.rglob("*") if found.is_file()]
+
+
+def test_what_a_killed_process_left_half_written_goes(tmp_path):
+    path = tmp_path / "out.nc"
+    code = f"""
+import os, signal
+from tunax_lite.io.atomic import replacing
+with replacing({str(path)!r}) as temporary:
+    temporary.write_text("half", encoding="utf-8")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".out.nc.") and left.suffix == ".tmp"
+    others = [tmp_path / ".out.nc.000000-1-00000000.tmp", tmp_path / ".out.nc.tmp", tmp_path / "notes.tmp"]
+    for other in others:  # of another machine, and of the user
+        other.write_text("mine", encoding="utf-8")
+    with replacing(path) as temporary, replacing(tmp_path / "b.nc") as another:
+        temporary.write_text("whole", encoding="utf-8")
+        another.write_text("whole", encoding="utf-8")
+    assert set(tmp_path.iterdir()) == {path, tmp_path / "b.nc", *others}
+
+
+ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_files_are_utf_8_where_the_locale_is_ascii(tmp_path):
+    """Under it a calibration was lost at its end, where the name of a case was written."""
+    observed = tmp_path / "observed.nc"
+    observed.write_bytes((CONFIGS.parent / "data/synthetic_wind_and_cooling.nc").read_bytes())
+    with netCDF4.Dataset(observed, "a") as file:
+        file.setncattr("case", "Zürich – Süd")
+    (tmp_path / "Öl.yaml").write_bytes(Path(CALIBRATION).read_bytes())
+    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "calibrate", "Öl.yaml"]
+    command += [*SMALL, "--set", f"cases.0.case.path={observed}", "--set", "output.figures=false"]
+    ascii_only = {"cwd": tmp_path, "env": os.environ | ASCII, "capture_output": True}
+    done = subprocess.run([*command, "--output", "Ö"], **ascii_only)
+    assert done.returncode == 2 and b"LC_ALL=C.UTF-8" in done.stderr, done.stderr  # before it computes
+    done = subprocess.run([*command, "--output", "out"], **ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert "Zürich – Süd" in (tmp_path / "out/parameters.yaml").read_text(encoding="utf-8")
+    assert list(read_netcdf(tmp_path / "out/history.nc")["case"].values) == ["Zürich – Süd"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("JAX_PLATFORMS", "nonsense"),
+        ("XLA_FLAGS", "--nonsense"),
+    ],
+)
+def test_a_wrong_variable_is_one_message(tmp_path, variable, value):
+    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "run", KATO, *SHORT]
+    environment = os.environ | {variable: value}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"tunax-lite: error: {variable}") and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_plot_of_another_kind_of_file_is_one_message(invoke, tmp_path):  # noqa: F811
+    observed = CONFIGS.parent / "data/synthetic_wind_and_cooling.nc"
+    assert "got one of another kind" in invoke("plot", observed, "--output", tmp_path, code=3).stderr
+    import xarray as xr
+
+    lacking = xr.Dataset({"loss": ("iteration", np.ones(2))}, attrs={"about": json.dumps({})})
+    lacking.to_netcdf(tmp_path / "history.nc")
+    assert "lacks something" in invoke("plot", "history.nc", code=3).stderr

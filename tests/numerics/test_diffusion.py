@@ -1,0 +1,179 @@
+"""One step of vertical diffusion."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures.columns import exchange_matrix, random_grid
+from tunax_lite import Grid
+from tunax_lite.numerics import (
+    Added,
+    CarryingRates,
+    EndValues,
+    ThomasScan,
+    TwistedThomas,
+    VendorLibrary,
+    diffuse,
+)
+
+N = 12
+every_theta = pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
+
+
+def random_column(seed):
+    """Thickness, conductance over six orders of magnitude, and values."""
+    rng = np.random.default_rng(seed)
+    grid = random_grid(seed, N)
+    diffusivity = jnp.asarray(10.0 ** rng.uniform(-6.0, 0.0, N - 1))
+    return grid.cell_thickness, diffusivity / grid.center_spacing, jnp.asarray(rng.normal(10.0, 5.0, N))
+
+
+@every_theta
+@pytest.mark.parametrize("seed", range(3))
+def test_conserves_content(seed, theta):
+    thickness, conductance, values = random_column(seed)
+    dt = 1.0 if theta == 0.0 else 3600.0
+    new = diffuse(values, conductance, thickness, dt, source=Added(), theta=theta)
+    assert np.max(np.abs(new - values)) > 1e-2
+    # Round-off of a solve whose entries are up to dt K / h, about 1e4, times the values.
+    np.testing.assert_allclose(np.sum(thickness * new), np.sum(thickness * values), rtol=1e-12)
+
+
+@every_theta
+def test_equals_dense_matrices(theta):
+    thickness, conductance, values = random_column(3)
+    rng = np.random.default_rng(4)
+    source, sink = jnp.asarray(rng.normal(size=N)), jnp.asarray(rng.uniform(0.0, 1e-2, N))
+    dt = 50.0
+    exchange = exchange_matrix(conductance, N)
+    left = np.diag(np.asarray(thickness * (1.0 + dt * sink))) - theta * dt * exchange
+    right = (np.diag(thickness) + (1.0 - theta) * dt * exchange) @ values + dt * np.asarray(source)
+    new = diffuse(values, conductance, thickness, dt, source=Added(source), sink_rate=sink, theta=theta)
+    np.testing.assert_allclose(new, np.linalg.solve(left, right), rtol=1e-11)
+
+
+@every_theta
+def test_cosine_is_an_eigenvector_on_a_uniform_grid(theta):
+    depth, diffusivity, dt, mode = 100.0, 1e-2, 400.0, 3
+    grid = Grid.uniform(depth, 16)
+    spacing, wavenumber = depth / 16, mode * np.pi / depth
+    wave = jnp.cos(wavenumber * grid.z_center)
+    rate = diffusivity * dt * (2.0 - 2.0 * np.cos(wavenumber * spacing)) / spacing**2
+    factor = (1.0 - (1.0 - theta) * rate) / (1.0 + theta * rate)
+    conductance = diffusivity / grid.center_spacing
+    new = diffuse(wave, conductance, grid.cell_thickness, dt, source=Added(), theta=theta)
+    np.testing.assert_allclose(new, factor * wave, atol=1e-14)
+
+
+def test_boundary_fluxes_enter_the_end_cells():
+    thickness, conductance, values = random_column(5)
+    source = Added(bottom=jnp.asarray(0.3), surface=jnp.asarray(-0.2))
+    new = diffuse(values, conductance, thickness, 60.0, source=source)
+    gained = np.sum(thickness * (new - values))
+    np.testing.assert_allclose(gained, 60.0 * (0.3 - 0.2), rtol=1e-10)
+    # Without conductance nothing leaves the end cells.
+    alone = diffuse(values, jnp.zeros(N - 1), thickness, 60.0, source=source)
+    np.testing.assert_allclose(alone[0] - values[0], 60.0 * 0.3 / thickness[0], rtol=1e-10)
+    np.testing.assert_allclose(alone[-1] - values[-1], -60.0 * 0.2 / thickness[-1], rtol=1e-10)
+    np.testing.assert_allclose(alone[1:-1], values[1:-1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dt", [1.0, 1e4, 1e9])
+def test_stays_positive_with_sinks_at_any_time_step(dt):
+    rng = np.random.default_rng(6)
+    thickness, conductance, _ = random_column(6)
+    values = jnp.asarray(10.0 ** rng.uniform(-12.0, 2.0, N))
+    sink = jnp.asarray(10.0 ** rng.uniform(-8.0, 4.0, N))
+    new = diffuse(values, conductance, thickness, dt, source=Added(), sink_rate=sink)
+    assert np.all(new > 0.0)
+    assert np.sum(thickness * new) < np.sum(thickness * values)
+
+
+def test_extremes_do_not_grow_with_backward_euler():
+    thickness, conductance, values = random_column(7)
+    new = diffuse(values, conductance, thickness, 1e5, source=Added())
+    assert np.max(new) <= np.max(values) and np.min(new) >= np.min(values)
+
+
+def test_long_step_mixes_to_the_mean():
+    thickness, conductance, values = random_column(8)
+    new = diffuse(values, conductance, thickness, 1e12, source=Added())
+    mean = np.sum(thickness * values) / np.sum(thickness)
+    # What is left of the differences is h² / (kappa dt), at least 1e-6 of them; round-off is less.
+    np.testing.assert_allclose(new, mean, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "method", [ThomasScan(), TwistedThomas(), VendorLibrary()], ids=lambda m: type(m).__name__
+)
+def test_batch_equals_single_columns(method):
+    columns = [random_column(seed) for seed in (9, 10, 11)]
+    thickness, conductance, values = (jnp.stack(x, axis=-1) for x in zip(*columns, strict=True))
+    sink = 1e-4 * jnp.ones_like(values)
+    together = diffuse(
+        (values, 2.0 * values),
+        conductance,
+        thickness,
+        600.0,
+        source=(Added(), Added(jnp.full_like(values, 1e-3))),
+        sink_rate=sink,
+        theta=0.7,
+        method=method,
+    )
+    for i, (h, k, y) in enumerate(columns):
+        for j, (scale, added) in enumerate(((1.0, 0.0), (2.0, 1e-3))):
+            alone = diffuse(
+                scale * y,
+                k,
+                h,
+                600.0,
+                source=Added(jnp.full(N, added)),
+                sink_rate=jnp.full(N, 1e-4),
+                theta=0.7,
+                method=method,
+            )
+            np.testing.assert_allclose(together[j][:, i], alone, rtol=1e-12)
+
+
+def test_jit_equals_no_jit():
+    thickness, conductance, values = random_column(12)
+
+    def step(values, conductance):
+        source = Added(1e-4 * values, jnp.asarray(0.1), jnp.asarray(0.2))
+        return diffuse(values, conductance, thickness, 600.0, source=source, theta=0.6)
+
+    with jax.disable_jit():
+        plain = step(values, conductance)
+    np.testing.assert_allclose(jax.jit(step)(values, conductance), plain, rtol=1e-13)
+
+
+def test_flow_equals_dense_matrices_conserves_and_stays_positive():
+    """Upstream: what a volume carries has the value of that volume, at the end of the step."""
+    thickness, conductance, _ = random_column(5)
+    rng = np.random.default_rng(6)
+    up, down = (jnp.asarray(10.0 ** rng.uniform(-6.0, 1.0, N - 1)) for _ in range(2))
+    values, dt = jnp.asarray(10.0 ** rng.uniform(-10.0, 1.0, N)), 600.0
+    carries = np.zeros((N, N))
+    for i in range(N - 1):
+        carries[i, i] -= up[i]
+        carries[i + 1, i] += up[i]
+        carries[i + 1, i + 1] -= down[i]
+        carries[i, i + 1] += down[i]
+    left = np.diag(np.asarray(thickness)) - dt * (exchange_matrix(conductance, N) + carries)
+    new = diffuse(values, conductance, thickness, dt, source=Added(), flow=CarryingRates(up, down))
+    np.testing.assert_allclose(new, np.linalg.solve(left, thickness * values), rtol=1e-9)
+    np.testing.assert_allclose(np.sum(thickness * new), np.sum(thickness * values), rtol=1e-12)
+    assert float(jnp.min(new)) > 0.0
+
+
+@pytest.mark.parametrize("end", ["bottom", "surface"])
+def test_values_are_held_with_flow_too(end):
+    thickness, conductance, values = random_column(7)
+    held, flow = EndValues(**{end: jnp.asarray(3.0)}), CarryingRates(upward=1e-3 * jnp.ones(N - 1))
+    new = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held, flow=flow)
+    level = 0 if end == "bottom" else -1
+    np.testing.assert_allclose(new[level], 3.0, rtol=1e-12)
+    still = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held, flow=CarryingRates())
+    without = diffuse(values, conductance, thickness, 60.0, source=Added(), held=held)
+    np.testing.assert_allclose(still, without, rtol=1e-9)

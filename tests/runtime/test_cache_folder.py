@@ -1,0 +1,146 @@
+"""The folder of compiled programs: what others could have written is not run, what is damaged not read."""
+
+import os
+import re
+import stat
+import zlib
+
+import pytest
+
+from tests.runtime.test_configure import START, run_python
+from tunax_lite.runtime.cache_folder import cache_folder_for
+
+ENTRY = zlib.compress(os.urandom(10000))
+posix = pytest.mark.skipif(os.name != "posix", reason="there are no owners and permissions of this kind")
+
+
+def refused(folder, because: str) -> None:
+    with pytest.raises(PermissionError, match=re.escape(because)):
+        cache_folder_for(folder)
+
+
+@posix
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777], ids=oct)
+def test_new_folders_are_private_whatever_the_umask(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        made = cache_folder_for(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (made, made.parent)] == [0o700, 0o700]
+
+
+@posix
+def test_a_folder_or_a_path_that_others_can_write_is_refused(tmp_path):
+    inner = cache_folder_for(tmp_path / "shared" / "mine")
+    for mode in (0o777, 0o770, 0o757, 0o1777):
+        inner.chmod(mode)
+        refused(inner, "other users can write into")
+    inner.chmod(0o700)
+    inner.parent.chmod(0o777)
+    refused(inner, f"through {inner.parent}, that other users can write into")
+    refused(inner.parent / "new", "other users can write into")
+    inner.parent.chmod(0o1777)  # as /tmp: nobody can rename what is not theirs
+    assert cache_folder_for(inner) == inner
+    link = tmp_path / "link"
+    link.symlink_to(inner)
+    assert cache_folder_for(link) == inner  # JAX is given what was looked at, not the link
+
+
+@posix
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_others_is_refused(tmp_path):
+    folder = cache_folder_for(tmp_path / "cache")
+    (folder / "jit_f-1-cache").write_bytes(ENTRY)
+    os.chown(folder / "jit_f-1-cache", 12345, 12345)
+    refused(folder, "jit_f-1-cache in it, which belongs to another user")
+    (folder / "jit_f-1-cache").unlink()
+    os.chown(folder, 12345, 12345)
+    refused(folder, "belongs to another user")
+
+
+@posix
+def test_entries_that_others_can_write_are_refused_where_they_can_reach_them(tmp_path):
+    folder = cache_folder_for(tmp_path / "cache")
+    (folder / "jit_f-1-cache").write_bytes(ENTRY)
+    (folder / "jit_f-1-cache").chmod(0o666)
+    assert cache_folder_for(folder) == folder
+    folder.chmod(0o755)
+    refused(folder, "jit_f-1-cache in it, which other users can write")
+
+
+@posix
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "dangling"])
+def test_entries_that_are_no_plain_files_are_refused_at_once(tmp_path, kind):
+    folder = cache_folder_for(tmp_path / "cache")
+    entry, elsewhere = folder / "jit_f-1-cache", tmp_path / "elsewhere"
+    if kind == "fifo":
+        os.mkfifo(entry)  # to read it would wait for ever
+    elif kind == "folder":
+        entry.mkdir()
+    else:
+        entry.symlink_to(elsewhere)
+        if kind == "link":
+            elsewhere.write_bytes(ENTRY)
+    refused(folder, "jit_f-1-cache in it, which is no plain file")
+
+
+def test_damaged_entries_go_and_complete_ones_stay(tmp_path):
+    folder = cache_folder_for(tmp_path / "cache")
+    flipped = bytearray(ENTRY)
+    flipped[len(ENTRY) // 2] ^= 1
+    contents = {
+        "whole": ENTRY,
+        "of_zstandard": b"\x28\xb5\x2f\xfd and more",
+        "truncated": ENTRY[:-100],
+        "flipped": bytes(flipped),
+        "longer": ENTRY + b"more",
+        "empty": b"",
+        "text": b"hello",
+    }
+    for name, content in contents.items():
+        (folder / f"jit_{name}-1-cache").write_bytes(content)
+    cache_folder_for(folder)
+    assert {path.name for path in folder.glob("*-cache")} == {"jit_whole-1-cache", "jit_of_zstandard-1-cache"}
+
+
+def test_addresses_and_rings_of_links_are_refused(tmp_path):
+    with pytest.raises(PermissionError, match="address"):
+        cache_folder_for("gs://bucket/cache")
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    with pytest.raises(OSError, match="expected a folder for compiled programs"):
+        cache_folder_for(tmp_path / "ring")
+
+
+@posix
+def test_a_shared_folder_of_the_environment_is_a_warning_and_one_of_an_argument_an_error(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    code = f"""
+import os, warnings
+{START}
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "true"
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    now = configure()
+print(now.cache_folder, *(warning.message for warning in found))
+import jax, jax.numpy as jnp
+jax.jit(lambda x: jnp.sin(x) + 1.0)(jnp.ones(3))
+print(os.listdir({str(shared)!r}))
+try:
+    configure(cache_folder={str(shared)!r})
+except PermissionError as error:
+    print("refused", error)
+"""
+    done = run_python(
+        code,
+        tmp_path,
+        JAX_COMPILATION_CACHE_DIR=str(shared),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+    )
+    assert done.returncode == 0, done.stderr
+    first, listed, last = done.stdout.splitlines()
+    assert first.startswith("None compiled programs are not kept: ") and str(shared) in first
+    assert listed == "[]"
+    assert last.startswith("refused ") and "chmod go-w" in last

@@ -1,0 +1,63 @@
+"""A long calibration leaves nothing behind: arrays, compiled programs, memory."""
+
+import gc
+import os
+from typing import NamedTuple
+
+import jax
+import jax.extend.backend
+import pytest
+
+from tests.calibration.twins import calibrate_cheap, make_case
+from tunax_lite import Model
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.streaming import run_to_file
+
+N_ITERATIONS = 500
+# Measured 60 kB: the history, and what allocators move by themselves. 4 kB per iteration would be found.
+TOLERANCE = 2 * 2**20  # bytes
+
+
+class Held(NamedTuple):
+    """What the process holds: arrays of JAX, compiled programs, bytes."""
+
+    arrays: int
+    programs: int
+    bytes: int
+
+
+def held() -> Held:
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        n_pages = int(file.read().split()[1])
+    programs = jax.extend.backend.get_backend().live_executables()
+    return Held(len(jax.live_arrays()), len(programs), n_pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the memory of the process in /proc")
+def test_500_iterations_hold_what_ten_hold(tmp_path):
+    measured = {}
+
+    def report(iteration):
+        if iteration.number in (9, N_ITERATIONS - 1):
+            measured[iteration.number] = held()
+
+    result = calibrate_cheap(tmp_path, "adam", N_ITERATIONS, report=report)
+    assert result.history.n_iterations == N_ITERATIONS
+    early, late = measured[9], measured[N_ITERATIONS - 1]
+    assert late.arrays == early.arrays
+    assert late.programs == early.programs
+    assert late.bytes < early.bytes + TOLERANCE
+
+
+def test_runs_to_a_file_leave_nothing_in_the_process(tmp_path):
+    model, seen = Model(PacanowskiPhilander()), []
+    for number in range(10):
+        case = make_case(0.1 + 1e-3 * number, -100.0)  # new arrays every time, of the same shapes
+        run_to_file(model, case, tmp_path / "out.nc", dt=300.0, duration=1800.0, output_interval=600.0)
+        if number in (2, 9):
+            now = held()
+            seen.append((now.arrays, now.programs, len(gc.get_objects())))
+    (arrays, programs, objects), last = seen
+    assert last[:2] == (arrays, programs)
+    assert last[2] < objects + 200  # of every run JAX and importlib kept some, a thousand in tests

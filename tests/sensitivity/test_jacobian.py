@@ -1,0 +1,265 @@
+"""The Jacobian is right in every mode and chunk size; chunks fit budgets and compile nothing anew."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import numpy as np
+import pytest
+
+from tests.closures.columns import random_grid
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    KEpsilon,
+    Model,
+    PacanowskiPhilander,
+    SaveEverything,
+    SaveSegments,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
+from tunax_lite.checkpointing import AbstractCheckpointing
+from tunax_lite.sensitivity import BlockedJacobian, CompiledJacobian, jacobian, jacobian_by_case
+
+N_PARAMETERS = 10
+MATRIX = jnp.asarray(np.random.default_rng(3).normal(size=(7, N_PARAMETERS)))
+X = jnp.asarray(np.random.default_rng(4).uniform(0.5, 1.5, N_PARAMETERS))
+
+
+def residuals(x, matrix):
+    return jnp.sin(matrix @ x)
+
+
+def expected_matrix(x, matrix):
+    return np.cos(np.asarray(matrix) @ np.asarray(x))[:, None] * np.asarray(matrix)
+
+
+def run_case(n_cells: int, closure):
+    """Parameters that every closure has, and residuals of twenty steps."""
+    grid = random_grid(97, n_cells, depth=16.0)
+    case = Case(
+        grid,
+        State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z),
+        ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0)),
+        coriolis_parameter=1e-4,
+    )
+
+    def profiles(x, case, checkpointing: AbstractCheckpointing = SaveEverything()):  # noqa: B008
+        closure_of_x = eqx.tree_at(lambda c: [getattr(c, name) for name in x], closure, list(x.values()))
+        run = simulate(
+            Model(closure_of_x),
+            case,
+            duration=1200.0,
+            output_interval=300.0,
+            checkpointing=checkpointing,
+        )
+        return {"temperature": run.state.temperature[1:], "u": run.state.u[-1]}
+
+    return profiles, case
+
+
+ALPHA = {"alpha": jnp.asarray(5.0), "exponent": jnp.asarray(2.0)}
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 4, 7, 10, 1000, None, "auto"])
+def test_every_mode_and_chunk_gives_the_same_matrix(mode, chunk_size):
+    result = jacobian(residuals, X, MATRIX, mode=mode, chunk_size=chunk_size)
+    np.testing.assert_allclose(result.residuals, residuals(X, MATRIX), rtol=1e-14)
+    np.testing.assert_allclose(result.matrix, expected_matrix(X, MATRIX), rtol=1e-13, atol=1e-15)
+    plan = result.plan
+    assert (plan.mode, plan.n_parameters, plan.n_residuals) == (mode, N_PARAMETERS, 7)
+    n = N_PARAMETERS if mode == "forward" else 7
+    expected = min(chunk_size, n) if isinstance(chunk_size, int) else n
+    assert (plan.chunk_size, plan.n_chunks) == (expected, -(-n // expected))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobian_of_a_run_agrees_with_jax(mode):
+    profiles, case = run_case(8, KEpsilon())
+    x = {"c_eps_1": jnp.asarray(1.44), "c_eps_2": jnp.asarray(1.92), "sigma_k": jnp.asarray(1.0)}
+    layout = SaveSegments() if mode == "reverse" else SaveEverything()
+
+    def some(x, case):
+        return profiles(x, case, layout)["temperature"][-1, -3:]
+
+    result = jacobian(some, x, case, mode=mode)
+    expected = jax.jit(jax.jacfwd(some))(x, case)
+    assert np.all(np.any(np.asarray(result.matrix) != 0.0, axis=0))
+    for column, name in enumerate(sorted(x)):  # the order of the leaves of a dict
+        np.testing.assert_allclose(result.matrix[:, column], expected[name], rtol=1e-9, atol=1e-14)
+
+
+def test_columns_and_rows_follow_the_leaves():
+    def function(x):
+        return {"b": x["q"] * 2.0, "a": jnp.sum(x["p"]) * jnp.ones((2, 1))}
+
+    x = {"q": jnp.asarray([1.0, 2.0]), "p": jnp.asarray([[3.0]])}
+    result = jacobian(function, x)
+    np.testing.assert_array_equal(result.residuals, [3.0, 3.0, 2.0, 4.0])
+    np.testing.assert_array_equal(result.matrix, [[1, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 2]])
+
+
+def test_auto_is_reverse_only_for_far_fewer_residuals():
+    one = lambda x: jnp.sum(x**2)  # noqa: E731
+    assert CompiledJacobian(one, X).plan.mode == "reverse"
+    assert CompiledJacobian(lambda x: x[:5] ** 2, X).plan.mode == "forward"
+    assert CompiledJacobian(one, X[:3]).plan.mode == "forward"
+    result = jacobian(one, X)
+    np.testing.assert_allclose(result.matrix, 2.0 * np.asarray(X)[None], rtol=1e-14)
+
+
+def wide(x):
+    """Residuals whose chunks need memory in proportion to their size."""
+    return jnp.cumsum(jnp.outer(jnp.linspace(0.0, 1.0, 4000), x), axis=0).sum(axis=1) ** 2
+
+
+def test_memory_is_a_straight_line_in_the_chunk_and_auto_takes_what_fits():
+    x = jnp.arange(1.0, 65.0)
+
+    def n_bytes(**options):
+        return CompiledJacobian(wide, x, mode="forward", **options).plan.n_bytes
+
+    chunks = np.array([1, 2, 4, 8, 16, 32])
+    memory = np.array([n_bytes(chunk_size=int(chunk)) for chunk in chunks], dtype=float)
+    slope, start = np.polyfit(chunks, memory, 1)
+    assert slope > 0.0
+    np.testing.assert_allclose(memory, start + slope * chunks, rtol=0.1)
+
+    plan = CompiledJacobian(wide, x, memory_budget=10**10).plan
+    assert (plan.chunk_size, plan.n_chunks) == (32, 2)  # as large as pays on a CPU
+    plan = CompiledJacobian(wide, x, memory_budget=int(memory[3]) + 1).plan
+    assert plan.n_bytes <= memory[3] + 1
+    assert 6 <= plan.chunk_size <= 8
+    with pytest.raises(MemoryError, match=rf"at least {int(memory[0])} bytes.* got 1000"):
+        CompiledJacobian(wide, x, memory_budget=1000)
+
+
+def test_nothing_is_traced_for_new_values_nor_for_more_chunks():
+    traced = []
+
+    def function(x, matrix):
+        traced.append(x)
+        return residuals(x, matrix)
+
+    compiled = CompiledJacobian(function, X, MATRIX, mode="forward", chunk_size=10)
+    for_one_chunk = len(traced)
+    for shift in (0.1, 0.2):
+        result = compiled(X + shift, MATRIX - shift)
+        np.testing.assert_allclose(
+            result.matrix, expected_matrix(X + shift, MATRIX - shift), rtol=1e-13, atol=1e-15
+        )
+    assert len(traced) == for_one_chunk
+    for_chunks = []
+    for chunk_size in (5, 3):  # 2 full chunks; 3 full ones and one that is not
+        traced.clear()
+        CompiledJacobian(function, X, MATRIX, mode="forward", chunk_size=chunk_size)(X, MATRIX)
+        for_chunks.append(len(traced))
+    assert for_chunks[0] == for_chunks[1]
+
+
+def test_cases_are_stacked_in_order_and_share_programs():
+    profiles, small = run_case(6, PacanowskiPhilander())
+    _, large = run_case(9, PacanowskiPhilander())
+    other = eqx.tree_at(lambda case: case.coriolis_parameter, small, jnp.asarray(0.0))
+    cases = [small.unlabelled(), large.unlabelled(), other.unlabelled()]
+    blocks = [(profiles, (case,)) for case in cases]
+    blocked = BlockedJacobian(blocks, ALPHA, chunk_size="auto")
+    assert blocked.n_compiled == 2
+    result = blocked(ALPHA)
+    singles = [jacobian(profiles, ALPHA, case) for case in cases]
+    for name in ("residuals", "matrix"):
+        stacked = np.concatenate([getattr(single, name) for single in singles])
+        np.testing.assert_allclose(getattr(result, name), stacked, rtol=1e-12)
+    assert not np.allclose(singles[0].matrix, singles[2].matrix)
+    assert blocked.plans == tuple(single.plan for single in singles)
+    assert result.is_finite
+
+    normal = blocked.normal_equations(ALPHA)
+    matrix, vector = np.asarray(result.matrix), np.asarray(result.residuals)
+    np.testing.assert_allclose(normal.matrix, matrix.T @ matrix, rtol=1e-12)
+    np.testing.assert_allclose(normal.gradient, matrix.T @ vector, rtol=1e-12)
+    np.testing.assert_allclose(normal.sum_of_squares, vector @ vector, rtol=1e-12)
+
+
+def test_each_case_has_its_own_chunk():
+    blocks = [(residuals, (MATRIX,)), (residuals, (MATRIX[:5],)), lambda x: 2.0 * x]
+    result = jacobian_by_case(blocks, X, chunk_size=[2, None, 5], mode="forward")
+    assert [plan.chunk_size for plan in result.plans] == [2, 10, 5]
+    expected = [expected_matrix(X, MATRIX), expected_matrix(X, MATRIX[:5]), 2.0 * np.eye(N_PARAMETERS)]
+    np.testing.assert_allclose(result.matrix, np.concatenate(expected), rtol=1e-13, atol=1e-15)
+
+
+def test_the_plan_prints_in_one_line():
+    plan = jacobian(residuals, X, MATRIX, mode="forward", chunk_size=3).plan
+    assert str(plan) == (
+        f"Jacobian of 7 residuals by 10 parameters: forward mode, 4 chunks of 3, {plan.n_bytes} bytes"
+    )
+    # The memory holds at least parameters, constants, residuals and matrix.
+    assert plan.n_bytes >= 8 * (10 + 70 + 7 + 70)
+
+
+def test_results_that_are_not_finite_are_returned():
+    result = jacobian(lambda x: jnp.log(x), jnp.asarray([-1.0, 1.0]))
+    assert not result.is_finite
+    assert jacobian(jnp.exp, jnp.asarray([-1.0, 1.0])).is_finite
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "sideways"}, "expected the mode auto, forward or reverse, got 'sideways'"),
+        ({"chunk_size": 0}, "integer of at least 1, got 0"),
+        ({"chunk_size": 2.5}, "integer of at least 1, got 2.5"),
+        ({"chunk_size": True}, "integer of at least 1, got True"),
+        ({"memory_budget": 0}, "positive memory_budget in bytes, got 0"),
+    ],
+)
+def test_options_without_meaning_are_refused(options, message):
+    jaxtyping.config.update("jaxtyping_disable", True)  # as for a user, who checks no types
+    try:
+        with pytest.raises(ValueError, match=message):
+            CompiledJacobian(residuals, X, MATRIX, **options)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({}, "at least one of the parameters, got none"),
+        (jnp.zeros(0), "at least one of the parameters, got none"),
+        ({"n": jnp.asarray([3])}, r"parameters that are floating-point numbers, got int64 at \['n'\]"),
+        ({"n": jnp.asarray([1.0, np.nan])}, r"finite parameters, got nan at x\['n'\]\[1\]"),
+        (jnp.asarray(np.inf), "finite parameters, got inf at x"),
+    ],
+)
+def test_parameters_without_meaning_are_refused(x, message):
+    with pytest.raises(ValueError, match=message):
+        jacobian(lambda x: jnp.ones(3), x)
+
+
+def test_residuals_without_meaning_are_refused():
+    with pytest.raises(ValueError, match="residuals that are floating-point numbers, got bool at .*good"):
+        jacobian(lambda x: {"good": x > 0.0}, X)
+    with pytest.raises(ValueError, match="at least one of the residuals"):
+        jacobian(lambda x: x[:0], X)
+
+
+def test_cases_without_meaning_are_refused():
+    with pytest.raises(ValueError, match="at least one case, got none"):
+        jacobian_by_case([], X)
+    with pytest.raises(ValueError, match="one chunk_size for each of 2 cases, got 3"):
+        jacobian_by_case([jnp.sin, jnp.cos], X, chunk_size=[1, 2, 3])
+    with pytest.raises(ValueError, match="case 1: jacobian: expected at least one of the residuals"):
+        jacobian_by_case([jnp.sin, lambda x: x[:0]], X)
+    with pytest.raises(MemoryError, match="case 0: .* got 1;"):
+        jacobian_by_case([jnp.sin], X, memory_budget=1)
+
+
+def test_it_says_that_it_cannot_be_traced():
+    with pytest.raises(ValueError, match="outside of jit"):
+        jax.jit(lambda x: jacobian(jnp.sin, x).matrix)(X)

@@ -1,0 +1,231 @@
+"""What is kept for the gradient changes its cost, never its value."""
+
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.closures.columns import random_grid
+from tunax_lite import (
+    Auto,
+    Case,
+    ConstantForcing,
+    KEpsilon,
+    Model,
+    PacanowskiPhilander,
+    SaveEverything,
+    SavePairs,
+    SaveSegments,
+    SaveSteps,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
+from tunax_lite.checkpointing import Layout, scan_frames
+
+GRID = random_grid(97, 8, depth=16.0)
+CASE = Case(
+    GRID,
+    State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.1 * z),
+    ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0)),
+    coriolis_parameter=1e-4,
+)
+
+
+@pytest.mark.parametrize(
+    "checkpointing",
+    [SaveEverything(), SaveSteps(), SaveSegments(), SavePairs(), Auto(), Auto(memory_budget=1)]
+    + [layout(n) for layout in (SaveSegments, SavePairs) for n in (1, 2, 4, 12, 20, 1000)],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n_frames", "steps_per_frame"), [(11, 3), (3, 11), (1, 33), (33, 1), (4, 8)])
+def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointing, n_frames, steps_per_frame):
+    """A scalar map that is not linear, so that a step too many, too few or out of order shows."""
+
+    @jax.jit
+    def run(x):
+        def loss(x):
+            last, saved = scan_frames(
+                lambda c: {"x": jnp.sin(c["x"]) + 0.5, "n": c["n"] + 1},
+                lambda c, _: (c["x"], c["n"]),
+                {"x": x, "n": jnp.zeros((), jnp.int32)},
+                n_frames=n_frames,
+                steps_per_frame=steps_per_frame,
+                checkpointing=checkpointing,
+            )
+            return jnp.sum(saved[0]) + last["x"], (saved, last["n"])
+
+        return jax.value_and_grad(loss, has_aux=True)(x)
+
+    (_, ((saved, steps), n)), gradient = run(jnp.asarray(0.3))
+    x, slope, total = 0.3, 1.0, 0.0
+    expected = []
+    for i in range(1, n_frames * steps_per_frame + 1):
+        x, slope = np.sin(x) + 0.5, slope * np.cos(x)
+        if i % steps_per_frame == 0:
+            expected.append(x)
+            total += slope
+    assert n == n_frames * steps_per_frame
+    np.testing.assert_array_equal(steps, steps_per_frame * np.arange(1, n_frames + 1))
+    np.testing.assert_allclose(saved, expected, rtol=1e-13)
+    np.testing.assert_allclose(gradient, total + slope, rtol=1e-11)
+
+
+def gradient_of_run(closure, checkpointing, n_frames, steps_per_frame):
+    """Compiled gradient of the mean temperature of all frames to parameters and initial temperature."""
+    dt = 60.0
+
+    def loss(parameters, temperature):
+        case = eqx.tree_at(lambda c: c.initial_state.temperature, CASE, temperature)
+        run = simulate(
+            Model(parameters),
+            case,
+            dt=dt,
+            duration=dt * n_frames * steps_per_frame,
+            output_interval=dt * steps_per_frame,
+            checkpointing=checkpointing,
+        )
+        return jnp.mean(run.state.temperature**2)
+
+    arguments = (closure, CASE.initial_state.temperature)
+    compiled = jax.jit(jax.grad(loss, argnums=(0, 1))).lower(*arguments).compile()
+    memory = compiled.memory_analysis()
+    assert memory is not None
+    return compiled(*arguments), memory.temp_size_in_bytes
+
+
+@pytest.mark.slow
+@pytest.mark.long  # of a simple closure: the next test
+def test_gradient_of_k_epsilon_is_the_same_in_segments():
+    # 11 frames of 3 steps: groups of 4 frames leave a remainder of 3.
+    plain, _ = gradient_of_run(KEpsilon(), SaveEverything(), 11, 3)
+    assert np.any(np.asarray(plain[0].c_eps_2) != 0.0)
+    for layout in (SaveSegments(12), SavePairs(6)):
+        found, _ = gradient_of_run(KEpsilon(), layout, 11, 3)
+        for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
+            # Rounding, in another order of operations.
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-13)
+
+
+def test_gradient_is_the_same_and_its_memory_falls_with_every_layout():
+    plain, everything = gradient_of_run(PacanowskiPhilander(), SaveEverything(), 2, 450)
+    by_steps, steps = gradient_of_run(PacanowskiPhilander(), SaveSteps(), 2, 450)
+    by_segments, segments = gradient_of_run(PacanowskiPhilander(), SaveSegments(), 2, 450)
+    by_pairs, pairs = gradient_of_run(PacanowskiPhilander(), SavePairs(), 2, 450)
+    by_levels, levels = gradient_of_run(PacanowskiPhilander(), SaveSegments(levels=2), 2, 450)
+    for found in (by_steps, by_segments, by_pairs, by_levels):
+        for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-12)
+    # With n = 900 steps, C bytes of state and closure state: at least 5 n C, 2 n C, 3 sqrt(n) C, and less.
+    state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(CASE.initial_state))
+    assert steps < 0.6 * everything
+    assert segments < 0.15 * steps
+    assert pairs < 0.9 * segments
+    assert levels < 0.85 * pairs
+    assert steps < 5.0 * 900 * state
+
+
+DERIVATIVES = {
+    "reverse": jax.jacrev,
+    "forward": jax.jacfwd,
+    "second": lambda run: jax.jacfwd(jax.jacrev(run)),
+}
+
+
+@cache
+def frames_and_derivatives(layout, n_frames, steps_per_frame):
+    inputs = jnp.linspace(0.5, 2.0, n_frames)
+
+    def run(x):
+        return scan_frames(
+            lambda c: jnp.sin(1.1 * c + x),
+            lambda c, given: given * c,
+            x,
+            n_frames=n_frames,
+            steps_per_frame=steps_per_frame,
+            checkpointing=layout,
+            inputs=inputs,
+        )[1]
+
+    return jax.jit(lambda x: (run(x), [of(run)(x) for of in DERIVATIVES.values()]))(jnp.asarray(0.3))
+
+
+@pytest.mark.parametrize("layout", [SaveSegments(5), SaveSegments(5, levels=2), SavePairs(5)], ids=repr)
+@pytest.mark.parametrize("n_frames, steps_per_frame", [(7, 13), (120, 1), (50, 2), (1, 200)])
+def test_segments_give_the_same_frames_and_derivatives(layout, n_frames, steps_per_frame):
+    frames, derivatives = frames_and_derivatives(layout, n_frames, steps_per_frame)
+    plain_frames, plain = frames_and_derivatives(SaveEverything(), n_frames, steps_per_frame)
+    np.testing.assert_allclose(frames, plain_frames, rtol=1e-14)
+    for found, expected, name in zip(derivatives, plain, DERIVATIVES, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=name)
+
+
+def test_pairs_follow_what_is_differentiated_and_nothing_else():
+    """By the start, what the step closes over, and inputs, each alone and all together; in a batch, too."""
+
+    def run(start, rate, inputs, layout):
+        last, saved = scan_frames(
+            lambda c: {"x": jnp.sin(rate * c["x"]) + 0.5, "n": c["n"] + 1},
+            lambda c, given: given * c["x"] ** 2,
+            {"x": start, "n": jnp.zeros((), jnp.int32)},
+            n_frames=8,
+            steps_per_frame=2,
+            checkpointing=layout,
+            inputs=inputs,
+        )
+        return jnp.sum(saved) + last["x"]
+
+    arguments = jnp.asarray(0.3), jnp.asarray(1.1), jnp.linspace(0.5, 2.0, 8)
+    for which in (0, 1, 2, (0, 1, 2)):
+        gradients = [
+            jax.grad(run, argnums=which)(*arguments, layout) for layout in (SavePairs(4), SaveSteps())
+        ]
+        for x, y in zip(*map(jax.tree.leaves, gradients), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+    by_rate = jax.grad(run, argnums=1)
+    rates = jnp.asarray([0.9, 1.0, 1.1])
+    batch = jax.vmap(lambda rate: by_rate(arguments[0], rate, arguments[2], SavePairs(4)))(rates)
+    np.testing.assert_allclose(batch[2], by_rate(*arguments, SaveSteps()), rtol=1e-12)
+    with jax.disable_jit():
+        np.testing.assert_allclose(by_rate(*arguments, SavePairs(4)), batch[2], rtol=1e-12)
+
+
+def test_layouts():
+    assert SaveEverything().layout(10**9, 175) == Layout(False, ())
+    assert SaveSteps().layout(10**9, 175) == Layout(True, ())
+    assert SaveSegments().layout(10**9, 175) == Layout(True, (10,))
+    assert SaveSegments().layout(1, 1) == Layout(True, (1,))
+    assert SaveSegments(7).layout(10**9, 175) == Layout(True, (7,))
+    # 2 q s = n / s for s = 10.
+    assert SavePairs().layout(10**9, 350) == Layout(True, (10,), in_pairs=True)
+    assert SavePairs(7).layout(1, 1) == Layout(True, (7,), in_pairs=True)
+    # Cube root of n / q² = 8: 14 segments of 14 segments of 8 steps.
+    assert SaveSegments(levels=2).layout(1, 1568) == Layout(True, (8 * 14, 8))
+
+
+def test_auto_takes_the_layout_that_fits_its_budget():
+    auto = Auto(memory_budget=1_750_000)
+    assert auto.layout(bytes_per_step=1000, n_steps=1000) == SaveSteps().layout(1000, 1000)
+    assert auto.layout(bytes_per_step=1000, n_steps=1001) == SaveSegments().layout(1000, 1001)
+    assert auto.layout(bytes_per_step=1001, n_steps=1000) == SaveSegments().layout(1001, 1000)
+    # Of 1000 steps, 24-step segments keep 83.7 states, pairs of 17-step ones 59.2.
+    pairs = Auto(memory_budget=60_000)
+    assert pairs.layout(bytes_per_step=1000, n_steps=1000) == SavePairs().layout(1000, 1000)
+    frugal = Auto(memory_budget=10_000)
+    assert frugal.layout(bytes_per_step=1000, n_steps=1000) == SaveSegments(levels=2).layout(1000, 1000)
+
+
+@pytest.mark.parametrize("levels", [0, 3])
+def test_levels_other_than_one_and_two_are_refused(levels):
+    with pytest.raises(ValueError, match=f"1 or 2, got {levels}"):
+        SaveSegments(levels=levels)
+
+
+@pytest.mark.parametrize("steps", [0, -3])
+def test_empty_segment_is_refused(steps):
+    for layout in (SaveSegments, SavePairs):
+        with pytest.raises(ValueError, match=f"{layout.__name__}.*at least 1, got {steps}"):
+            layout(steps)

@@ -1,0 +1,180 @@
+"""Precision: what is asked for, what stays through a whole run, and what mixtures say."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tunax_lite as tl
+from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
+from tests.helpers import ALL_CLOSURES, CASES, CLOSURE_IDS
+from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
+from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
+from tunax_lite.precision import in_precision, precision_of
+from tunax_lite.simulation import batched_case, simulate, start_of
+
+RUN: dict[str, Any] = {"dt": 600.0, "output_interval": 1800.0, "duration": 3600.0}
+
+
+def float64_operations(function, *arguments) -> set[str]:
+    """Operations of a traced function, in all loops and branches, whose result is in float64."""
+
+    def of(jaxpr):
+        for equation in jaxpr.eqns:
+            if any(getattr(out.aval, "dtype", None) == np.float64 for out in equation.outvars):
+                yield str(equation.primitive)
+            for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+                if _is_program(value):
+                    yield from of(getattr(value, "jaxpr", value))
+
+    return set(of(jax.make_jaxpr(function)(*arguments).jaxpr))
+
+
+def _is_program(value) -> bool:
+    return hasattr(getattr(value, "jaxpr", value), "eqns")
+
+
+def step(model, case):
+    """One step from the start, as the time loop makes it."""
+    case, time = batched_case(model, case), jnp.zeros((), precision_of(model=model))
+    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
+    start = start_of(model, case)
+    both = model.step(start.state, start.clo_state, case, time, time + 600.0)
+    return eqx.filter(both, eqx.is_array)
+
+
+def run_and_gradient(model, case):
+    def loss(both):
+        run = simulate(*both, **RUN)
+        return jnp.sum(run.state.temperature**2), eqx.filter(run, eqx.is_array)
+
+    return jax.grad(loss, has_aux=True)((model, case))
+
+
+def ensemble(closure):
+    """A closure with two values of its first parameter."""
+    name = next(field.name for field in dataclasses.fields(closure))
+    return eqx.tree_at(lambda c: getattr(c, name), closure, getattr(closure, name) * jnp.array([1.0, 1.1]))
+
+
+COLUMNS = {
+    "single": lambda closure: (closure, CASES["everything"]),
+    "ensemble of a batch": lambda closure: (
+        ensemble(closure),
+        tl.stack_cases([CASES["everything"], CASES["wind"]]),
+    ),
+}
+
+
+# A batch does all that a single column does, and a run what its steps do; of a run: the next test.
+@pytest.mark.parametrize("function", [step, pytest.param(run_and_gradient, marks=pytest.mark.long)])
+@pytest.mark.parametrize("columns", [pytest.param("single", marks=pytest.mark.long), "ensemble of a batch"])
+@pytest.mark.parametrize("closure", ALL_CLOSURES, ids=CLOSURE_IDS)
+def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure, columns, function):
+    closure, case = COLUMNS[columns](closure)
+    model, case = in_precision((tl.Model(closure), case), "float32")
+    assert float64_operations(function, model, case) == set()
+
+
+def test_a_run_in_float32_and_its_gradient_of_a_simple_closure_have_no_operation_in_float64():
+    model, case = in_precision((tl.Model(tl.PacanowskiPhilander()), CASES["everything"]), "float32")
+    assert float64_operations(run_and_gradient, model, case) == set()
+
+
+def test_the_search_for_float64_finds_one_inside_of_a_loop():
+    def promoting(x):
+        return jax.lax.scan(lambda c, _: (jnp.sin(c.astype(float)).astype(c.dtype), None), x, length=3)[0]
+
+    assert "sin" in float64_operations(promoting, jnp.float32(1.0))
+
+
+def test_a_closure_built_inside_of_jit_can_be_cast_there():
+    case = in_precision(CASES["wind"], "float32")
+
+    @jax.jit
+    def surface_temperature(c_eps_1):
+        model = in_precision(tl.Model(tl.KEpsilon(c_eps_1=c_eps_1)), "float32")
+        return simulate(model, case, **RUN).state.temperature[-1, -1]
+
+    assert surface_temperature(1.4).dtype == np.float32
+
+
+def float32_target(z) -> Target:
+    """A target in float32 with observations in float64, at given heights."""
+    case = make_case(0.1, -200.0, hours=1.0)
+    truth = tl.Model(with_parameters(tl.PacanowskiPhilander(), CHEAP_TRUTH))
+    observed = observe(truth, case, dt=300.0, interval=900.0)
+    if z is not None:
+        profiles = {name: jnp.full((2, len(z)), 0.1) for name in observed.profiles}
+        observed = tl.Observations(jnp.array([950.0, 2010.0]), jnp.array(z), profiles)
+    return Target(in_precision(case, "float32"), observed, {"temperature": 1.0, "u": 1.0}, dt=300.0)
+
+
+@pytest.mark.parametrize("z", [None, (-33.3, -2.5)], ids=["on levels", "interpolated"])
+def test_the_misfit_of_a_case_in_float32_is_computed_in_float32(z):
+    comparison = float32_target(z).comparison
+    assert precision_of(comparison=comparison) == np.float32
+    model = in_precision(tl.Model(tl.PacanowskiPhilander()), "float32")
+
+    def scored(model, comparison):
+        return misfit(model, comparison, RootMeanSquare(), tl.SaveSteps())
+
+    assert float64_operations(scored, model, comparison) == set()
+
+
+@pytest.mark.long  # the misfit in float32: above
+def test_a_calibration_in_float32_moves_its_parameters_in_float64():
+    model, target = in_precision(tl.Model(tl.PacanowskiPhilander()), "float32"), float32_target(None)
+    result = calibrate(model, CHEAP_FREE, [target], Adam(), 3)
+    assert precision_of(closure=result.closure) == np.float32
+    assert result.history.is_finite.all() and np.ptp(result.history.loss) > 0.0
+    free = CHEAP_FREE.resolve(model.closure)
+    gradients = []
+    for precision in ("float32", "float64"):
+        case = in_precision(target.case, precision)
+        cast = in_precision(model, precision), [dataclasses.replace(target, case=case)]
+        with Problem(cast[0], free, cast[1], RootMeanSquare()) as problem:
+            gradients.append(GradientEvaluator(problem)(free.start()).gradient)
+    np.testing.assert_allclose(*gradients, rtol=1e-3, atol=1e-6)
+
+
+def test_casting_keeps_what_is_no_floating_point_array():
+    tree = {"a": jnp.arange(3), "b": True, "c": 1.5, "d": None, "e": np.ones(2), "f": jnp.ones(2)}
+    cast = in_precision(tree, "float32")
+    assert cast["a"].dtype == tree["a"].dtype and cast["b"] is True and cast["c"] == 1.5 and cast["d"] is None
+    assert isinstance(cast["e"], np.ndarray) and cast["e"].dtype == cast["f"].dtype == np.float32
+    np.testing.assert_array_equal(in_precision(cast, "float64")["f"], tree["f"])
+
+
+def test_a_case_on_another_grid_keeps_its_precision():
+    case = in_precision(CASES["wind"], "float32")
+    assert precision_of(case=case.on(tl.Grid.uniform(32.0, 20))) == np.float32
+
+
+@pytest.mark.parametrize("single", ["model", "case", "start"])
+def test_a_mixture_of_precisions_is_refused_by_name(single):
+    model, case = tl.Model(tl.KEpsilon()), CASES["wind"]
+    given = {"model": model, "case": case, "start": simulate(model, case, **RUN).restart(1)}
+    given[single] = in_precision(given[single], "float32")
+    with pytest.raises(ValueError, match=rf"float32 \({single}\..*in_precision"):
+        simulate(given["model"], given["case"], start=given["start"], **RUN)
+
+
+def test_float64_is_refused_while_it_is_switched_off():
+    with jax.enable_x64(False), pytest.raises(ValueError, match="jax_enable_x64 is off.*configure"):
+        in_precision(jnp.ones(2), "float64")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "half a byte", int])
+def test_other_precisions_are_refused(dtype):
+    with pytest.raises(ValueError, match="expected 'float32' or 'float64', got"):
+        in_precision(jnp.ones(2), dtype)
+
+
+def test_a_tree_without_numbers_has_no_precision():
+    with pytest.raises(ValueError, match="got no such array"):
+        precision_of(names=["a"])

@@ -1,0 +1,317 @@
+"""Cases left out, the initial profile kept, and checks: against numbers worked out by hand."""
+
+import csv
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import tunax_lite as tl
+from tests.calibration.twins import CHEAP_FREE, cheap_targets
+from tests.conftest import ROOT
+from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, with_parameters
+from tunax_lite.cli import app
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.validation import (
+    CheckRow,
+    CrossValidationRow,
+    EntrainmentLaw,
+    checks_in_words,
+    cross_validate,
+    cross_validation_in_words,
+    persistence_errors,
+    read_table,
+    run_checks,
+    write_table,
+)
+from tunax_lite.validation.checks import AbstractCheck, Error
+from tunax_lite.validation.cross_validation import folder_without, left_out_together
+from tunax_lite.validation.measures import depth_of_thermocline
+
+MODEL = tl.Model(PacanowskiPhilander())
+N_ITERATIONS = 3
+
+
+def _cross_validate(folder, begin=lambda left_out: None):
+    return cross_validate(
+        MODEL,
+        CHEAP_FREE,
+        cheap_targets(),
+        LevenbergMarquardt(),
+        N_ITERATIONS,
+        folder,
+        score=MeanSquare(),
+        begin=begin,
+    )
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory):
+    """A cross-validation that was interrupted while the first case was left out, and the evaluators made."""
+    folder, made = tmp_path_factory.mktemp("validation"), []
+    original = LevenbergMarquardt.evaluator
+
+    def interrupting(left_out):
+        def report(*arguments):
+            if left_out is not None:
+                raise KeyboardInterrupt
+
+        return report
+
+    with pytest.MonkeyPatch.context() as patch:
+        counted = staticmethod(lambda problem: made.append(problem) or original(problem))
+        patch.setattr(LevenbergMarquardt, "evaluator", counted)
+        with pytest.raises(KeyboardInterrupt):
+            _cross_validate(folder, interrupting)
+        counts, found = [len(made)], _cross_validate(folder)
+        counts.append(len(made))
+        again = _cross_validate(folder)
+        counts.append(len(made))
+    return found, again, counts, folder
+
+
+def test_a_case_left_out_has_no_part_in_the_calibration(validated, tmp_path):
+    found, *_ = validated
+    first, second = cheap_targets()
+    alone = calibrate(MODEL, CHEAP_FREE, [first], LevenbergMarquardt(), N_ITERATIONS, score=MeanSquare())
+    without = found.without[second.case.name]
+    np.testing.assert_array_equal(without.history.x, alone.history.x)
+    (row,) = [r for r in found.rows if (r.case, r.variable) == (second.case.name, "temperature")]
+    model = dataclasses.replace(MODEL, closure=without.closure)
+    run = tl.simulate(model, second.case, dt=second.dt, output_interval=1800.0)
+    observed = np.asarray(second.observations.profiles["temperature"])
+    error = np.asarray(run.state.temperature) - observed
+    assert row.left_out == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-9)
+    assert row.uncalibrated == without.errors(0)[row.case]["temperature"]
+    assert row.calibrated == found.calibrated.errors()[row.case]["temperature"]
+    assert row.better == (row.left_out < row.uncalibrated) and row.unit == "K"
+    kept = observed - np.asarray(second.case.initial_state.temperature)
+    assert row.persistence == pytest.approx(np.sqrt(np.mean(kept**2)), rel=1e-12)
+
+
+def test_what_is_done_is_only_read_and_programs_are_shared(validated):
+    found, again, counts, folder = validated
+    # One evaluator before the interruption, one after it for all that was left, none at the end.
+    assert counts == [1, 2, 2]
+    assert again.rows == found.rows and len(found.rows) == 6
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"checkpoint.eqx", *(f"without_stress_{s}" for s in ("0.1_heat_-200", "0.2_heat_50"))}
+    for path in folder.glob("without_*"):
+        assert {file.name for file in path.iterdir()} == {"checkpoint.eqx", "parameters.yaml", "history.nc"}
+
+
+def test_one_case_cannot_be_left_out(tmp_path):
+    with pytest.raises(ValueError, match="at least two cases with a positive weight, got 1"):
+        cross_validate(MODEL, CHEAP_FREE, cheap_targets()[:1], LevenbergMarquardt(), 1, tmp_path)
+
+
+def test_a_case_at_several_resolutions_is_left_out_as_a_whole():
+    found = left_out_together(["wind@32", "calm", "wind@64,60s", "rain@32"])
+    assert found == {"wind": ("wind@32", "wind@64,60s"), "calm": ("calm",), "rain@32": ("rain@32",)}
+    same = [
+        dataclasses.replace(target, case=dataclasses.replace(target.case, name=f"a@{n_cells}"))
+        for n_cells, target in zip((16, 32), cheap_targets(), strict=True)
+    ]
+    with pytest.raises(ValueError, match="at least two cases with a positive weight, got 1"):
+        cross_validate(MODEL, CHEAP_FREE, same, LevenbergMarquardt(), 1, "nowhere")
+
+
+def test_folders_of_cases_with_names_that_are_no_names():
+    names = ["a b", "a/b", "c"]
+    assert [folder_without(name, names) for name in names] == ["without_a_b_1", "without_a_b_2", "without_c"]
+
+
+def test_persistence_between_centers_and_frames():
+    target = cheap_targets()[0]
+    z = jnp.asarray([-50.0, -21.0, -3.0])
+    time = jnp.asarray([700.0, 5000.0])
+    observed = jnp.asarray([[19.0, 19.5, jnp.nan], [19.1, 19.4, 20.2]])
+    observations = tl.Observations(time, z, {"temperature": observed})
+    comparison = Target(target.case, observations, dt=300.0).comparison
+    difference = (20.0 + 0.02 * np.asarray(z)) - np.asarray(observed)
+    expected = np.sqrt(np.nanmean(difference**2))
+    assert persistence_errors(comparison)["temperature"] == pytest.approx(expected, rel=1e-12)
+
+
+def _wind_case(**changes):
+    grid = tl.Grid.uniform(40.0, 80)
+    given = {
+        "grid": grid,
+        "initial_state": tl.State.from_profiles(grid, temperature=lambda z: 20.0 + 0.05 * z),
+        "forcing": tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.06, stress_v=0.08)),
+        "duration": 14400.0,
+        "name": "wind",
+    }
+    return tl.Case(**(given | changes))
+
+
+def test_law_of_entrainment():
+    case = _wind_case()
+    eos = case.equation_of_state
+    law = EntrainmentLaw("wind", MODEL, case, 600.0, 14400.0).law(np.asarray([10000.0]))
+    n = math.sqrt(float(eos.gravity * eos.thermal_expansion) * 0.05)  # pyright: ignore
+    friction_velocity = math.sqrt(0.1 / float(eos.reference_density))
+    np.testing.assert_allclose(law, 1.05 * friction_velocity * math.sqrt(10000.0 / n), rtol=1e-6)
+    with pytest.raises(ValueError, match="without rotation under a constant stress"):
+        EntrainmentLaw("wind", MODEL, _wind_case(coriolis_parameter=1e-4), 600.0, 14400.0)
+    cooled = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-10.0))
+    with pytest.raises(ValueError, match="without rotation under a constant stress"):
+        EntrainmentLaw("wind", MODEL, _wind_case(forcing=cooled), 600.0, 14400.0)
+
+
+def test_error_of_the_entrainment_is_that_of_the_depths():
+    check = EntrainmentLaw("wind", MODEL, _wind_case(), 600.0, 14400.0, start=3600.0)
+    ((variable, unit, value),) = check.errors(MODEL)
+    run = tl.simulate(MODEL, check.case, dt=600.0, output_interval=3600.0)
+    z = np.asarray(check.case.grid.z_center)
+    error = depth_of_thermocline(np.asarray(run.state.temperature), z) - check.law(np.asarray(run.time))
+    assert (variable, unit) == ("mixed_layer_depth", "m")
+    assert value == pytest.approx(np.sqrt(np.mean(error[1:] ** 2)), rel=1e-12)
+
+
+@pytest.mark.parametrize("depth", [10.0, 10.2, 17.35])
+def test_depth_of_the_thermocline_between_faces(depth):
+    z = np.asarray(tl.Grid.uniform(40.0, 80).z_center)
+    profile = 20.0 + np.tanh((z + depth) / 3.0)
+    assert depth_of_thermocline(profile[None], z)[0] == pytest.approx(depth, abs=0.02)
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking(AbstractCheck):
+    """A check whose errors are constants of the closure that it is given."""
+
+    name: str
+    model: tl.Model
+
+    def errors(self, model):
+        value = model.closure.alpha  # pyright: ignore[reportAttributeAccessIssue]
+        return (Error("temperature", "K", float(value)),)
+
+
+def test_checks_keep_their_own_constants_or_take_the_closure():
+    after = with_parameters(PacanowskiPhilander(), {"alpha": 6.0})
+    own = tl.Model(with_parameters(PacanowskiPhilander(), {"alpha": 3.0, "viscosity_scale": 0.02}))
+    other = tl.Model(tl.Constant())
+    checks = [Asking("same", own), Asking("other", other)]
+    same, changed = run_checks(checks, PacanowskiPhilander(), after, {"alpha": 6.0, "forcing.bias": 1.0})
+    assert (same.uncalibrated, same.calibrated) == (3.0, 6.0)
+    assert (changed.uncalibrated, changed.calibrated) == (5.0, 6.0)
+    assert same.growth == 1.0 and same.too_large and changed.growth == pytest.approx(0.2)
+
+
+def test_an_error_may_grow_by_a_tenth():
+    rows = [CheckRow("kato_phillips", "mixed_layer_depth", "m", 1.0, x) for x in (0.5, 1.09, 1.12, math.nan)]
+    rows.append(CheckRow("perfect", "u", "m s-1", 0.0, 0.0))
+    assert [row.too_large for row in rows] == [False, False, True, True, False]
+    assert checks_in_words(rows[:2]) == ["No error of the checks grows by more than 10 %."]
+    warnings = checks_in_words(rows)
+    assert len(warnings) == 2 and "in kato phillips grows by 12 %, from 1 to 1.12 m" in warnings[0]
+    assert "is no number" in warnings[1]
+
+
+def test_words_and_tables_of_cases_left_out(tmp_path):
+    rows = [
+        CrossValidationRow("free_convection", "temperature", "K", 0.05, 0.0775, 0.0024, 0.0048),
+        CrossValidationRow("strong_wind", "temperature", "K", 0.01, 0.0069, 0.0031, 0.0131),
+        CrossValidationRow("strong_wind", "u", "m s-1", 0.01, 0.0069, 0.0031, math.nan),
+    ]
+    temperature, velocity = cross_validation_in_words(rows)
+    assert (
+        "below the uncalibrated one in 1 of 2 cases; not in strong wind (0.0069 to 0.0131 K)" in temperature
+    )
+    assert "not below that of the initial profile kept in strong wind." in temperature
+    assert "in 0 of 1 cases; not in strong wind (0.0069 to no number m s-1)" in velocity
+    write_table(tmp_path / "table.csv", rows)
+    again = read_table(tmp_path / "table.csv", CrossValidationRow)
+    assert again[:2] == tuple(rows[:2]) and math.isnan(again[2].left_out)
+    lines = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
+    assert [line["better"] for line in lines] == ["true", "false", "false"]
+    with pytest.raises(ValueError, match="expected a table with the columns check, variable"):
+        read_table(tmp_path / "table.csv", CheckRow)
+
+
+KATO, SYNTHETIC = (str(ROOT / f"configs/runs/{name}.yaml") for name in ("kato_phillips", "synthetic"))
+CONFIG = {
+    "cases": [
+        {"case": {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}},
+        {
+            "case": {
+                "format": "cf_netcdf",
+                "path": "synthetic:wind_and_cooling",
+                "mapping": {"name": "less_heat", "fluxes": {"heat_flux": -50.0}},
+            }
+        },
+    ],
+    "grid": {"kind": "uniform", "n_cells": 12},
+    "model": {"closure": {"name": "pacanowski_philander"}},
+    "time": {"step": 600.0},
+    "misfit": {"end": 10800.0},
+    "parameters": {"alpha": {"lower": 1.0, "upper": 20.0}},
+    "optimiser": {"name": "levenberg_marquardt"},
+    "n_iterations": 2,
+    "checks": [
+        {
+            "run": KATO,
+            "against": "entrainment_law",
+            "settings": {
+                "model.closure.name": "pacanowski_philander",
+                "time.duration": 14400,
+                "time.step": 600,
+                "grid.n_cells": 16,
+            },
+        },
+        {
+            "run": "missing.yaml",
+            "skip_if_missing": True,
+        },
+    ],
+}
+
+
+def _invoke(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.split())
+
+
+def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
+    config, folder = tmp_path / "two.yaml", tmp_path / "out"
+    config.write_text(yaml.safe_dump(CONFIG))
+    output = _invoke("cross-validate", config, "--output", folder)
+    assert "note: left out a check" in output and "missing.yaml: expected a file, got none" in output
+    assert "without less_heat; compiling ... iteration 1/2" in output
+    assert "kato_phillips mixed_layer_depth" in output
+    names = {"cross_validation.csv", "cross_validation.png", "checks.csv", "parameters.yaml", "profiles.png"}
+    assert names <= {path.name for path in folder.iterdir()}
+    rows = read_table(folder / "cross_validation.csv", CrossValidationRow)
+    assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]
+    again = _invoke("cross-validate", config, "--output", folder)
+    assert "iteration" not in again.partition("all iterations")[0].replace("2 iterations", "")
+    assert read_table(folder / "cross_validation.csv", CrossValidationRow) == rows
+
+    _invoke("report", folder)
+    page = (folder / "report.html").read_text()
+    assert all(sentence in page for sentence in cross_validation_in_words(rows))
+    assert 'id="checks"' in page and 'id="cross_validation"' in page
+    values = folder / "parameters.yaml"
+    assert "kato_phillips mixed_layer_depth" in _invoke("evaluate", config, "--parameters", values)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "fragment"),
+    [
+        ({"skip_if_missing": False}, 3, "checks.1.run: missing.yaml: expected a file, got none"),
+        ({"run": KATO}, 2, "expected a case with observations, got one without"),
+        ({"run": KATO, "against": "entrainment_law"}, 2, "checks.1.name: expected a check of another name"),
+        ({"run": SYNTHETIC, "against": "entrainment_law"}, 2, "without rotation under a constant stress"),
+    ],
+)
+def test_checks_that_are_refused(tmp_path, change, code, fragment):
+    config = tmp_path / "two.yaml"
+    changed = {**CONFIG["checks"][1], "skip_if_missing": False, **change}
+    config.write_text(yaml.safe_dump({**CONFIG, "checks": [CONFIG["checks"][0], changed]}))
+    assert fragment in _invoke("check", config, code=code)
