@@ -5,14 +5,14 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
-import yaml
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, flags=re.MULTILINE))
-WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
-HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+WORKFLOW = YAML(typ="safe").load(ROOT / ".github/workflows/tests.yml")
+HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")
 
 
 def steps(key: str) -> list:
@@ -58,7 +58,7 @@ def test_linter_and_type_checker_are_those_that_the_project_fixes():
 
 
 def test_citation_is_that_of_the_project():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
     project = PROJECT["project"]
     assert citation["title"] == project["name"] and str(citation["version"]) == project["version"]
     assert citation["license"] == project["license"] and citation["keywords"] == project["keywords"]
