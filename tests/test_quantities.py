@@ -42,7 +42,7 @@ def test_a_suspect_unit_lies_beyond_what_is_possible_and_what_has_a_range_conver
     [
         ("heat_flux", 2e4, "the sign \\(positive is into the water\\)"),
         ("air_temperature", 283.0, "give the unit K"),
-        ("air_pressure", 1013.0, "give the unit hPa"),
+        ("air_pressure", 1013.0, "it looks like hPa: give that unit"),
         ("wind_u", 110.0, "between -100 and 100"),
     ],
 )

@@ -204,7 +204,7 @@ TABLES = [
     ("fraction", _csv().replace(",80,", ",0.8,"), ["relative_humidity", "in %", "0.8", "fraction"]),
     ("too humid", _cell("relative_humidity", "800"), ["relative_humidity", "130", "800", WHEN]),
     ("gap", _cell("wind_u", ""), ["wind_u", "without gaps", "nan", WHEN, "fill the 1 missing"]),
-    ("fill value", _cell("wind_v", "-999"), ["wind_v", "-120", "-999", WHEN, "fill value"]),
+    ("fill value", _cell("wind_v", "-999"), ["wind_v", "-100", "-999", WHEN, "fill value"]),
     ("text", _cell("wind_u", "calm"), ["line 4: wind_u", "number", "'calm'"]),
     ("dates of a country", _csv(line4=LINES[2].replace("2015-03-01", "01.03.2015")), ["line 4: time", "ISO"]),
     ("missing times", _csv(line4=LINES[7], line5=LINES[7], line6=LINES[7]), ["time", "increase", "18:00"]),

@@ -234,7 +234,8 @@ def check_possible(
         if known.positive is not None:
             advice = f"check the unit, the sign (positive is {known.positive}) and the fill value"
         if known.suspect is not None and known.suspect[1] <= value <= known.suspect[2]:
-            advice = f"give the unit {known.suspect[0]}, which it looks like"
+            unit = known.suspect[0]
+            advice = "give the unit K" if unit == "K" else f"it looks like {unit}: give that unit"
         when = "" if describe is None else f" at {describe(int(wrong[0][0]))}"
         raise FileFormatError(
             path, key, f"{quantity} between {low:g} and {high:g}", f"{value:g}{when}", advice
