@@ -75,7 +75,7 @@ def test_an_ensemble_is_its_members_and_a_calibration_knows_the_parameters(guide
         np.testing.assert_allclose(together[:, column], end(rate), rtol=1e-13)
     for path in ("case.terms.algae.growth_rate", "cases.bay.terms.algae.growth_rate"):
         free = FreeParameters((FreeParameter(path, 1e-6, 1e-4),)).resolve(model.closure, {"bay": case})
-        assert (free.units[path], free.parameters[0].start) == ("s-1", 2e-5)
+        assert (free.units[path], free.numbers[0].start) == ("s-1", 2e-5)
         in_case = free.in_case("bay")
         assert in_case is not None
         changed = in_case[0].insert_case(case, free.to_unconstrained({path: 3e-5}))

@@ -22,7 +22,7 @@ from tunax_lite import (
     TimeSeriesForcing,
     TwoBandAbsorption,
 )
-from tunax_lite.closures import AbstractClosure, CloState, ClosureInputs
+from tunax_lite.closures import AbstractPlainClosure, CloState, ClosureInputs
 from tunax_lite.numerics import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
 from tunax_lite.terms import NonlocalTransport
 
@@ -52,15 +52,12 @@ class RecordedState(CloState):
         return () if self.share is None else (NonlocalTransport(self.share),)
 
 
-class Recorder(AbstractClosure[RecordedState]):
+class Recorder(AbstractPlainClosure[RecordedState]):
     """Given coefficients, and a memory of what the closure was told."""
 
     viscosity: jax.Array
     diffusivity: jax.Array
     share: jax.Array | None = None
-
-    def prepare(self):
-        return self
 
     def init(self, inputs):
         return RecordedState(self.viscosity, self.diffusivity, self.share, inputs)
