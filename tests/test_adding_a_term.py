@@ -53,7 +53,7 @@ def test_the_budget_of_algae_closes_to_round_off(guide):
 
 def test_a_run_goes_on_from_a_file_as_if_it_had_not_stopped(guide, tmp_path):
     case, model = guide["case"], tl.Model(Constant(1e-3, 1e-3))
-    times = {"dt": 600.0, "output_interval": 3600.0}
+    times: dict = {"dt": 600.0, "output_interval": 3600.0}
     whole = tl.simulate(model, case, duration=7200.0, **times)
     io.write_trajectory(tl.simulate(model, case, duration=3600.0, **times), tmp_path / "half.nc")
     start = io.read_trajectory(tmp_path / "half.nc").restart()
@@ -63,7 +63,8 @@ def test_a_run_goes_on_from_a_file_as_if_it_had_not_stopped(guide, tmp_path):
 
 
 def test_an_ensemble_is_its_members_and_a_calibration_knows_the_parameters(guide):
-    case, model, times = guide["case"], tl.Model(Constant(1e-3, 1e-3)), {"dt": 600.0, "duration": 3600.0}
+    case, model = guide["case"], tl.Model(Constant(1e-3, 1e-3))
+    times: dict = {"dt": 600.0, "duration": 3600.0}
     rates = jnp.array([0.0, 1e-5, 4e-5])
 
     def end(rate):
