@@ -53,6 +53,10 @@ def setting(
     return eqx.field(default=default, static=True, metadata={"setting": declared}, **options)
 
 
+SETTING = {"setting": {"choices": None, "bounds": {}, "finite": True, "null_is_default": False}}
+"""Metadata of a field that is a plain setting."""
+
+
 class Named(NamedTuple):
     """A name in files, the class of what it stands for, what makes it, and the arguments that it fixes."""
 

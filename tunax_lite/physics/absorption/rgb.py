@@ -7,10 +7,11 @@ with the attenuation k of blue, green and red light for a concentration C of chl
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, Scalar, parameter
-from ...declarations import named, setting
+from ...declarations import SETTING, named
 from ...numerics.limiters import at_least
 from .base import AbstractAbsorption
 
@@ -50,7 +51,8 @@ class RgbAbsorption(AbstractAbsorption):
     chlorophyll: Scalar = parameter(0.05, unit="mg m-3", valid_range=(LEAST_CHLOROPHYLL, 10.0))
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    bottom_absorbs: bool = setting(True, kw_only=True)
+    # As `setting` has it; checkers of types know that only `field` may be given by keyword.
+    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def fraction(self, z: ColumnArray) -> ColumnArray:
         logarithm = jnp.log(at_least(self.chlorophyll, LEAST_CHLOROPHYLL))

@@ -3,10 +3,11 @@
 I(z) / I(0) = R exp(z / zeta_1) + (1 - R) exp(z / zeta_2).
 """
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..._types import ColumnArray, Scalar, parameter
-from ...declarations import named, setting
+from ...declarations import SETTING, named
 from .base import AbstractAbsorption
 
 JERLOV_WATER_TYPES: dict[str, tuple[float, float, float]] = {
@@ -40,7 +41,8 @@ class TwoBandAbsorption(AbstractAbsorption):
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
     visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
-    bottom_absorbs: bool = setting(True, kw_only=True)
+    # As `setting` has it; checkers of types know that only `field` may be given by keyword.
+    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def fraction(self, z: ColumnArray) -> ColumnArray:
         infrared = self.infrared_fraction * jnp.exp(z / self.infrared_depth)
