@@ -116,5 +116,5 @@ def test_ri_based(taper, fading):
 
 
 def test_unknown_taper():
-    with pytest.raises(ValueError, match="expected a taper out of tanh, linear, exponential, got 'cosine'"):
+    with pytest.raises(ValueError, match="expected taper out of tanh, linear, exponential, got 'cosine'"):
         RiBased(taper="cosine")

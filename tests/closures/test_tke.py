@@ -244,5 +244,5 @@ def test_langmuir_cells_without_wind_or_stratification():
 
 
 def test_an_implicit_share_below_one_is_refused():
-    with pytest.raises(ValueError, match="implicit_share to be at least 1, got 0.5"):
+    with pytest.raises(ValueError, match="implicit_share of at least 1, got 0.5"):
         TKE(implicit_share=0.5)

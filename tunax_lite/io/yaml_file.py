@@ -166,10 +166,17 @@ def _document(events: Iterator[Event]) -> _Node | None:
     return document
 
 
+def _node_of(text: str) -> _Node | None:
+    try:
+        return _document(iter(YAML(typ="safe").parse(text)))
+    except MarkedYAMLError:  # the fast parser knows YAML 1.1, where a word within braces has no colon
+        return _document(iter(YAML(typ="safe", pure=True).parse(text)))
+
+
 def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
     origins: dict[tuple[str, ...], str] = {}
     try:
-        node = _document(iter(YAML(typ="safe").parse(text)))
+        node = _node_of(text)
     except ConfigError:
         raise
     except MarkedYAMLError as error:
