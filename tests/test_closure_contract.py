@@ -356,7 +356,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
         def changed(x, path=path, value=value, pattern=pattern):
             return np.asarray(derivatives.losses(replace_leaf(both, path, value + x * pattern)))
 
-        # A share of the derivative, and rounding of the loss over an interval of 7e-6.
+        # A fraction of the derivative, and rounding of the loss over an interval of 7e-6.
         tolerance = smoothness * np.abs(by_reverse) + rounding / 7e-6 * sizes / scale
         for kinks in (KINKS[None], KINKS.get(id_of(closure), {})):
             for name in kinks.get(path, ()):

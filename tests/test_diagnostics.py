@@ -94,15 +94,15 @@ def test_fluxes_are_those_of_the_forcing_at_the_time_of_the_frame():
     names = ["surface_stress_u", "friction_velocity", "surface_heat_flux", "surface_elevation"]
     names += ["bottom_friction_velocity", "stokes_drift_u", "stokes_drift_v", "turbulent_energy"]
     found = diagnose(trajectory, case, names)
-    share = np.arange(11) / 10.0
-    np.testing.assert_allclose(found["surface_stress_u"], 0.3 * share, atol=1e-12)
-    np.testing.assert_allclose(found["friction_velocity"], (np.hypot(0.3 * share, 0.4) / 1027.0) ** 0.5)
+    fraction = np.arange(11) / 10.0
+    np.testing.assert_allclose(found["surface_stress_u"], 0.3 * fraction, atol=1e-12)
+    np.testing.assert_allclose(found["friction_velocity"], (np.hypot(0.3 * fraction, 0.4) / 1027.0) ** 0.5)
     # Of a heat flux that nothing computed the parts are not known.
     assert np.all(
         np.isnan(diagnose(trajectory, case, ["surface_latent_heat_flux"])["surface_latent_heat_flux"])
     )
     assert not np.any(found["surface_heat_flux"]) and not np.any(found["stokes_drift_v"])
-    np.testing.assert_allclose(found["surface_elevation"], 2.0 * share, atol=1e-12)
+    np.testing.assert_allclose(found["surface_elevation"], 2.0 * fraction, atol=1e-12)
     faces = 4.0 * np.exp(np.asarray(GRID.z_face) / 4.0)
     np.testing.assert_allclose(found["stokes_drift_u"][10], 0.1 * np.diff(faces) / 2.0, rtol=1e-12)
     # The law of the wall at the middle of the lowest cell, 1 m above the bottom.

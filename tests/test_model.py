@@ -45,11 +45,11 @@ FLUXES = {
 class RecordedState(CloState):
     eddy_viscosity: jax.Array
     eddy_diffusivity: jax.Array
-    share: jax.Array | None
+    fraction: jax.Array | None
     inputs: ClosureInputs
 
     def terms(self, state):
-        return () if self.share is None else (NonlocalTransport(self.share),)
+        return () if self.fraction is None else (NonlocalTransport(self.fraction),)
 
 
 class Recorder(AbstractPlainClosure[RecordedState]):
@@ -57,19 +57,19 @@ class Recorder(AbstractPlainClosure[RecordedState]):
 
     viscosity: jax.Array
     diffusivity: jax.Array
-    share: jax.Array | None = None
+    fraction: jax.Array | None = None
 
     def init(self, inputs):
-        return RecordedState(self.viscosity, self.diffusivity, self.share, inputs)
+        return RecordedState(self.viscosity, self.diffusivity, self.fraction, inputs)
 
     def step(self, clo_state, inputs, dt):
         return self.init(inputs)
 
 
-def recorder(share=None):
+def recorder(fraction=None):
     rng = np.random.default_rng(91)
     nu, kappa = 10.0 ** rng.uniform(-5.0, -2.0, (2, N + 1))
-    return Recorder(jnp.asarray(nu), jnp.asarray(kappa), share)
+    return Recorder(jnp.asarray(nu), jnp.asarray(kappa), fraction)
 
 
 def random_case(forcing=None, **changes):
@@ -173,7 +173,7 @@ def test_absent_fluxes_are_no_fluxes():
     assert eqx.tree_equal(*(one_step(Model(Constant()), case)[0] for case in (none, zero)))
 
 
-def test_absorption_decides_where_sunlight_heats():
+def test_absorption_decides_where_shortwave_heats():
     sun = ConstantForcing(SurfaceFluxes(shortwave_flux=500.0))
     still = Model(Constant(0.0, 0.0), molecular_diffusivity=0.0, molecular_viscosity=0.0)
     clear = random_case(sun, absorption=TwoBandAbsorption(0.0, 1.0, 20.0))
@@ -186,14 +186,14 @@ def test_absorption_decides_where_sunlight_heats():
 
 def test_nonlocal_transport_moves_the_surface_flux_down_and_conserves():
     cooling = random_case(ConstantForcing(SurfaceFluxes(heat_flux=-200.0, tracer_fluxes={"dye": 1e-4})))
-    share = jnp.concatenate([jnp.zeros(1), jnp.linspace(0.0, 0.9, N - 1), jnp.zeros(1)])
+    fraction = jnp.concatenate([jnp.zeros(1), jnp.linspace(0.0, 0.9, N - 1), jnp.zeros(1)])
     zeros = jnp.zeros(N + 1)
-    still = Model(Recorder(zeros, zeros, share), molecular_diffusivity=0.0, molecular_viscosity=0.0)
+    still = Model(Recorder(zeros, zeros, fraction), molecular_diffusivity=0.0, molecular_viscosity=0.0)
     new = one_step(still, cooling)[0]
     old = cooling.initial_state
     h = np.asarray(GRID.cell_thickness)
-    # What passes a face downward is its share of the flux; all of the flux passes the surface.
-    passing = np.asarray(share).copy()
+    # What passes a face downward is its fraction of the flux; all of the flux passes the surface.
+    passing = np.asarray(fraction).copy()
     passing[-1] = 1.0
     for x, y, flux in (
         (new.temperature, old.temperature, -200.0 / (1020.0 * 4000.0)),

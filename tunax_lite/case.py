@@ -32,7 +32,7 @@ class Case(eqx.Module):
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; `physics.coriolis_parameter(latitude)` gives it for a latitude.
         equation_of_state: how temperature and salinity set the buoyancy.
-        absorption: of sunlight with depth; only used where the forcing has a shortwave flux.
+        absorption: of shortwave radiation with depth; only used where the forcing has a shortwave flux.
         interior: what is prescribed below the surface; nothing by default.
         terms: what else acts on the column, by a name of your choice; nothing by default.
         initial_correction: what is added to the initial state; nothing by default.

@@ -22,7 +22,7 @@ from .grid import Grid
 from .model import Model
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
-from .observables import OBSERVABLES, Observable, Water, observable
+from .observables import OBSERVABLES, ColumnState, Observable, observable
 from .observables.names import parse
 from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
@@ -73,9 +73,9 @@ class Snapshot(eqx.Module):
     last: LastStep | None = None
 
     @property
-    def water(self) -> Water:
+    def water(self) -> ColumnState:
         """What observables are computed from."""
-        return Water(self.state, self.grid, self.case.equation_of_state)
+        return ColumnState(self.state, self.grid, self.case.equation_of_state)
 
     @property
     def fluxes(self) -> SurfaceFluxes:

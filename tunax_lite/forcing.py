@@ -26,7 +26,7 @@ class SurfaceFluxes(eqx.Module):
             wind that counts relative to the current. Taken at the end of a step: the wind never drives the
             water faster than it blows, however long the step.
         heat_flux: heat absorbed at the surface: sensible, latent, longwave [W m-2].
-        shortwave_flux: sunlight that enters the water and is absorbed below [W m-2].
+        shortwave_flux: shortwave radiation that enters the water and is absorbed below [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
         salt_flux: salt [kg m-2 s-1].
         latent_heat_flux, sensible_heat_flux, longwave_flux: parts of the heat flux [W m-2], for output alone,

@@ -61,18 +61,19 @@ class Model(eqx.Module):
         molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1].
         molecular_salt_diffusivity: that of salinity [m2 s-1]; by default it shares that of heat, and with it
             one matrix, which makes a step about a tenth faster.
-        coefficient_memory: share of the eddy coefficients that is kept from the step before [1]; by default
-            none. Closures of several equations flicker from step to step where turbulence is marginal; the
-            flicker hardly changes a run, but its derivatives grow without bound. 0.5 ends it.
-        n_sweeps: how often a step is taken; the second time on, with eddy coefficients halfway between those
-            of the last time and what the closure then found. 2 is for steps much longer than turbulence
+        coefficient_memory: under-relaxation: fraction of the eddy coefficients that is kept from the step
+            before [1]; by default none. Closures of several equations flicker from step to step where
+            turbulence is marginal; the flicker hardly changes a run, but its derivatives grow without bound.
+            0.5 ends it.
+        n_sweeps: Picard iterations of a step; from the second on, with eddy coefficients halfway between
+            those of the last one and what the closure then found. 2 is for steps much longer than turbulence
             takes to follow the forcing, and costs twice as much.
         theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
             0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
         like_gotm: whether to do as GOTM where the choice is ours: u, v and what the water contains one after
             another, each with the new values of those before; S² of cells of their own thickness; non-local
             fluxes, the roughness of the sea and that of the bottom from the step before; the buoyancy of
-            sunlight with the expansion of the place.
+            shortwave radiation with the expansion of the place.
         tridiagonal_method: how linear systems are solved; by default the fastest for the platform.
 
     Raises:
@@ -307,7 +308,7 @@ def _expansion_at_faces(state: State, column: Column) -> FaceArray | Scalar:
 
 
 def _with_coefficients(changed: CloState, old: CloState, new: CloState, kept: ScalarLike) -> CloState:
-    """A closure state with the eddy coefficients of two others, the share `kept` of the old ones."""
+    """A closure state with the eddy coefficients of two others, the fraction `kept` of the old ones."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)

@@ -245,6 +245,6 @@ def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray
     change = new - down_gradient
     room = jnp.where(change > 0.0, highest - down_gradient, down_gradient - lowest)
     leaves = (new > highest) | (new < lowest)
-    share = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
-    share = jnp.min(share, axis=0)
-    return jnp.where(share < 1.0, down_gradient + share * change, new)
+    fraction = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
+    fraction = jnp.min(fraction, axis=0)
+    return jnp.where(fraction < 1.0, down_gradient + fraction * change, new)

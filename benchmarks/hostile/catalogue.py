@@ -24,8 +24,8 @@ def attacks_of(number: int, seed: int, processes: bool = True) -> list[Attack]:
     sources = [*_ONCE, faults.processes] if processes else list(_ONCE)
     found = [attack for source in sources for attack in source(chance)]
     left = max(0, number - len(found))
-    for source, share in _SHARES:
-        found += itertools.islice(source(chance), round(share * left) + 1)
+    for source, fraction in _SHARES:
+        found += itertools.islice(source(chance), round(fraction * left) + 1)
     return found
 
 

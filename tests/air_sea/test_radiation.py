@@ -1,4 +1,4 @@
-"""Longwave radiation, position of the sun, sunlight through the sky, and albedo."""
+"""Longwave radiation, position of the sun, shortwave radiation through the sky, and albedo."""
 
 import datetime
 
@@ -109,7 +109,7 @@ def test_sun_stands_where_astronomy_puts_it():
                 np.testing.assert_allclose(found, max(0.0, cosine), atol=0.015)
 
 
-def test_sunlight_by_day_night_and_cloud():
+def test_shortwave_by_day_night_and_cloud():
     sky = ClearSky()
     high = jnp.asarray(60.0)
     assert sky.downward(jnp.asarray(0.0), high, jnp.asarray(0.3)) == 0.0

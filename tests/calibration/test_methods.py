@@ -128,16 +128,16 @@ def test_clipping_bounds_the_gradient_that_adam_remembers():
 
 
 @pytest.mark.parametrize("schedule", [CosineDecay(100, 10, 0.05), ExponentialDecay(100, 10, 0.05)], ids=repr)
-def test_schedules_rise_then_fall_to_their_final_share(schedule):
-    shares = np.array([schedule.share(step) for step in range(150)])
-    assert shares[0] == pytest.approx(1.0 / 11.0)
-    assert np.all(np.diff(shares[:11]) > 0.0) and shares[10] == pytest.approx(1.0)
-    assert np.all(np.diff(shares[10:100]) < 0.0)
-    np.testing.assert_allclose(shares[100:], 0.05, rtol=1e-6)
+def test_schedules_rise_then_fall_to_their_final_fraction(schedule):
+    fractions = np.array([schedule.fraction(step) for step in range(150)])
+    assert fractions[0] == pytest.approx(1.0 / 11.0)
+    assert np.all(np.diff(fractions[:11]) > 0.0) and fractions[10] == pytest.approx(1.0)
+    assert np.all(np.diff(fractions[10:100]) < 0.0)
+    np.testing.assert_allclose(fractions[100:], 0.05, rtol=1e-6)
 
 
 def test_a_constant_rate_is_constant():
-    assert [ConstantRate().share(step) for step in (0, 7)] == [1.0, 1.0]
+    assert [ConstantRate().fraction(step) for step in (0, 7)] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_a_constant_rate_is_constant():
         (lambda: Adam(beta_1=1.0), "beta_1"),
         (lambda: Adam(largest_gradient=-1.0), "largest_gradient"),
         (lambda: CosineDecay(10, 10), "n_warmup < n_steps"),
-        (lambda: CosineDecay(10, 0, 2.0), "final_share of 0 to 1"),
-        (lambda: ExponentialDecay(10, 0, 0.0), "positive final_share"),
+        (lambda: CosineDecay(10, 0, 2.0), "final_fraction of 0 to 1"),
+        (lambda: ExponentialDecay(10, 0, 0.0), "positive final_fraction"),
         (lambda: LBFGS(memory_size=0), "memory_size"),
         (lambda: LBFGS(largest_step=0.0), "largest_step"),
         (lambda: LBFGS(backtracking=1.0), "backtracking"),

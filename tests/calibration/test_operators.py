@@ -16,7 +16,7 @@ from tunax_lite.checkpointing import SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.grid import Grid
 from tunax_lite.model import Model
-from tunax_lite.observables import OBSERVABLES, Water, observable, unit_of_difference
+from tunax_lite.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
 from tunax_lite.observations import Observations
 from tunax_lite.physics import LinearEquationOfState
 from tunax_lite.simulation import simulate
@@ -103,7 +103,7 @@ def test_observables_of_two_layers():
     grid = Grid.uniform(40.0, 20)
     state = State.from_profiles(grid, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), u=0.2)
     eos = LinearEquationOfState()
-    water = Water(state, grid, eos)
+    water = ColumnState(state, grid, eos)
     light = 9.81 * 2e-4 * 10.0
     expected = {
         "sea_surface_temperature": 20.0,

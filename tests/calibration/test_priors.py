@@ -44,13 +44,15 @@ def _logistic(x: float) -> float:
 
 @pytest.mark.parametrize("x", [-3.0, -1.2816, -0.1, 0.0, 0.7, 2.5])
 def test_quantiles_are_those_of_the_distributions(x):
-    share = NormalDist().cdf(x)
-    assert _value_at(Uniform(-3.0, 7.0), x) == pytest.approx(-3.0 + 10.0 * share, rel=1e-13)
-    assert _value_at(LogUniform(1e-12, 1e-3), x) == pytest.approx(1e-12 * 1e9**share, rel=1e-12)
+    fraction = NormalDist().cdf(x)
+    assert _value_at(Uniform(-3.0, 7.0), x) == pytest.approx(-3.0 + 10.0 * fraction, rel=1e-13)
+    assert _value_at(LogUniform(1e-12, 1e-3), x) == pytest.approx(1e-12 * 1e9**fraction, rel=1e-12)
     normal = NormalDist(1.44, 0.1)
-    assert _value_at(Normal(1.44, 0.1, 1.0, 2.5), x) == pytest.approx(normal.inv_cdf(share), rel=1e-12)
+    assert _value_at(Normal(1.44, 0.1, 1.0, 2.5), x) == pytest.approx(normal.inv_cdf(fraction), rel=1e-12)
     log_normal = NormalDist(math.log(0.3), 0.5)
-    assert _value_at(LogNormal(0.3, 0.5), x) == pytest.approx(math.exp(log_normal.inv_cdf(share)), rel=1e-12)
+    assert _value_at(LogNormal(0.3, 0.5), x) == pytest.approx(
+        math.exp(log_normal.inv_cdf(fraction)), rel=1e-12
+    )
     assert _value_at(Bounded(-3.0, 7.0), x) == pytest.approx(-3.0 + 10.0 * _logistic(x), rel=1e-13)
     assert _value_at(LogBounded(1e-12, 1e-3), x) == pytest.approx(1e-12 * 1e9 ** _logistic(x), rel=1e-12)
 
@@ -64,12 +66,12 @@ def test_the_middle_is_the_median(prior):
 
 @pytest.mark.parametrize("prior", [*BOUNDED, *EVEN], ids=repr)
 @settings(deadline=None, max_examples=30)
-@given(share=st.floats(1e-6, 1.0 - 1e-6))
-def test_there_and_back(prior, share):
+@given(fraction=st.floats(1e-6, 1.0 - 1e-6))
+def test_there_and_back(prior, fraction):
     if isinstance(prior, (LogBounded, LogUniform)):
-        value = prior.lower * (prior.upper / prior.lower) ** share
+        value = prior.lower * (prior.upper / prior.lower) ** fraction
     else:
-        value = prior.lower + share * (prior.upper - prior.lower)
+        value = prior.lower + fraction * (prior.upper - prior.lower)
     # The inverse loses what 1 / share amplifies of round-off; the way back damps it again.
     assert _value_at(prior, prior.to_unconstrained(value)) == pytest.approx(value, rel=1e-12)
 
@@ -98,7 +100,7 @@ def test_gradient_equals_central_differences(prior):
     x = jnp.array([*np.random.default_rng(0).uniform(-3.9, 3.9, 20), 0.0])  # 0: two halves of a formula meet
     step = 1e-5  # error of the difference about step² = 1e-10 and round-off / step = 1e-11, relative
     difference = (prior.to_physical(x + step) - prior.to_physical(x - step)) / (2.0 * step)
-    # At the ends a share of 1e-4 of the range changes, against round-off of the whole range.
+    # At the ends a fraction of 1e-4 of the range changes, against round-off of the whole range.
     np.testing.assert_allclose(_value_and_slope(prior, x)[1], difference, rtol=1e-5)
 
 

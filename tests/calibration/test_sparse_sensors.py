@@ -14,7 +14,7 @@ from tunax_lite.diagnostics import diagnose
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
 from tunax_lite.grid import Grid
 from tunax_lite.model import Model
-from tunax_lite.observables import Water, observable, unit_of_difference, variable_of
+from tunax_lite.observables import ColumnState, observable, unit_of_difference, variable_of
 from tunax_lite.observations import Observations
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
 from tunax_lite.simulation import simulate
@@ -46,7 +46,7 @@ def warm_skin(z):
 )
 def test_thresholds_and_references_by_hand(name, depth):
     state = State.from_profiles(GRID, temperature=warm_skin)
-    water = Water(state, GRID, LinearEquationOfState())
+    water = ColumnState(state, GRID, LinearEquationOfState())
     assert float(observable(name)(water)) == pytest.approx(depth, rel=1e-6)
     assert unit_of_difference(name) == "m"
     case = case_of(warm_skin)

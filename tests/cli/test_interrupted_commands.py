@@ -35,7 +35,7 @@ def invoke(tmp_path, monkeypatch):
 
             yield report
 
-        for module, name in (("calibrate", "progress_of"), ("run", "share_of")):
+        for module, name in (("calibrate", "progress_of"), ("run", "fraction_of")):
             monkeypatch.setattr(importlib.import_module(f"tunax_lite.cli.{module}"), name, progress)
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == code, result.output

@@ -73,7 +73,7 @@ def crossing(ri, depth, interpolation):
 
 
 def coefficients(column, h, flux, speed, shape, interior):
-    """nu, kappa and the non-local share on inner faces, from the surface downward."""
+    """nu, kappa and the non-local fraction on inner faces, from the surface downward."""
     thickness = column["thickness"]
     faces = np.concatenate([[0.0], np.cumsum(thickness)])
     centers = 0.5 * (faces[1:] + faces[:-1])
@@ -112,8 +112,8 @@ def coefficients(column, h, flux, speed, shape, interior):
             "parabolic_nonlocal": lambda s: (1.0 - s) ** 2,
             "match_both": lambda s, layer=layer: layer(s * h)[1],
         }[shape]
-    share = np.array([NONLOCAL * shape_of(d / h) if d <= h else 0.0 for d in faces])
+    fraction = np.array([NONLOCAL * shape_of(d / h) if d <= h else 0.0 for d in faces])
     if faces[base] <= h:
         last = shape_of(centers[base - 1] / h)
-        share[base] = reach * ((1.0 - reach) ** 2 * NONLOCAL * last + reach**2 * share[base])
-    return (*results, share[1:-1] * (1.0 if flux < 0.0 else 0.5 if flux == 0.0 else 0.0))
+        fraction[base] = reach * ((1.0 - reach) ** 2 * NONLOCAL * last + reach**2 * fraction[base])
+    return (*results, fraction[1:-1] * (1.0 if flux < 0.0 else 0.5 if flux == 0.0 else 0.0))

@@ -117,9 +117,9 @@ def price_weller_pinkel(temperature, fluxes, stress, coriolis, dt):
             j = np.argmin(number)
             if number[j] > 0.25:
                 break
-            share = 1.0 - number[j] / (0.25 + (0.02 + (0.25 - number[j]) / 2.0) / 5.0)
+            fraction = 1.0 - number[j] / (0.25 + (0.02 + (0.25 - number[j]) / 2.0) / 5.0)
             for x in (temperature, u):
-                exchanged = 0.5 * share * (x[j + 1] - x[j])
+                exchanged = 0.5 * fraction * (x[j + 1] - x[j])
                 x[j], x[j + 1] = x[j] + exchanged, x[j + 1] - exchanged
         profiles.append(temperature.copy())
     return np.array(profiles)

@@ -69,7 +69,7 @@ def stirred(seed, buoyancy_flux, friction_velocity=0.008, coriolis=1e-4, n_cells
 )
 @pytest.mark.parametrize("buoyancy_flux", [-1e-7, 3e-8])
 def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
-    """Stable faces take what the wind and the share of unstable ones give, in a step that is solved."""
+    """Stable faces take what the wind and the fraction of unstable ones give, in a step that is solved."""
     closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))
     for seed, dt in ((0, 60.0), (1, 600.0), (2, 7200.0)):
         inputs, forced = stirred(seed, buoyancy_flux)
@@ -103,9 +103,9 @@ def iterated(inputs, buoyancy, dt, efficiency, convective_efficiency):
         coefficients, reached, below = [], h[0], 0.0
         for k in range(1, len(h)):
             below += h[k - 1]
-            share = min(below / depth, 1.0)
-            velocity = (1.2 * friction + np.cbrt(max(-flux, 0.0) * below)) * max(1.0 - share, 0.05)
-            shape = min(0.1 + 0.9 * (1.0 - share) ** 2, 1.0 - below / h.sum())
+            fraction = min(below / depth, 1.0)
+            velocity = (1.2 * friction + np.cbrt(max(-flux, 0.0) * below)) * max(1.0 - fraction, 0.05)
+            shape = min(0.1 + 0.9 * (1.0 - fraction) ** 2, 1.0 - below / h.sum())
             wanted = 0.41 * velocity * below * shape
             conductance = wanted * dt / spacing[k - 1]
             both = 1.0 / thickness + 1.0 / h[k]
@@ -467,7 +467,7 @@ def test_the_wind_lifts_as_much_as_it_gives(dt):
     assert np.all(reached > law) and np.all(reached < law + 1.8)
 
 
-def test_convection_entrains_its_share():
+def test_convection_entrains_its_fraction():
     """h = sqrt(2 (1 + 2 n*) B t) / N."""
     closure = EPBL(convective_efficiency=0.2, **ONLY_ENERGY)
     heat_flux = -1e-7 / (GRAVITY * ALPHA) * DENSITY * HEAT_CAPACITY

@@ -33,7 +33,7 @@ FORCINGS = {
     "cooling": (0.0, -1e-7, 0.0),
     "cooling under the sun": (0.004, -1e-7, 1.5e-7),
 }
-"""u* [m s-1], surface buoyancy flux and that of sunlight [m2 s-3]."""
+"""u* [m s-1], surface buoyancy flux and that of shortwave radiation [m2 s-3]."""
 
 
 def column_of(forcing: str, grid: Grid):
@@ -92,11 +92,11 @@ def test_step_against_loops(forcing, shape):
     speed = FORCINGS[forcing][0]
     # Without wind, weak convection fades.
     rtol = 2e-6 if speed else 1e-3
-    nu, kappa, share = kpp_numpy.coefficients(column, h, flux_above(h), speed, shape, interior)
+    nu, kappa, fraction = kpp_numpy.coefficients(column, h, flux_above(h), speed, shape, interior)
     same(ours.eddy_viscosity[1:-1][::-1], nu, rtol)
     same(ours.eddy_diffusivity[1:-1][::-1], kappa, rtol)
     if shape == "simple":
-        same(ours.nonlocal_transport[1:-1][::-1], share, max(rtol, 1e-4))
+        same(ours.nonlocal_transport[1:-1][::-1], fraction, max(rtol, 1e-4))
 
 
 def test_published_constants():

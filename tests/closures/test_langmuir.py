@@ -68,7 +68,7 @@ def denominator(g_h, g_v):
     return momentum * heat + (r_0 + r_h * g_h + 324.0 * A_1**2 * A_2**2 * (1.0 - C_2) * g_v) * g_v
 
 
-def largest_share(function):
+def largest_fraction(function):
     """Smallest positive zero of a quadratic function, at most 1."""
     roots = np.roots(np.polyfit([0.0, 1.0, 2.0], [function(r) for r in (0.0, 1.0, 2.0)], 2))
     positive = [root.real for root in roots if abs(root.imag) < 1e-12 and root.real > 0.0]
@@ -106,13 +106,15 @@ def test_functions_solve_the_equations_of_the_stresses():
     for i, (n2, current, waves, f) in enumerate(zip(n_squared, shear, stokes, proximity, strict=True)):
         shrink = min(1.0, 0.28 / max(n2, 0.28))
         g_h, g_v = -shrink * n2, shrink * float(current @ waves)
-        share = 1.0
+        fraction = 1.0
         if g_v > 0.0:
-            share = largest_share(lambda r, h=g_h, v=g_v: denominator(r * h + 0.003, r * v + 0.006))
+            fraction = largest_fraction(lambda r, h=g_h, v=g_v: denominator(r * h + 0.003, r * v + 0.006))
         if g_h > 0.0:
-            share = min(share, largest_share(lambda r, h=g_h, v=f * g_v: denominator(2.0 * r * h, r * v)))
-        limited += share < 1.0
-        root = np.sqrt(shrink * share)
+            fraction = min(
+                fraction, largest_fraction(lambda r, h=g_h, v=f * g_v: denominator(2.0 * r * h, r * v))
+            )
+        limited += fraction < 1.0
+        root = np.sqrt(shrink * fraction)
         moments = second_moments(root**2 * n2, root * current, root * f * waves)
         wanted = np.linalg.solve(-root * np.stack([current, f * waves], axis=1), moments[4:6])
         s_h = -moments[8] / (root**2 * n2)

@@ -50,12 +50,12 @@ def after(closure, case, dt, n_steps):
     return run(model, case, jnp.asarray(dt), jnp.asarray(n_steps))
 
 
-def carried(cells, share):
+def carried(cells, fraction):
     """Values in the plumes on inner faces: the recurrence, as a loop."""
     values = np.zeros(N + 1)
     values[N] = cells[-1]
     for k in range(N - 1, 0, -1):
-        values[k] = (1.0 - share[k]) * values[k + 1] + share[k] * cells[k]
+        values[k] = (1.0 - fraction[k]) * values[k + 1] + fraction[k] * cells[k]
     return values[1:N]
 
 
@@ -89,7 +89,7 @@ def test_plumes_fulfil_the_equations_of_the_paper():
         np.testing.assert_allclose(plumes.plume_velocity[k], w, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(plumes.plume_mass_flux[k], a * w, rtol=1e-9, atol=1e-14)
         if a > 0.0:
-            own = carried(temperature, np.asarray(plumes.entrained_share))[k - 1]
+            own = carried(temperature, np.asarray(plumes.entrained_fraction))[k - 1]
             np.testing.assert_allclose(own, plume, rtol=0.0, atol=1e-12)
     assert np.count_nonzero(np.asarray(plumes.plume_mass_flux)) > 5
 
@@ -108,9 +108,9 @@ def test_energy_goes_from_the_mean_flow_to_turbulence_and_nowhere_else():
         return kinetic, potential, np.sum(dz * np.asarray(plumes.local.turbulent_kinetic_energy)[1:-1])
 
     changes = np.subtract(energy(new, now), energy(old, before))
-    share = np.asarray(before.entrained_share)
+    fraction = np.asarray(before.entrained_fraction)
     old_u, new_u, new_t = (np.asarray(x) for x in (old.u, new.u, new.temperature))
-    plume_u, plume_t = carried(old_u, share), carried(np.asarray(old.temperature), share)
+    plume_u, plume_t = carried(old_u, fraction), carried(np.asarray(old.temperature), fraction)
     momentum, flux = np.asarray(before.plume_momentum_flux)[1:-1], np.asarray(before.plume_mass_flux)[1:-1]
     viscosity = np.asarray(before.eddy_viscosity)[1:-1]
     diffusivity = np.asarray(before.eddy_diffusivity)[1:-1]

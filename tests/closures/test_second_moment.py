@@ -237,8 +237,8 @@ def test_weak_equilibrium_takes_the_shear_of_the_flow_up_to_its_limit():
         square = d[2] * n[0] + (d[2] * n[1] + d[3] * n[0]) * alpha_n + d[3] * n[1] * alpha_n**2
         highest = cubic / square
         below, at, above = (
-            functions.weak_equilibrium(jnp.array([alpha_n]), jnp.array([share * highest]))[0][0]
-            for share in (0.9, 1.0, 7.0)
+            functions.weak_equilibrium(jnp.array([alpha_n]), jnp.array([fraction * highest]))[0][0]
+            for fraction in (0.9, 1.0, 7.0)
         )
         assert below > at and above == at, alpha_n
 

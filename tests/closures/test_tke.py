@@ -175,7 +175,7 @@ def test_step_with_other_options():
         prandtl_number=2.0,
         length_bounds=BoundedSlope(),
         surface_energy=SurfaceFlux(factor=2.0),
-        penetration=Penetration(share=0.1, time_step=3600.0, depth=5.0),
+        penetration=Penetration(fraction=0.1, time_step=3600.0, depth=5.0),
         langmuir_cells=None,
     )
     waves = RANDOM.uniform(-1e-5, 1e-4, N - 1)
@@ -243,6 +243,6 @@ def test_langmuir_cells_without_wind_or_stratification():
     np.testing.assert_allclose(closure.production(mixed), expected, rtol=1e-7)
 
 
-def test_an_implicit_share_below_one_is_refused():
-    with pytest.raises(ValueError, match="implicit_share of at least 1, got 0.5"):
-        TKE(implicit_share=0.5)
+def test_an_implicit_fraction_below_one_is_refused():
+    with pytest.raises(ValueError, match="implicit_fraction of at least 1, got 0.5"):
+        TKE(implicit_fraction=0.5)

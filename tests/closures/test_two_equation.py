@@ -218,8 +218,8 @@ def reference_step(closure, state, inputs, dt):
     p, stokes, b = nu * s2, nu * np.asarray(inputs.waves.shear), -kappa * n2
     of_tke, of_value = variable.diffusivities(k, eps, nu)
     if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
-        share, (sigma, sigma_waves) = np.minimum((p + b) / eps, 1.0), schmidt_numbers(closure)
-        of_value = nu / (share * sigma + (1.0 - share) * sigma_waves)
+        fraction, (sigma, sigma_waves) = np.minimum((p + b) / eps, 1.0), schmidt_numbers(closure)
+        of_value = nu / (fraction * sigma + (1.0 - fraction) * sigma_waves)
 
     walls = (
         (closure.bottom, U_BOTTOM, 0.003, h[0]),

@@ -16,7 +16,14 @@ from tests.conftest import ROOT, find_lesbrary
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.cli import app
 from tunax_lite.closures import AbstractPlainClosure
-from tunax_lite.comparison import Candidate, Reference, Row, StoredResult, compare_closures, summaries
+from tunax_lite.comparison import (
+    Candidate,
+    ComparisonRow,
+    Reference,
+    StoredResult,
+    compare_closures,
+    summaries,
+)
 from tunax_lite.comparison.reference import Yardstick
 from tunax_lite.io import read_lesbrary, write_trajectory
 from tunax_lite.io.errors import FileFormatError
@@ -284,7 +291,7 @@ def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
 
 def test_summaries_show_means_and_what_failed():
     def row(closure, case, dt, error, finite=True):
-        return Row(
+        return ComparisonRow(
             closure, case, 8, dt, error, 2.0 * error, 1e3 * error, 4.0, finite, "" if finite else "why"
         )
 

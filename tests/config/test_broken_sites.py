@@ -81,7 +81,11 @@ SETTINGS = [
     ),
     ("albedo in per cent", "case.air_sea.albedo=6", ["case.air_sea.albedo", "1", "6"]),
     ("albedo", "case.air_sea.albedo=paine", ["case.air_sea.albedo", "'payne'", "'paine'"]),
-    ("albedo of net sunlight", "case.air_sea={shortwave: net, albedo: payne}", ["air_sea", "no albedo"]),
+    (
+        "albedo of net shortwave radiation",
+        "case.air_sea={shortwave: net, albedo: payne}",
+        ["air_sea", "no albedo"],
+    ),
     ("offset", "case.air_sea.offsets={wind: 1}", ["air_sea.offsets", "'wind'", "'wind_v'"]),
     ("switch", "case.air_sea.rain_heat=1", ["air_sea.rain_heat", "boolean", "1"]),
     (
@@ -90,7 +94,7 @@ SETTINGS = [
         " duration: 9, depth: 9, temperature: 9, salinity: 35}",
         ["case", "`air_sea` together with `weather`", "remove"],
     ),
-    ("no sunlight in the table", "case.air_sea.shortwave=downward", ["shortwave", "only wind_u"]),
+    ("no shortwave radiation in the table", "case.air_sea.shortwave=downward", ["shortwave", "only wind_u"]),
     ("rain without rain", "case.weather.variables={precipitation: tp}", ["precipitation", "'tp'"]),
     ("density", "case.equation_of_state=teos11", ["equation_of_state", "'teos10'", "'teos11'"]),
     (

@@ -86,7 +86,7 @@ def build(name, options, **parameters):
                 "langmuir_cells": None,
                 "penetration": {"name": "exponential", "time_step": 3600.0},
                 "charnock_constant": None,
-                "implicit_share": 1.0,
+                "implicit_fraction": 1.0,
             },
             TKE(
                 length_bounds=WithinColumn(half_spacing=True),
@@ -94,7 +94,7 @@ def build(name, options, **parameters):
                 langmuir_cells=None,
                 penetration=Penetration(time_step=3600.0),
                 charnock_constant=None,
-                implicit_share=1.0,
+                implicit_fraction=1.0,
             ),
         ),
         ("kraus_turner", {}, KrausTurner()),

@@ -345,7 +345,7 @@ def test_bulk_fluxes_with_measured_radiation(tmp_path):
     assert weather.cloud_cover is None and weather.longwave is not None
     assert float(weather.longwave) == -60.0
     water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 35.0)))
-    # Net sunlight: no albedo is taken off, whatever its method.
+    # Net shortwave radiation: no albedo is taken off, whatever its method.
     assert number(forcing.at(0.0, water).shortwave_flux) == 200.0
 
 

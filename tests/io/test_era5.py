@@ -204,7 +204,7 @@ def test_formulae_from_the_cloud_cover_need_no_radiation(tmp_path):
     series = 322.0 - 0.97 * 5.670374e-8 * surface**4
     np.testing.assert_allclose(heat - of_series, -loss - series, atol=0.5)
     np.testing.assert_allclose(dark.at(noon, water).heat_flux, heat, rtol=1e-12)
-    # Sunlight through the same clouds, from files without any radiation.
+    # Shortwave radiation through the same clouds, from files without any radiation.
     few = write(tmp_path / "none.nc", without("strd", "ssrd"))
     light = [
         float(

@@ -83,7 +83,7 @@ def test_a_file_with_buoyancy_alone_gives_temperature(tmp_path):
     assert observations.profiles["temperature"].shape == (4, N_CELLS)
 
 
-def test_a_stretched_grid_and_sunlight(tmp_path):
+def test_a_stretched_grid_and_shortwave(tmp_path):
     faces = -32.0 * (1.0 - np.linspace(0.0, 1.0, N_CELLS + 1)) ** 1.5
     change = {"grid/zᵃᵃᶠ": faces, "parameters/penetrating_buoyancy_flux": -1e-7}
     case, _ = read_lesbrary(write_lesbrary(tmp_path / "a.jld2", change=change))

@@ -59,6 +59,6 @@ def test_run_follows_the_weather(example):
     )
     # The radiation by NumPy from what the files hold; the bulk formula adds what air of 10 degC, saturated
     # at 7 degC, gives and takes at 8 to 13 m s-1 over water of about 9 degC: some 10 W m-2 either way.
-    sunlight, sky = (np.sum(era5.SERIES[key][1][1:25]) for key in ("ssrd", "strd"))
+    shortwave, sky = (np.sum(era5.SERIES[key][1][1:25]) for key in ("ssrd", "strd"))
     emitted = 5.67e-8 * (273.15 + np.mean(temperature[:, -1])) ** 4 * 86400.0
-    assert abs(content - (0.94 * sunlight + sky - emitted)) < 30.0 * 86400.0
+    assert abs(content - (0.94 * shortwave + sky - emitted)) < 30.0 * 86400.0

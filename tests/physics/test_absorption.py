@@ -1,4 +1,4 @@
-"""Absorption of sunlight."""
+"""Absorption of shortwave radiation."""
 
 import dataclasses
 

@@ -83,7 +83,7 @@ def test_teos10_has_the_published_values(point, expected):
     np.testing.assert_allclose(beta * eos.reference_density, expected[2], rtol=1e-8)
 
 
-# Ranges of salinity, temperature and depth; density [kg m-3] and shares of expansion and contraction.
+# Ranges of salinity, temperature and depth; density [kg m-3] and fractions of expansion and contraction.
 CLAIMED = {
     "upper": ((30, 40), (-2, 30), (0, 500), 4e-4, 0.01),
     "abyss": ((30, 40), (-2, 15), (500, 6000), 9e-4, 0.032),
@@ -94,17 +94,17 @@ CLAIMED = {
 
 @pytest.mark.parametrize("place", CLAIMED)
 def test_teos10_is_as_near_to_the_75_terms_as_its_page_says(place):
-    *ranges, of_density, share = CLAIMED[place]
+    *ranges, of_density, fraction = CLAIMED[place]
     random = np.random.default_rng(0)
     salinity, temperature, depth = (random.uniform(*limits, 20000) for limits in ranges)
     thermal, haline = gsw.alpha(salinity, temperature, depth), gsw.beta(salinity, temperature, depth)
     points, eos = arrays(temperature, salinity, -depth), Teos10()
     alpha, beta = eos.expansion(*points)
-    # Near the temperature of the highest density a share of the expansion says nothing.
+    # Near the temperature of the highest density a fraction of the expansion says nothing.
     large = np.abs(thermal) > 5e-5
     density = np.abs(eos.density(*points) - gsw.rho(salinity, temperature, depth)).max()
     off = max(np.abs(alpha / thermal - 1.0)[large].max(), np.abs(beta / haline - 1.0).max())
-    assert 0.3 * of_density < density < of_density and 0.5 * share < off < share, (density, off)
+    assert 0.3 * of_density < density < of_density and 0.5 * fraction < off < fraction, (density, off)
 
 
 def test_teos10_agrees_with_the_gibbs_sea_water_library():

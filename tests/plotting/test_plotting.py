@@ -13,7 +13,7 @@ import tunax_lite as tl
 from tunax_lite.comparison import ShownCase
 from tunax_lite.comparison.reference import Profiles
 from tunax_lite.plotting import (
-    Fit,
+    CaseRuns,
     plot_closure_profiles,
     plot_differences,
     plot_fits,
@@ -94,7 +94,7 @@ def test_profiles_have_a_line_per_time(trajectory):
 
 
 def test_fits_show_runs_observations_and_errors(trajectory, observations):
-    fit = Fit("a_case", {"before": trajectory, "after": trajectory}, observations)
+    fit = CaseRuns("a_case", {"before": trajectory, "after": trajectory}, observations)
     figure = plot_fits([fit, fit])
     panels = _panels(figure)
     assert len(panels) == 6  # temperature, u and the error of temperature, for two cases
@@ -199,7 +199,9 @@ def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
         temperature=jnp.broadcast_to(jnp.asarray(exact), trajectory.state.temperature.shape),
     )
     run = dataclasses.replace(trajectory, state=state)
-    figure = plot_fits([Fit("a", {"model": run}, _finer_simulation(trajectory.grid, 64))], ["temperature"])
+    figure = plot_fits(
+        [CaseRuns("a", {"model": run}, _finer_simulation(trajectory.grid, 64))], ["temperature"]
+    )
     first, error = _panels(figure)
     assert np.asarray(error.lines[-1].get_xdata()).shape == (8,)
     np.testing.assert_allclose(np.asarray(error.lines[-1].get_xdata(), float), 0.0, atol=1e-12)
@@ -219,7 +221,7 @@ def test_differences_are_of_the_model_at_the_sensors(trajectory):
         ]
     )
     observed = tl.Observations(time=seconds[:-1], z=z, profiles={"temperature": jnp.asarray(at + 0.25)})
-    figure = plot_differences(Fit("a_mooring", {"model": trajectory}, observed))
+    figure = plot_differences(CaseRuns("a_mooring", {"model": trajectory}, observed))
     panels = _panels(figure)
     assert [panel.get_title() for panel in panels] == ["observations", "model", "model − observations"]
     difference = np.asarray(panels[2].collections[0].get_array()).ravel()
@@ -240,7 +242,7 @@ def test_series_show_the_uppermost_sensor_the_mixed_layer_and_observed_numbers(t
         forcing=tl.ConstantForcing(tl.SurfaceFluxes()),
         start_time="2012-02-28T23:00:00",
     )
-    panels = _panels(plot_series(Fit("a", {"model": trajectory}, observed, case)))
+    panels = _panels(plot_series(CaseRuns("a", {"model": trajectory}, observed, case)))
     assert [panel.get_ylabel().split(" [")[0] for panel in panels] == [
         "temperature at 5 m",
         "mixed layer (0.09 K)",

@@ -98,11 +98,11 @@ def test_column_is_the_same_to_the_bit_on_either_device_and_beside_any_other(mod
     assert_identical(columns_of_run(straight, 1), columns_of_run(others, 1))
 
 
-def test_each_device_holds_its_share():
+def test_each_device_holds_its_fraction():
     devices = jax.devices()[:2]
     temperature = run(SIMPLE, with_winds(WINDS), devices).state.temperature
-    shares = {shard.device: shard.index[-1] for shard in temperature.addressable_shards}
-    assert shares == {devices[0]: slice(0, 3), devices[1]: slice(3, 6)}
+    fractions = {shard.device: shard.index[-1] for shard in temperature.addressable_shards}
+    assert fractions == {devices[0]: slice(0, 3), devices[1]: slice(3, 6)}
 
 
 def test_gradient_equals_that_of_one_device_and_no_device_waits_inside_of_the_loop():

@@ -20,8 +20,8 @@ class Gains(NamedTuple):
     """Sums over the steps, per area [W m-2 s for heat, g kg-1 m for salt]."""
 
     surface_heat: Scalar
-    sunlight: Scalar
-    sunlight_through_bottom: Scalar
+    shortwave: Scalar
+    shortwave_through_bottom: Scalar
     heat_relaxation: Scalar
     surface_salt: Scalar
     salt_relaxation: Scalar
@@ -46,8 +46,8 @@ def gains_of_step(case: Case, before: State, after: State, end, dt) -> Gains:
     rain = zero if fluxes.freshwater_flux is None else fluxes.freshwater_flux
     gains = Gains(
         surface_heat=fluxes.heat_flux,
-        sunlight=fluxes.shortwave_flux,
-        sunlight_through_bottom=-fluxes.shortwave_flux * case.absorption.fraction(case.grid.z_face[:1])[0],
+        shortwave=fluxes.shortwave_flux,
+        shortwave_through_bottom=-fluxes.shortwave_flux * case.absorption.fraction(case.grid.z_face[:1])[0],
         heat_relaxation=eos.reference_density * eos.heat_capacity * pulls["temperature"],
         surface_salt=-before.salinity[-1] * rain / eos.reference_density,
         salt_relaxation=pulls["salinity"],

@@ -28,7 +28,7 @@ class BougeaultAndreAsInGotm(AbstractLength):
     """The length of Bougeault and Andre as GOTM's code has it, on a uniform grid.
 
     Two things differ from the paper and from `BougeaultAndre`. Upward, the cell in which the parcel stops is
-    left out: sum of the cells before it, *less* the share of it beyond the stop. Downward, the work of
+    left out: sum of the cells before it, *less* the fraction of it beyond the stop. Downward, the work of
     buoyancy has the wrong sign, so that nothing stops a parcel in stable water.
     """
 
@@ -62,7 +62,7 @@ class BougeaultAndreAsInGotm(AbstractLength):
 
 
 class Limits(NamedTuple):
-    """Largest rms of temperature [K], of velocity [m s-1], and of the rest as a share of its largest value.
+    """Largest rms of temperature [K], of velocity [m s-1], and of the rest over its largest value.
 
     GOTM holds the constants of the second moments in single precision, which makes up to 4e-8 K where
     convection amplifies it. The length in `tke` jumps where a parcel stops one cell further, and with it the

@@ -50,7 +50,7 @@ def meteo_weather(name: str, start: str, wind_factor: float) -> TimeSeries[Weath
 
 
 def fluxes(forcing, time, u, v, temperature, salinity):
-    """Kinematic stress, heat and sunlight at times for states of the surface."""
+    """Kinematic stress, heat and shortwave radiation at times for states of the surface."""
 
     def at(time, *water):
         fluxes = forcing.at(time, WaterSurface(*water))

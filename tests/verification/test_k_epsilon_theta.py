@@ -21,8 +21,8 @@ def rms(x, y) -> float:
     return float(np.sqrt(np.mean((x - y) ** 2)))
 
 
-def neutral_share(temperature, grid) -> float:
-    """Where the layer above the strongest gradient turns stable, as a share of its depth [1]."""
+def neutral_fraction(temperature, grid) -> float:
+    """Where the layer above the strongest gradient turns stable, as a fraction of its depth [1]."""
     faces, difference = np.asarray(grid.z_face)[1:-1], np.diff(temperature)
     bottom = faces[np.argmax(difference)]
     return float(faces[(faces > bottom) & (difference > 0.0)].max() / bottom)
@@ -33,8 +33,8 @@ def test_free_convection(lesbrary_path):
     ours, theirs = run_and_simulation(case, observations)
     assert rms(ours, theirs) < 1.02 * 0.00617  # as measured
     # k-epsilon of the same constants: 0.83.
-    of_simulation = neutral_share(theirs[-1], case.grid)
-    assert abs(neutral_share(ours[-1], case.grid) - of_simulation) < 0.5 * (0.83 - of_simulation)
+    of_simulation = neutral_fraction(theirs[-1], case.grid)
+    assert abs(neutral_fraction(ours[-1], case.grid) - of_simulation) < 0.5 * (0.83 - of_simulation)
 
 
 def test_wind_of_legay(legay_path):

@@ -33,5 +33,5 @@ def inside(seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.study
 def test_ninety_percent_intervals_contain_the_truth_of_ninety_percent_of_twins():
     results = np.array([inside(seed) for seed in range(N_TWINS)])  # (twin, method, parameter)
-    for share in results.mean(axis=(0, 2)):
-        assert 0.80 <= share <= 0.97
+    for fraction in results.mean(axis=(0, 2)):
+        assert 0.80 <= fraction <= 0.97

@@ -1,4 +1,4 @@
-"""Albedo of the sea surface: what part of the sunlight is reflected."""
+"""Albedo of the sea surface: what part of the shortwave radiation is reflected."""
 
 import abc
 from typing import ClassVar

@@ -27,11 +27,11 @@ class BulkForcing(AbstractForcing):
         offsets: added to the series.
         bulk: formula of the turbulent fluxes.
         longwave: formula of the longwave radiation; `None` where the series is the net radiation.
-        shortwave: sky that the sunlight comes through; `None` where the series is the sunlight.
-        albedo: reflected part of the sunlight; the default takes the series as net.
+        shortwave: sky that the shortwave radiation comes through; `None` where the series is that.
+        albedo: reflected part of the shortwave radiation; the default takes the series as net.
         sun: place and time, for what needs to know where the sun stands.
         heat_factor: factor of sensible, latent and longwave heat together [1].
-        shortwave_factor: factor of the sunlight [1].
+        shortwave_factor: factor of the shortwave radiation [1].
         humidity_measure: what the series of humidity holds.
         conservative_temperature: whether the column has conservative temperature, from which that of the
             surface is computed, or the temperature that the air meets.
@@ -149,7 +149,7 @@ class BulkForcing(AbstractForcing):
         return self.longwave.net(temperature, air, cloud, latitude, series)
 
     def _shortwave(self, time: ScalarLike, weather: Weather) -> Scalar:
-        """Sunlight that enters the water [W m-2]."""
+        """Shortwave radiation that enters the water [W m-2]."""
         zenith, day, downward = 0.0, 0.0, weather.shortwave
         if self.sun is not None and (self.shortwave is not None or self.albedo.needs_sun):
             now = self.sun.at(time)

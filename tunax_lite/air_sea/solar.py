@@ -101,7 +101,7 @@ def _day_of_year(days_since_epoch):
 
 @named("clear_sky")
 class ClearSky(eqx.Module):
-    """Sunlight through the atmosphere, reduced by clouds.
+    """Shortwave radiation through the atmosphere, reduced by clouds.
 
     Args:
         solar_constant: [W m-2].
@@ -117,7 +117,7 @@ class ClearSky(eqx.Module):
     ozone_absorption: Scalar = parameter(0.09, valid_range=(0.0, 1.0))
 
     def downward(self, cosine_of_zenith: Scalar, noon_altitude: Scalar, cloud: Scalar | float) -> Scalar:
-        """Sunlight on the water [W m-2]; 0 at night.
+        """Shortwave radiation on the water [W m-2]; 0 at night.
 
         Args:
             cosine_of_zenith: of the sun [1], at least 0.

@@ -28,7 +28,7 @@ class Weather(eqx.Module):
         air_pressure: at the surface [Pa].
         cloud_cover: from 0 to 1.
         precipitation: [m s-1].
-        shortwave: sunlight on the water [W m-2].
+        shortwave: shortwave radiation on the water [W m-2].
         longwave: net into the water, or from the sky where the forcing says so [W m-2].
     """
 

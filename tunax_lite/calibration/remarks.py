@@ -8,7 +8,7 @@ from .parameters import FreeNumber, paths_in_short
 from .priors import LogBounded, LogUniform, Normal
 
 NEAR_A_BOUND = 0.02
-"""Share of the range between its bounds, or of its logarithm, within which a parameter counts as on one."""
+"""Fraction of the range between its bounds, or of its logarithm, within which a parameter is on one."""
 _STILL = 1e-3
 """Change of the unconstrained number, whose prior has the standard deviation 1, that counts as none."""
 _IDLE = "did not move"

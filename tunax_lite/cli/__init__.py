@@ -63,10 +63,10 @@ def _address_space(processors: int) -> str:
     needed = _ADDRESS_SPACE + (0 if stack == resource.RLIM_INFINITY else 2 * processors * stack)
     for name, option in (("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")):
         allowed = resource.getrlimit(getattr(resource, name))[0]
-        share = 1.0 if option == "-v" else 0.5  # programs and libraries are no data
-        if allowed != resource.RLIM_INFINITY and allowed < share * needed:
+        fraction = 1.0 if option == "-v" else 0.5  # programs and libraries are no data
+        if allowed != resource.RLIM_INFINITY and allowed < fraction * needed:
             return (
-                f"expected {share * needed / 1e6:.0f} MB of memory at least, got a limit of "
+                f"expected {fraction * needed / 1e6:.0f} MB of memory at least, got a limit of "
                 f"{allowed / 1e6:.0f} MB (ulimit {option}); raise it, or that of the job."
             )
     return ""

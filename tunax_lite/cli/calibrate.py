@@ -156,11 +156,11 @@ def write(
         return written
     # What takes long to import, where it is needed.
     from ..calibration.history_file import history_dataset
-    from ..plotting import Fit, history_figures, plot_fits, plot_series, save_figure
+    from ..plotting import CaseRuns, history_figures, plot_fits, plot_series, save_figure
 
     figures = history_figures(history_dataset(result))
     fits = [
-        Fit(target.case.name, _runs(target, setup.model, result), target.observations, target.case)
+        CaseRuns(target.case.name, _runs(target, setup.model, result), target.observations, target.case)
         for target in setup.targets
     ]
     if any(set(fit.observations.profiles) & {"temperature", "u", "v"} for fit in fits):

@@ -14,8 +14,8 @@ from rich.text import Text
 from ..comparison import (
     Candidate,
     Compared,
+    ComparisonRow,
     Reference,
-    Row,
     StoredResult,
     Summary,
     compare_closures,
@@ -27,7 +27,7 @@ from ..config import ComparisonSetup, load_comparison
 from ..io.atomic import file_name
 from ..io.lock import claimed
 from .outputs import check_comparison_outputs
-from .progress import ShareReport, share_of
+from .progress import ProgressReport, fraction_of
 from .session import (
     Config,
     Debug,
@@ -93,7 +93,7 @@ def _compare(
     n_rows = len(candidates) * len(references) * len(config.n_cells) * len(config.time_steps)
     typer.echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
-    with share_of("comparison", n_lines=n_rows) as show:
+    with fraction_of("comparison", n_lines=n_rows) as show:
         compared = compare_closures(
             candidates,
             references,
@@ -111,11 +111,11 @@ def _compare(
     return compared
 
 
-def _progress(n_rows: int, n_together: int, show: ShareReport) -> Callable[[Row], None]:
+def _progress(n_rows: int, n_together: int, show: ProgressReport) -> Callable[[ComparisonRow], None]:
     """Show how each closure did at each resolution."""
-    rows: list[Row] = []
+    rows: list[ComparisonRow] = []
 
-    def add(row: Row) -> None:
+    def add(row: ComparisonRow) -> None:
         rows.append(row)
         if len(rows) % n_together:
             return

@@ -38,7 +38,7 @@ from .session import (
 )
 
 
-class Row(NamedTuple):
+class ErrorRow(NamedTuple):
     """Root mean square and mean error of one variable of one case, by label of the model."""
 
     case: str
@@ -104,7 +104,9 @@ def _check(
         say(run_checks(checks, before, after, values))
 
 
-def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str, list[Case]]) -> list[Row]:
+def compare(
+    models: dict[str, Model], targets: Sequence[Target], cases: dict[str, list[Case]]
+) -> list[ErrorRow]:
     """Errors of all models on all targets.
 
     Args:
@@ -130,7 +132,7 @@ def compare(models: dict[str, Model], targets: Sequence[Target], cases: dict[str
                     f"{target.case.name}: expected finite values, got a {variable} that is not with the "
                     f"{bad[0]}; try a shorter time.step, or other parameters."
                 )
-            rows.append(Row(target.case.name, variable, unit_of_difference(variable), by_label, means))
+            rows.append(ErrorRow(target.case.name, variable, unit_of_difference(variable), by_label, means))
     return rows
 
 
@@ -143,7 +145,7 @@ def _signed(error: float) -> str:
     return _number(error) if error < 0.0 else f"+{_number(error)}"
 
 
-def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
+def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     widths = max(len("case"), *(len(row.case) for row in rows)), max(12, *(len(row.variable) for row in rows))
 
     def line(case: str, variable: str, numbers: Sequence[str], unit: str) -> str:
@@ -165,7 +167,7 @@ def _table(rows: Sequence[Row], labels: Sequence[str]) -> str:
     return "\n".join(["root mean square errors", *lines])
 
 
-def _write(path: Path, rows: Sequence[Row], labels: Sequence[str]) -> None:
+def _write(path: Path, rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["case", "variable", "unit", *labels])

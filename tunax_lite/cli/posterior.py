@@ -26,7 +26,7 @@ from ..io.lock import claimed
 from ..model import Model
 from .calibrate import last_time_of
 from .outputs import check_posterior_outputs
-from .progress import ShareReport, share_of
+from .progress import ProgressReport, fraction_of
 from .session import (
     Anew,
     Config,
@@ -107,7 +107,7 @@ def _infer(
     names = ", ".join(target.case.name for target in setup.targets)
     typer.echo(f"posterior of {len(free.paths)} parameters on {names}")
     try:
-        with share_of("posterior", "compiling, then the best fit") as show:
+        with fraction_of("posterior", "compiling, then the best fit") as show:
             return infer(
                 setup.model,
                 free,
@@ -127,7 +127,7 @@ def _infer(
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
 
 
-def _progress(method: NUTS, show: ShareReport) -> ChainReport:
+def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
     """How far all chains are together, and how it goes."""
     total = method.n_chains * (method.n_warmup + method.n_draws)
     reached = dict[int, int]()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _N_LINES = 40  # about as many lines as one reads
 _FIRST = "compiling, then computing"
 
-ShareReport = Callable[[float, str], None]
-"""Called with the share that is done, and where that is in a few words."""
+ProgressReport = Callable[[float, str], None]
+"""Called with the fraction that is done, and where that is in a few words."""
 
 
 class _Clock:
@@ -31,24 +31,24 @@ class _Clock:
     def __init__(self) -> None:
         self._start, self._first = time.perf_counter(), (0.0, 0.0)
 
-    def times(self, share: float) -> str:
+    def times(self, fraction: float) -> str:
         now = time.perf_counter()
         before, then = self._first
         if not then:
-            self._first = share, now
-        if not then or not before < share < 1.0:
+            self._first = fraction, now
+        if not then or not before < fraction < 1.0:
             return f"{now - self._start:.0f} s"
-        left = (now - then) * (1.0 - share) / (share - before)
+        left = (now - then) * (1.0 - fraction) / (fraction - before)
         return f"{now - self._start:.0f} s, about {left:.0f} s left"
 
 
 @contextlib.contextmanager
-def share_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ShareReport]:
-    """Something to call with the share that is done.
+def fraction_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ProgressReport]:
+    """Something to call with the fraction that is done.
 
     Args:
         what: is done, in a word or two.
-        first: what is done before the first share is.
+        first: what is done before the first fraction is.
         n_lines: at most so many where there is no terminal.
     """
     clock = _Clock()
@@ -56,11 +56,11 @@ def share_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterato
         typer.echo(f"{what}: {first} ...")
         said = [0.0]
 
-        def line(share: float, where: str) -> None:
-            times = clock.times(share)
-            if share >= min(1.0, said[0] + 0.99 / n_lines):
-                said[0] = share
-                typer.echo(f"{share:.0%}: {where}, {times}")
+        def line(fraction: float, where: str) -> None:
+            times = clock.times(fraction)
+            if fraction >= min(1.0, said[0] + 0.99 / n_lines):
+                said[0] = fraction
+                typer.echo(f"{fraction:.0%}: {where}, {times}")
 
         yield line
         return
@@ -76,9 +76,13 @@ def share_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterato
     with Progress(*columns) as progress:
         task = progress.add_task(f"{what}: {first}", total=1.0, times="")
 
-        def bar(share: float, where: str) -> None:
+        def bar(fraction: float, where: str) -> None:
             progress.update(
-                task, completed=share, description=f"{what}: {where}", times=clock.times(share), refresh=True
+                task,
+                completed=fraction,
+                description=f"{what}: {where}",
+                times=clock.times(fraction),
+                refresh=True,
             )
 
         yield bar

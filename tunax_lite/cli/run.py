@@ -19,7 +19,7 @@ from ..io.lock import claimed
 from ..io.protection import Provenance
 from ..trajectory import Restart
 from .outputs import check_run_outputs
-from .progress import share_of
+from .progress import fraction_of
 from .restart import read_restart, say_what_differs
 from .session import (
     Config,
@@ -127,7 +127,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
     if parts_of(path):
         advise(kept)
     try:
-        with share_of("run") as show, ordered_end("what is computed now") as safe_point:
+        with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
@@ -157,13 +157,13 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
 def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
     """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
-    from ..plotting import Fit, fit_figures, run_figures, save_figure
+    from ..plotting import CaseRuns, fit_figures, run_figures, save_figure
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
     figures = run_figures(trajectory, case.name.replace("_", " "), case.start_time)
     if setup.observations is not None:
-        figures |= fit_figures(Fit(case.name, {"model": trajectory}, setup.observations, case))
+        figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))
     written = []
     for name, figure in figures.items():
         written.append(path.with_name(f"{path.stem}_{name}.png"))

@@ -97,9 +97,9 @@ def self_test(seconds: float) -> SelfTest:
             checks.append(_check_jit())
     speeds = []
     for index, (precision, n_columns, program) in enumerate(compiled):
-        share = max(0.0, start + seconds - time.perf_counter()) / (len(compiled) - index)
+        fraction = max(0.0, start + seconds - time.perf_counter()) / (len(compiled) - index)
         with jax.enable_x64(precision == "float64"):
-            speeds.append(_speed(program, precision, n_columns, share))
+            speeds.append(_speed(program, precision, n_columns, fraction))
     return SelfTest(tuple(speeds), tuple(checks), tuple(skipped))
 
 

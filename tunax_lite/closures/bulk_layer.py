@@ -66,8 +66,8 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
     counts.
 
     Args:
-        wind_efficiency: m, the share of u*³ that lifts water [1].
-        convective_efficiency: n, the share of the energy of convection [1]; 0 for encroachment.
+        wind_efficiency: m, the fraction of u*³ that lifts water [1].
+        convective_efficiency: n, the fraction of the energy of convection [1]; 0 for encroachment.
         background_coefficient: of both viscosity and diffusivity below the layer [m2 s-1].
 
     Source: Kraus and Turner (1967), Tellus 19, 98-106; Niiler and Kraus (1977), in Modelling and Prediction
@@ -95,11 +95,11 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         energy = dt * self.wind_efficiency * inputs.surface_friction_velocity**3
         energy = energy + self.convective_efficiency * given
 
-        share = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
-        share = at_most(at_least(share, 0.0), 1.0)
-        whole = grid.cell_thickness[-1] + jnp.sum(share * cell, axis=0)
-        # Two bodies that exchange g lose the share g (1 / D + 1 / h_c) / (1 + the same) of their difference.
-        exchange = share * reciprocal(at_least(1.0 - share, _SMALLEST_REST))
+        fraction = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
+        fraction = at_most(at_least(fraction, 0.0), 1.0)
+        whole = grid.cell_thickness[-1] + jnp.sum(fraction * cell, axis=0)
+        # Two bodies that exchange g lose g (1 / D + 1 / h_c) / (1 + the same) of their difference.
+        exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REST))
         exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
         coefficient = at_most(exchange, coefficient_within(whole, dt))
         return _uniform(coefficient + self.background_coefficient)

@@ -50,7 +50,7 @@ class WaveShear(AbstractInternalWaves):
 class BackgroundMixing(AbstractInternalWaves):
     """Where k is at most `weakest_tke`, nu and kappa are those of breaking waves and of their shear.
 
-    The share of shear is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses this with
+    The fraction of shear is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses this with
     stability functions of first order only.
 
     Args:

@@ -41,7 +41,7 @@ class MassFluxState(CloState):
     Args:
         local: of the local closure.
         plume_mass_flux, plume_momentum_flux: M of contents, and of momentum [m s-1], positive downward.
-        entrained_share: share of the water of the plumes that the cell above the face gave [1].
+        entrained_fraction: fraction of the water of the plumes that the cell above the face gave [1].
         plume_velocity: w [m s-1], positive downward.
         plume_kinetic_energy: k_p of the turbulence in the plumes [m2 s-2].
         plume_depth: down to which they pass the cells [m].
@@ -50,7 +50,7 @@ class MassFluxState(CloState):
     local: CloState
     plume_mass_flux: FaceArray
     plume_momentum_flux: FaceArray
-    entrained_share: FaceArray
+    entrained_fraction: FaceArray
     plume_velocity: FaceArray
     plume_kinetic_energy: FaceArray
     plume_depth: Scalar
@@ -67,7 +67,7 @@ class MassFluxState(CloState):
         return self.local.salt_diffusivity()
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        plumes = Plumes.of(state, self.plume_mass_flux, self.plume_momentum_flux, self.entrained_share)
+        plumes = Plumes.of(state, self.plume_mass_flux, self.plume_momentum_flux, self.entrained_fraction)
         return *self.local.terms(state), plumes
 
 
@@ -108,7 +108,7 @@ class _Passage(NamedTuple):
     flux: Scalar
     velocity: Scalar
     kinetic_energy: Scalar
-    share: Scalar
+    fraction: Scalar
 
 
 @named("mass_flux")
@@ -121,8 +121,8 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         entrainment_drag: b [1].
         drag: b' times the depth of the plumes [1].
         background_detrainment: delta_0 times the depth of the plumes [1].
-        momentum_coefficient: share of the velocity of the surroundings that pressure gives the plumes [1].
-        surface_area: share of the area that plumes have at the surface [1].
+        momentum_coefficient: fraction of the velocity of the surroundings that pressure gives the plumes [1].
+        surface_area: fraction of the area that plumes have at the surface [1].
         dissipation_coefficient: c_eps of the turbulence in the plumes [1].
         least_velocity: where plumes end [m s-1]; it bounds the derivative of the root.
         least_depth: of the plumes, where it divides [m].
@@ -179,7 +179,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         # No cell may give more water within a step than it has.
         flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
-        kept = (flux, momentum_flux, passage.share, passage.velocity, passage.kinetic_energy)
+        kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
         return _state(local, end.depth, *(with_end_faces(values, 0.0, 0.0) for values in kept))
 
     def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
@@ -250,7 +250,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         area = at_least(area_per_factor * (2.0 * above.velocity + taken - left), 0.0)
         entrained = total * taken
         carried = above.velocity * factor + entrained
-        share = jnp.where(goes_on, entrained * reciprocal(jnp.where(carried > 0.0, carried, 1.0)), 0.0)
+        fraction = jnp.where(goes_on, entrained * reciprocal(jnp.where(carried > 0.0, carried, 1.0)), 0.0)
 
         stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
             at_least(-gain, self.least_velocity**2)
@@ -260,15 +260,15 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             velocity_squared=velocity_squared,
             velocity=velocity,
             area=jnp.where(goes_on, area, 0.0),
-            temperature=_mixed(above.temperature, cell.temperature, share),
-            salinity=_mixed(above.salinity, cell.salinity, share),
-            u=_mixed(above.u, cell.u, share),
-            v=_mixed(above.v, cell.v, share),
-            kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, total, share), 0.0),
+            temperature=_mixed(above.temperature, cell.temperature, fraction),
+            salinity=_mixed(above.salinity, cell.salinity, fraction),
+            u=_mixed(above.u, cell.u, fraction),
+            v=_mixed(above.v, cell.v, fraction),
+            kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, total, fraction), 0.0),
             depth=above.depth + passed * cell.thickness,
             drained=at_least(above.drained, area_per_factor * entrained * reciprocal(cell.thickness)),
         )
-        return below, _Passage(below.area * velocity, velocity, below.kinetic_energy, share)
+        return below, _Passage(below.area * velocity, velocity, below.kinetic_energy, fraction)
 
     def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
         """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
@@ -277,11 +277,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
         return push * jnp.where(push > 0.0, cell.faster, cell.slower)
 
-    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, share: Scalar) -> Scalar:
+    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, fraction: Scalar) -> Scalar:
         """k_p below the cell, with implicit dissipation."""
         slip = (above.u - cell.u) ** 2 + (above.v - cell.v) ** 2
         relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * total**2
-        arriving = _mixed(above.kinetic_energy, cell.tke + 0.5 * relative, share)
+        arriving = _mixed(above.kinetic_energy, cell.tke + 0.5 * relative, fraction)
         lost = cell.dissipation * safe_sqrt(above.kinetic_energy)
         passing = total + self.least_velocity
         return arriving * passing * reciprocal(passing + lost)
@@ -309,5 +309,5 @@ def _state(local: CloState, depth: Scalar, *values: FaceArray) -> MassFluxState:
     return MassFluxState(local=local, plume_depth=depth, **dict(zip(names, values, strict=True)))  # pyright: ignore
 
 
-def _mixed(plume: Scalar, cell: Scalar, share: Scalar) -> Scalar:
-    return plume + share * (cell - plume)
+def _mixed(plume: Scalar, cell: Scalar, fraction: Scalar) -> Scalar:
+    return plume + fraction * (cell - plume)

@@ -7,7 +7,7 @@ from .compare import Compared as Compared
 from .compare import compare_closures as compare_closures
 from .reference import Reference as Reference
 from .reference import ShownCase as ShownCase
-from .summary import Row as Row
+from .summary import ComparisonRow as ComparisonRow
 from .summary import Summary as Summary
 from .summary import summaries as summaries
 from .summary import write_markdown as write_markdown

@@ -28,7 +28,7 @@ from ..state import State
 from ..trajectory import Restart
 from .baselines import PERSISTENCE, StoredResult, at_common_times, persistence
 from .reference import VARIABLES, Profiles, Reference, ShownCase, Yardstick
-from .summary import Row
+from .summary import ComparisonRow
 
 _STEPS_TIMED = 5000  # at least: a call by itself takes as long as some 50 steps
 
@@ -45,7 +45,7 @@ class Candidate:
 class Compared:
     """What a comparison gives: the table, and the profiles of one resolution and time step by case."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     shown: tuple[ShownCase, ...]
 
 
@@ -66,7 +66,7 @@ def compare_closures(
     n_timings: int = 5,
     with_persistence: bool = False,
     stored: Sequence[StoredResult] = (),
-    report: Callable[[Row], None] = lambda row: None,
+    report: Callable[[ComparisonRow], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
 
@@ -146,7 +146,7 @@ def _check_stored(stored: Sequence[StoredResult], taken: set[str], references: S
 
 def _stored_rows(
     stored: Sequence[StoredResult], references: Sequence[Reference], start: float, difference: float
-) -> list[Row]:
+) -> list[ComparisonRow]:
     by_name = {reference.case.name: reference for reference in references}
     rows = []
     for result in stored:
@@ -250,14 +250,14 @@ def _advance(
     return end, _Frame(end.state, jnp.all(jnp.stack(finite)))
 
 
-def _row(label: str, place: _Place, outcome: _Outcome, dt: float) -> tuple[Row, Profiles | None]:
+def _row(label: str, place: _Place, outcome: _Outcome, dt: float) -> tuple[ComparisonRow, Profiles | None]:
     yardstick = place.yardstick
     profiles = None if outcome.profiles is None else yardstick.averaged(outcome.profiles)
     scores = (math.nan,) * 3 if profiles is None else dataclasses.astuple(yardstick.scores(profiles))
     if not all(map(math.isfinite, scores[:2])) and profiles is not None:
         profiles, scores = None, (math.nan,) * 3
         outcome = outcome._replace(note="errors too large for a number")
-    row = Row(
+    row = ComparisonRow(
         label,
         yardstick.name,
         place.case.grid.n_cells,

@@ -141,7 +141,7 @@ class Yardstick:
         from_own = _averaging(own, self.grid)
         self.reference = {name: from_own @ np.asarray(profiles[name]).T for name in VARIABLES}
         self._depth = self._mixed_layer_depth(self.reference["temperature"])
-        self._share = np.asarray(self.grid.cell_thickness) / float(self.grid.depth)
+        self._fraction = np.asarray(self.grid.cell_thickness) / float(self.grid.depth)
 
     def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
         """Profiles of the model on the common grid."""
@@ -159,7 +159,7 @@ class Yardstick:
         )
 
     def _mean(self, values: np.ndarray) -> float:
-        return float(np.mean((self._share @ values)[self._counts]))
+        return float(np.mean((self._fraction @ values)[self._counts]))
 
     def _mixed_layer_depth(self, temperature: np.ndarray) -> np.ndarray:
         depths = _depths(jnp.asarray(temperature), self.grid, difference=self._difference)

@@ -11,7 +11,7 @@ from ..io.protection import text_mark
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One closure on one case at one resolution and time step; numbers are NaN where there is none.
 
     Args:
@@ -39,10 +39,10 @@ class Row:
     note: str = ""
 
 
-_COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
+_COLUMNS = tuple(field.name for field in dataclasses.fields(ComparisonRow))
 
 
-def write_rows(path: str | Path, rows: Sequence[Row]) -> None:
+def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
     """Write the table as CSV, complete or not at all; numbers with six digits, `nan` where there is none."""
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -67,7 +67,7 @@ class Summary:
     rows: tuple[tuple[str, ...], ...]
 
 
-def summaries(rows: Sequence[Row], *, n_cells: int, time_step: float) -> tuple[Summary, ...]:
+def summaries(rows: Sequence[ComparisonRow], *, n_cells: int, time_step: float) -> tuple[Summary, ...]:
     """By case at one resolution and time step; means over the cases at all; and what is not finite.
 
     Args:
@@ -86,7 +86,7 @@ def summaries(rows: Sequence[Row], *, n_cells: int, time_step: float) -> tuple[S
     return tuple(parts)
 
 
-def _by_case(rows: Sequence[Row], n_cells: int, time_step: float) -> Summary:
+def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> Summary:
     chosen = [row for row in rows if row.n_cells == n_cells and row.time_step == time_step]
     cases = _distinct(row.case for row in chosen)
     lines = []
@@ -113,7 +113,7 @@ def _by_case(rows: Sequence[Row], n_cells: int, time_step: float) -> Summary:
     )
 
 
-def _by_resolution(rows: Sequence[Row]) -> Summary:
+def _by_resolution(rows: Sequence[ComparisonRow]) -> Summary:
     settings = sorted({(row.time_step, row.n_cells) for row in rows})
     lines = []
     for closure in _distinct(row.closure for row in rows):

@@ -44,10 +44,10 @@ class AirSeaSection(_Switches):
     )
     shortwave: ShortwaveSection = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=SeriesShortwave(name="downward"),
-        description="sunlight: what the weather holds, or clear_sky with its clouds",
+        description="shortwave radiation: what the weather holds, or clear_sky with its clouds",
     )
     albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=None, description="reflected part of the sunlight: a number, payne or cogley"
+        default=None, description="reflected part of the shortwave radiation: a number, payne or cogley"
     )
     evaporation: bool | None = Field(
         default=None, description="whether latent heat takes water along; null: where there is precipitation"
@@ -122,7 +122,9 @@ class ConstantWeather(Section):
     )
     cloud_cover: float | None = Field(default=None, ge=0.0, le=1.0, description="cloud cover, 0 to 1")
     precipitation: float | None = Field(default=None, ge=0.0, le=1e-3, description="rain [m s-1]")
-    shortwave: float | None = Field(default=None, ge=0.0, le=2000.0, description="sunlight [W m-2]")
+    shortwave: float | None = Field(
+        default=None, ge=0.0, le=2000.0, description="shortwave radiation [W m-2]"
+    )
     longwave: float | None = Field(default=None, **_possible("longwave"), description="longwave [W m-2]")
 
 

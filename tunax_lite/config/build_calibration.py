@@ -165,7 +165,7 @@ def _target(
         times = np.asarray(observations.time)
         first = float(max(times[times <= last - misfit.initial_time], default=first)) + misfit.initial_time
     weights = section.weights or misfit.weights
-    lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_share) if misfit.bottom_share else -math.inf
+    lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_fraction) if misfit.bottom_fraction else -math.inf
     correlated = misfit.correlation_length > 0.0 or misfit.correlation_time > 0.0
     return Target(
         case=case,

@@ -48,7 +48,9 @@ class ForcingSection(Section):
     stress_u: Flux | None = Field(default=None, description="eastward stress on the water [N m-2]")
     stress_v: Flux | None = Field(default=None, description="northward stress on the water [N m-2]")
     heat_flux: Flux | None = Field(default=None, description="heat into the surface [W m-2]")
-    shortwave_flux: Flux | None = Field(default=None, description="sunlight into the water [W m-2]")
+    shortwave_flux: Flux | None = Field(
+        default=None, description="shortwave radiation into the water [W m-2]"
+    )
     freshwater_flux: Flux | None = Field(
         default=None, description="precipitation minus evaporation [kg m-2 s-1]"
     )
@@ -110,7 +112,7 @@ class IdealisedCase(Section):
         default="linear", validate_default=True, description="how temperature and salinity set the density"
     )
     absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="I", validate_default=True, description="how deep sunlight goes"
+        default="I", validate_default=True, description="how deep shortwave radiation goes"
     )
     interior: InteriorSection = Field(
         default=InteriorSection(), description="what is prescribed below the surface"

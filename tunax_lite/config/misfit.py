@@ -31,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "initial_time": 600.0,
         "start": 0.0,
         "times": "last",
-        "bottom_share": 1.0 / 3.0,
+        "bottom_fraction": 1.0 / 3.0,
         "highest": -4.0,
     }
 }
@@ -83,8 +83,11 @@ class MisfitSection(Section):
         description="time between values of the model [s] that are interpolated to observed times",
     )
     lowest: float | None = Field(default=None, le=0.0, description="lowest height that counts [m]")
-    bottom_share: float = Field(
-        default=0.0, ge=0.0, lt=1.0, description="share of the column above the bottom that is left out [1]"
+    bottom_fraction: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="fraction of the column above the bottom that is left out [1]",
     )
     highest: float = Field(default=0.0, le=0.0, description="highest height that counts [m]")
     prior_weight: float = Field(

@@ -18,7 +18,7 @@ class AdamSection(_Adam):
         default="cosine", description="how the learning rate falls"
     )
     n_warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises")
-    final_share: float = Field(
+    final_fraction: float = Field(
         default=0.05, ge=0.0, le=1.0, description="last learning rate over the largest [1]"
     )
 
@@ -28,7 +28,7 @@ class AdamSection(_Adam):
             return Adam(schedule=ConstantRate(), **self.given())
         kind = CosineDecay if self.schedule == "cosine" else ExponentialDecay
         n_steps = max(n_iterations, self.n_warmup + 1)
-        return Adam(schedule=kind(n_steps, self.n_warmup, self.final_share), **self.given())
+        return Adam(schedule=kind(n_steps, self.n_warmup, self.final_fraction), **self.given())
 
 
 class StartsSection(Section):
@@ -36,7 +36,7 @@ class StartsSection(Section):
 
     number: int = Field(default=1, ge=1, le=10_000, description="of starts, the given one included")
     iterations_each: int | None = Field(
-        default=None, ge=1, description="evaluations of a start; null for an equal share of all"
+        default=None, ge=1, description="evaluations of a start; null for an equal fraction of all"
     )
     spread: float = Field(
         default=1.0, gt=0.0, description="standard deviation of the unconstrained numbers of the others [1]"

@@ -50,4 +50,4 @@ class LinearSection(_Linear):
 
 EquationOfStateSection: Any = one_of(AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection})
 AbsorptionSection: Any = one_of(AbstractAbsorption)
-"""How deep sunlight goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""
+"""How deep shortwave radiation goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""

@@ -88,8 +88,12 @@ class FluxesSection(Section):
 
     stress_u: TimedSection | None = Field(default=None, description="eastward stress [N m-2]")
     stress_v: TimedSection | None = Field(default=None, description="northward stress [N m-2]")
-    heat_flux: TimedSection | None = Field(default=None, description="heat without sunlight [W m-2]")
-    shortwave_flux: TimedSection | None = Field(default=None, description="sunlight into the water [W m-2]")
+    heat_flux: TimedSection | None = Field(
+        default=None, description="heat without shortwave radiation [W m-2]"
+    )
+    shortwave_flux: TimedSection | None = Field(
+        default=None, description="shortwave radiation into the water [W m-2]"
+    )
     freshwater_flux: TimedSection | None = Field(
         default=None, description="precipitation minus evaporation [kg m-2 s-1]"
     )
@@ -132,7 +136,7 @@ class SiteCase(Section):
         default="teos10", validate_default=True, description="how temperature and salinity set the density"
     )
     absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="I", validate_default=True, description="how deep sunlight goes"
+        default="I", validate_default=True, description="how deep shortwave radiation goes"
     )
     interior: InteriorSection = Field(
         default=InteriorSection(), description="what is prescribed below the surface"

@@ -79,26 +79,26 @@ class InitialCorrection(eqx.Module):
 
     def add_to(self, state: State, grid: Grid) -> State:
         """The state with its increments."""
-        share = _shares(self.z, grid.z_center)
+        fraction = _shares(self.z, grid.z_center)
 
         def corrected(name: str):
             values, increments = getattr(state, name), getattr(self, name)
             if increments is None:
                 return values
-            return _like(values, increments) + _along_column(share, increments)
+            return _like(values, increments) + _along_column(fraction, increments)
 
         return State(**{name: corrected(name) for name in VARIABLES}, tracers=state.tracers)
 
 
 def _shares(z: Float[Array, " height"], at: ColumnArray) -> Float[Array, "center height *#batch"]:
-    """Share of the value at each height in that at each center."""
+    """Fraction of the value at each height in that at each center."""
     return jnp.stack([jnp.interp(at, z, row) for row in jnp.eye(z.shape[0], dtype=at.dtype)], axis=1)
 
 
-def _along_column(share, increments):
-    if share.ndim == 2:
-        return jnp.tensordot(share, increments, 1)
-    return jnp.sum(share * _like(increments[None], share), axis=1)
+def _along_column(fraction, increments):
+    if fraction.ndim == 2:
+        return jnp.tensordot(fraction, increments, 1)
+    return jnp.sum(fraction * _like(increments[None], fraction), axis=1)
 
 
 def _like(values, batch):

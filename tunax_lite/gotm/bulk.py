@@ -29,7 +29,7 @@ _FRESHWATER_DENSITY = 1000.0
 def read_bulk_fluxes(
     inputs: Inputs, start_time: str, reference_density: float, *, has_temperature: bool, has_salinity: bool
 ) -> BulkForcing:
-    """Fluxes of Kondo or Fairall, sunlight and longwave radiation.
+    """Fluxes of Kondo or Fairall, shortwave radiation and longwave radiation.
 
     Args:
         inputs: of the case.

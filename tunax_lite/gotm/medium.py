@@ -23,7 +23,7 @@ _JERLOV = {
     "jerlov-ii": (0.77, 1.5, 14.0),
     "jerlov-iii": (0.78, 1.4, 7.9),
 }
-"""Infrared share, infrared depth [m] and visible depth [m] of GOTM's water types."""
+"""Infrared fraction, infrared depth [m] and visible depth [m] of GOTM's water types."""
 
 
 def read_equation_of_state(settings: Settings) -> AbstractEquationOfState:

@@ -14,7 +14,7 @@ _FLUXES = "surface.fluxes.method is off"
 def read_prescribed_fluxes(
     inputs: Inputs, reference_density: float, *, has_temperature: bool, has_salinity: bool
 ) -> AbstractForcing:
-    """Stress, heat, sunlight and fresh water from constants and series.
+    """Stress, heat, shortwave radiation and fresh water from constants and series.
 
     Args:
         inputs: of the case.
@@ -47,27 +47,27 @@ def read_prescribed_fluxes(
 
 
 def _net_shortwave(inputs: Inputs) -> Series | float:
-    """Sunlight that enters the water [W m-2]."""
+    """Shortwave radiation that enters the water [W m-2]."""
     settings = inputs.settings
     if settings["surface.swr.method"] == "calculate":
         settings.note(
             "surface.swr.method",
-            "GOTM computes sunlight only together with fluxes.method kondo or fairall; it is zero here too",
+            "GOTM computes shortwave radiation only with fluxes.method kondo or fairall; it is zero here too",
         )
         settings.without_effect("surface.swr", _FLUXES)
-        settings.without_effect("surface.albedo", "no sunlight is computed")
+        settings.without_effect("surface.albedo", "no shortwave radiation is computed")
         return 0.0
-    sunlight = inputs.scalar("surface.swr")
+    shortwave = inputs.scalar("surface.swr")
     if settings["surface.swr.type"] == "net":
         settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
-        return sunlight
+        return shortwave
     if settings["surface.albedo.method"] != "constant":
         settings.refuse(
             "surface.albedo.method",
             "an albedo of the sun's height needs fluxes.method kondo or fairall; give a constant albedo, or "
-            "net sunlight",
+            "net shortwave radiation",
         )
-    return _scaled(sunlight, 1.0 - settings["surface.albedo.constant_value"])
+    return _scaled(shortwave, 1.0 - settings["surface.albedo.constant_value"])
 
 
 def _scaled(flux: Series | float, factor: float) -> Series | float:

@@ -42,7 +42,7 @@ class AdvectionScheme(enum.Enum):
     P2_PDM = "p2_pdm"
 
     def limiter(self, ratio: InnerFaceArray, courant: InnerFaceArray) -> InnerFaceArray:
-        """Share of the difference to the downwind cell [1], 0 to 2, for a ratio of slopes above zero.
+        """Fraction of the difference to the downwind cell [1], 0 to 2, for a ratio of slopes above zero.
 
         Args:
             ratio: slope upwind over slope downwind [1].
@@ -93,8 +93,8 @@ class VerticalVelocity(AbstractTerm):
         given = self.series.at(time)
         z, bottom = grid.z_face[1:-1], grid.z_face[0]
         height = jnp.clip(given.height, 0.99 * bottom, 0.01 * bottom)
-        share = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
-        return with_end_faces(share * given.velocity, 0.0, 0.0)
+        fraction = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
+        return with_end_faces(fraction * given.velocity, 0.0, 0.0)
 
     def carry(self, column: Column) -> State:
         velocity = self.at(column.grid, column.time)
@@ -153,5 +153,5 @@ def _between(
     ahead, behind = downwind - upwind, upwind - far_upwind
     smooth = ahead * behind > 0.0
     ratio = jnp.where(smooth, behind * reciprocal(jnp.where(smooth, ahead, 1.0)), 1.0)
-    share = 0.5 * scheme.limiter(ratio, courant) * (1.0 - courant)
-    return upwind + jnp.where(smooth, share * ahead, 0.0)
+    fraction = 0.5 * scheme.limiter(ratio, courant) * (1.0 - courant)
+    return upwind + jnp.where(smooth, fraction * ahead, 0.0)

@@ -82,13 +82,13 @@ class VelocityAtHeight(AbstractPressureGradient):
     ) -> tuple[CenterArray, CenterArray]:
         wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
-        # Share of each center in the linear interpolation, without a search: hat functions, of which the two
+        # Fraction of each center in linear interpolation, without a search: hat functions, of which the two
         # next to the height are not zero; beyond the outermost centers the nearest one counts alone.
         at = jnp.clip(wanted.height, z[0], z[-1])
         rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
         full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
-        share = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
+        fraction = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
         return (
-            u + (wanted.x - jnp.sum(share * u, axis=0)),
-            v + (wanted.y - jnp.sum(share * v, axis=0)),
+            u + (wanted.x - jnp.sum(fraction * u, axis=0)),
+            v + (wanted.y - jnp.sum(fraction * v, axis=0)),
         )

@@ -107,7 +107,7 @@ class WindVector(eqx.Module):
 class WindSeaDrift(AbstractStokesDrift):
     """Drift of a fully developed sea of the wind at 10 m, whose spectrum spreads in direction.
 
-    The drift at the surface is a fixed share of the wind; its transport is that of a Pierson-Moskowitz
+    The drift at the surface is a fixed fraction of the wind; its transport is that of a Pierson-Moskowitz
     spectrum, and its profile that of Phillips' spectrum with the same two.
 
     Args:

@@ -25,7 +25,7 @@ from ..air_sea import (
 )
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .era5_point import Series, read_point
+from .era5_point import PointSeries, read_point
 from .errors import FileFormatError, names_its_file
 from .measured import as_paths
 
@@ -130,7 +130,7 @@ def read_era5(
             str, whose albedo and water temperature are those of ERA5.
         interpolation: between the four points of the grid around the place, or the nearest point.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
-        albedo: of the water, where the sunlight is not net; `Payne` by default.
+        albedo: of the water, where the shortwave radiation is not net; `Payne` by default.
         longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it
             is not read, and tcc has to be there.
         name: for messages; by default that of the first file.
@@ -167,7 +167,7 @@ def read_era5(
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
     _check_dew_point(found["air_temperature"], found["humidity"])
     if "shortwave" in found:
-        _check_sunlight(found["shortwave"], sun)
+        _check_shortwave(found["shortwave"], sun)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
     return BulkForcing(
@@ -200,7 +200,7 @@ def _missing(path: Path, parameter: _Parameter, hint: str) -> FileFormatError:
     )
 
 
-def _checked(series: Series, parameter: _Parameter) -> Series:
+def _checked(series: PointSeries, parameter: _Parameter) -> PointSeries:
     """The series in the unit of ERA5 and within its bounds, hourly where it is accumulated."""
     if series.unit is not None and series.unit not in parameter.units:
         raise FileFormatError(
@@ -241,7 +241,7 @@ def _checked(series: Series, parameter: _Parameter) -> Series:
     return series.replaced(np.clip(series.values, parameter.lowest, parameter.highest))
 
 
-def _check_dew_point(air: Series, dew: Series) -> None:
+def _check_dew_point(air: PointSeries, dew: PointSeries) -> None:
     """Air is not moister than saturated; a little where a dew point was interpolated."""
     common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
     bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
@@ -256,8 +256,8 @@ def _check_dew_point(air: Series, dew: Series) -> None:
         )
 
 
-def _check_sunlight(series: Series, sun: SolarPosition) -> None:
-    """No more sunlight on the water than above the air: also finds stamps in local time."""
+def _check_shortwave(series: PointSeries, sun: SolarPosition) -> None:
+    """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
     # The largest in the hour, and a quarter more on either side for the equation of time.
     moments = series.time[:, None] + np.linspace(-1.25 * _HOUR, 0.25 * _HOUR, 7)
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
@@ -274,7 +274,9 @@ def _check_sunlight(series: Series, sun: SolarPosition) -> None:
         )
 
 
-def _weather(found: dict[str, Series], parameters: dict[str, _Parameter], name: str) -> TimeSeries[Weather]:
+def _weather(
+    found: dict[str, PointSeries], parameters: dict[str, _Parameter], name: str
+) -> TimeSeries[Weather]:
     """All series in our units on the union of stamps and middles of hours, linear in between."""
     times, values = {}, {}
     for field, series in found.items():

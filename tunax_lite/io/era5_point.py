@@ -18,7 +18,7 @@ _Weights = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
-class Series:
+class PointSeries:
     """One parameter over time [s since the start of the case], and the file of each record."""
 
     name: str
@@ -33,7 +33,7 @@ class Series:
         axis, at = self.axes[record]
         return axis.describe(at)
 
-    def replaced(self, values: np.ndarray) -> "Series":
+    def replaced(self, values: np.ndarray) -> "PointSeries":
         """The same with other values."""
         return replace(self, values=values)
 
@@ -45,7 +45,7 @@ def read_point(
     longitude: float,
     start_time: str,
     interpolation: str,
-) -> dict[str, Series]:
+) -> dict[str, PointSeries]:
     """Series at a place, by our name; of several names the first that any file has.
 
     Args:
@@ -67,7 +67,7 @@ def read_point(
             f"expected a latitude from -90 to 90 and a longitude from -180 to 360 degrees, got {latitude:g} "
             f"and {longitude:g}."
         )
-    pieces: dict[str, list[Series]] = {}
+    pieces: dict[str, list[PointSeries]] = {}
     for path in paths:
         for series in _read_file(path, names, latitude, longitude, start_time, interpolation):
             pieces.setdefault(series.name, []).append(series)
@@ -75,7 +75,7 @@ def read_point(
     return {field: _joined(pieces[known[0]]) for field, known in chosen.items() if known}
 
 
-def _joined(pieces: list[Series]) -> Series:
+def _joined(pieces: list[PointSeries]) -> PointSeries:
     """One series of those of several files."""
     pieces = sorted(pieces, key=lambda piece: piece.time[0])
     for before, after in zip(pieces[:-1], pieces[1:], strict=True):
@@ -111,7 +111,7 @@ def _read_file(
     longitude: float,
     start_time: str,
     interpolation: str,
-) -> list[Series]:
+) -> list[PointSeries]:
     wanted = {name for known in names.values() for name in known}
     weights: dict[str, _Weights] = {}
 
@@ -147,7 +147,7 @@ def _read_file(
                 values = values + of_latitude * of_longitude * variable.values[:, row, column]
         unit = variable.attrs.get("units")
         found.append(
-            Series(
+            PointSeries(
                 name, None if unit is None else str(unit), seconds, values, (path,) * seconds.size, records
             )
         )

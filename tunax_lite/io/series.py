@@ -41,9 +41,9 @@ class Series:
         if self.values.ndim == 1:
             return np.interp(time, self.time, self.values)
         after = np.clip(np.searchsorted(self.time, time, side="right"), 1, self.time.size - 1)
-        share = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
-        share = np.clip(share, 0.0, 1.0)[:, None]
-        return (1.0 - share) * self.values[after - 1] + share * self.values[after]
+        fraction = (time - self.time[after - 1]) / (self.time[after] - self.time[after - 1])
+        fraction = np.clip(fraction, 0.0, 1.0)[:, None]
+        return (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
 
 
 def on_common_times(

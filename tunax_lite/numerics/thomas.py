@@ -168,11 +168,11 @@ def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> 
     kept = own + handed[0]
     # As few operations as can be follow the division, for which the next row waits.
     inverse_pivot = 1.0 / ((own + ahead) + handed[0])
-    share, onward = kept * inverse_pivot, ahead * inverse_pivot
+    fraction, onward = kept * inverse_pivot, ahead * inverse_pivot
     rhs = jax.tree.map(jnp.add, rhs, handed[1])
     carried = jax.tree.map(lambda r: onward * r, rhs)
     if sinking is not None:
-        carried = jax.tree.map(lambda c, gain: c - share * gain, carried, sinking)
+        carried = jax.tree.map(lambda c, gain: c - fraction * gain, carried, sinking)
         rhs = jax.tree.map(jnp.add, rhs, sinking)
     row = back * inverse_pivot, jax.tree.map(lambda r: r * inverse_pivot, rhs)
     return row, ((back * kept) * inverse_pivot, carried)

@@ -149,7 +149,7 @@ def solve_tridiagonal(
         lower: sub-diagonal, shape `(n, *batch)`; `lower[0]` is ignored.
         diagonal: shape `(n, *batch)`.
         upper: super-diagonal, shape `(n, *batch)`; `upper[-1]` is ignored.
-        rhs: pytree of right-hand sides that share the matrix, each `(n, *batch)`.
+        rhs: pytree of right-hand sides that fraction the matrix, each `(n, *batch)`.
         method: how to solve; by default the fastest for the platform.
 
     Returns:

@@ -45,7 +45,7 @@ class CarryingMatrix(NamedTuple):
     is kept apart. Columns sum to it.
 
     Args:
-        own: share that a volume keeps of itself, `(n, *batch)`.
+        own: fraction that a volume keeps of itself, `(n, *batch)`.
         upward: from the volume i to i + 1, `(n - 1, *batch)`.
         downward: from the volume i + 1 to i, `(n - 1, *batch)`.
     """
@@ -78,7 +78,7 @@ class ExchangeMatrix(NamedTuple):
     One product per face instead of four gives A x, and with it the derivatives of a solution.
 
     Args:
-        own: share that a volume keeps of itself, `(n, *batch)`.
+        own: fraction that a volume keeps of itself, `(n, *batch)`.
         exchange: between the volumes i and i + 1, `(n - 1, *batch)`.
     """
 

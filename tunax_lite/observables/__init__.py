@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 from jaxtyping import Array, Float
 
-from .base import Water as Water
+from .base import ColumnState as ColumnState
 from .buoyancy import buoyancy, potential_density
 from .contents import heat_content, salt_content
 from .energy import kinetic_energy, potential_energy, potential_energy_anomaly
@@ -20,7 +20,7 @@ from .names import parse
 from .names import variable_of as variable_of
 from .surface import sea_surface_temperature
 
-Observable = Callable[[Water], Float[Array, "..."]]
+Observable = Callable[[ColumnState], Float[Array, "..."]]
 """From the water to a profile on the centers, or to one number per column."""
 
 _INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {

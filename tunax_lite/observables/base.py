@@ -9,7 +9,7 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 
 
-class Water(eqx.Module):
+class ColumnState(eqx.Module):
     """The water of a column, of the model or observed: all that an observable depends on."""
 
     state: State

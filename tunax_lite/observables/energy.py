@@ -3,17 +3,17 @@
 import jax.numpy as jnp
 
 from .._types import Scalar
-from .base import Water, integral_above
+from .base import ColumnState, integral_above
 from .buoyancy import buoyancy
 
 
-def potential_energy(water: Water, depth: float | None = None) -> Scalar:
+def potential_energy(water: ColumnState, depth: float | None = None) -> Scalar:
     """-rho_0 integral of b z above a depth [J m-2]; mixing of stratified water raises it."""
     moment = integral_above(buoyancy(water) * water.grid.z_center, water.grid, depth)
     return -water.equation_of_state.reference_density * moment
 
 
-def potential_energy_anomaly(water: Water, depth: float | None = None) -> Scalar:
+def potential_energy_anomaly(water: ColumnState, depth: float | None = None) -> Scalar:
     """phi = rho_0 / h integral of (b - mean of b) z above a depth h [J m-3]: what it takes to mix that layer.
 
     The heights are those of the centers of the cells; a cell that the depth cuts counts with its part above.
@@ -28,7 +28,7 @@ def potential_energy_anomaly(water: Water, depth: float | None = None) -> Scalar
     return water.equation_of_state.reference_density * moment / thickness
 
 
-def kinetic_energy(water: Water, depth: float | None = None) -> Scalar:
+def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
     """rho_0 integral of (u² + v²) / 2 above a depth [J m-2]."""
     squared = water.state.u**2 + water.state.v**2
     return 0.5 * water.equation_of_state.reference_density * integral_above(squared, water.grid, depth)

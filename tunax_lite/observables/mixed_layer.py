@@ -11,25 +11,27 @@ import jax.numpy as jnp
 from .._types import Scalar
 from ..physics.mixed_layer import mixed_layer_depth
 from ..physics.stratification import buoyancy_frequency_squared
-from .base import Water
+from .base import ColumnState
 from .buoyancy import potential_density
 
 
-def by_temperature(water: Water, difference: float = 0.2, reference_depth: float | None = None) -> Scalar:
+def by_temperature(
+    water: ColumnState, difference: float = 0.2, reference_depth: float | None = None
+) -> Scalar:
     """Depth where the temperature is `difference` [K] below that at a depth, or of the uppermost cell [m]."""
     return mixed_layer_depth(
         water.state.temperature, water.grid, difference=difference, reference_depth=reference_depth
     )
 
 
-def by_density(water: Water, difference: float = 0.03, reference_depth: float | None = None) -> Scalar:
+def by_density(water: ColumnState, difference: float = 0.03, reference_depth: float | None = None) -> Scalar:
     """Depth where the potential density is `difference` [kg m-3] above that at a depth, or of the surface."""
     return mixed_layer_depth(
         -potential_density(water), water.grid, difference=difference, reference_depth=reference_depth
     )
 
 
-def by_stratification(water: Water) -> Scalar:
+def by_stratification(water: ColumnState) -> Scalar:
     """Depth of the face with the largest N² [m], of the bottom where there is none."""
     n_squared = buoyancy_frequency_squared(water.state, water.grid, water.equation_of_state)
     # With the bottom in front, which counts 0: a column without stratification is mixed to the bottom.

@@ -1,4 +1,4 @@
-"""Physics of the column that no closure owns: sea water, stratification, rotation, sunlight."""
+"""Physics of the column that no closure owns: sea water, stratification, rotation, shortwave radiation."""
 
 from .absorption import JERLOV_WATER_TYPES as JERLOV_WATER_TYPES
 from .absorption import AbstractAbsorption as AbstractAbsorption

@@ -55,8 +55,8 @@ def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#
     """Linear between centers at heights z [m], constant beyond the first and the last."""
     lower = jnp.clip(jnp.sum(z < height, axis=0) - 1, 0, z.shape[0] - 2)
     z_low, z_up = _take(z, lower), _take(z, lower + 1)
-    share = jnp.clip((height - z_low) / (z_up - z_low), 0.0, 1.0)
-    return (1.0 - share) * _take(values, lower) + share * _take(values, lower + 1)
+    fraction = jnp.clip((height - z_low) / (z_up - z_low), 0.0, 1.0)
+    return (1.0 - fraction) * _take(values, lower) + fraction * _take(values, lower + 1)
 
 
 def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:

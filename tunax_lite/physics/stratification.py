@@ -26,7 +26,7 @@ def buoyancy_frequency_squared(
 def buoyancy_per_kelvin(
     state: State, grid: Grid, equation_of_state: AbstractEquationOfState
 ) -> InnerFaceArray | Scalar:
-    """g alpha [m s-2 K-1], the share of temperature in N² over its gradient."""
+    """g alpha [m s-2 K-1], the fraction of temperature in N² over its gradient."""
     temperature, salinity = mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity)
     alpha, _ = equation_of_state.expansion(temperature, salinity, grid.z_face[1:-1])
     return equation_of_state.gravity * alpha

@@ -15,7 +15,7 @@ from .files import figures_of_parts as figures_of_parts
 from .files import file_figures as file_figures
 from .files import fit_figures as fit_figures
 from .files import run_figures as run_figures
-from .fits import Fit as Fit
+from .fits import CaseRuns as CaseRuns
 from .fits import plot_fits as plot_fits
 from .hindcast import plot_differences as plot_differences
 from .hindcast import plot_series as plot_series

@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..comparison import Row, ShownCase
+from ..comparison import ComparisonRow, ShownCase
 from .style import colour_map, label_profile
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
@@ -81,7 +81,7 @@ def _line(index: int) -> dict[str, Any]:
 def plot_closure_sections(shown: ShownCase) -> Figure:
     """Hovmöller diagrams: the temperature of the reference, and of every closure what it differs by.
 
-    All differences share one range of colours, that of the largest ones but for a share of 0.5 % of them.
+    All differences share one range of colours, that of the largest ones but for a fraction of 0.5 % of them.
     """
     temperature = shown.reference["temperature"]
     errors = {label: run["temperature"] - temperature for label, run in shown.runs.items()}
@@ -119,7 +119,7 @@ def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **co
     return panel.pcolormesh(shown.time / 3600.0, z, values, shading="nearest", rasterized=True, **colours)
 
 
-def plot_cost(rows: Sequence[Row]) -> Figure:
+def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
     """Mean error of temperature over the cases against the shortest time per step, closure by closure.
 
     Args:

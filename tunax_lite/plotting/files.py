@@ -13,7 +13,7 @@ from ..io.netcdf import read_netcdf
 from ..io.parts import join_parts
 from ..trajectory import Trajectory
 from .calibration import history_figures
-from .fits import Fit, plot_fits
+from .fits import CaseRuns, plot_fits
 from .hindcast import plot_differences, plot_series
 from .posterior import posterior_figures
 from .runs import plot_profiles, plot_sections
@@ -55,7 +55,7 @@ def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> d
     }
 
 
-def fit_figures(fit: Fit) -> dict[str, Figure]:
+def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """What a run and its observations have: profiles, sections of differences, series."""
     figures: dict[str, Figure] = {}
     observations = fit.observations

@@ -19,7 +19,7 @@ LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
+class CaseRuns:
     """Runs of one case and what they should give.
 
     Args:
@@ -44,7 +44,7 @@ class Fit:
         return FigureTime(latest, None if self.case is None else self.case.start_time)
 
 
-def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
+def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
     """Profiles of runs and observations at the last common time, and the errors of temperature.
 
     A large-eddy simulation that is finer than a run is averaged over the cells of the run, and a run that is
@@ -79,7 +79,7 @@ def plot_fits(fits: Sequence[Fit], variables: Sequence[str] = ("temperature", "u
     return figure
 
 
-def _last_common_time(fit: Fit) -> float:
+def _last_common_time(fit: CaseRuns) -> float:
     end = min(float(run.time[-1]) for run in fit.runs.values())
     times = np.asarray(fit.observations.time)
     seen = [np.isfinite(np.asarray(values)).any(axis=1) for values in fit.observations.profiles.values()]
@@ -94,8 +94,8 @@ def _at_time(times, values, time: float) -> np.ndarray:
     after = int(np.clip(np.searchsorted(times, time), 1, times.size - 1)) if times.size > 1 else 0
     if times.size == 1:
         return values[0]
-    share = np.clip((time - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)
-    return (1.0 - share) * values[after - 1] + share * values[after]
+    fraction = np.clip((time - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)
+    return (1.0 - fraction) * values[after - 1] + fraction * values[after]
 
 
 def _observed_profile(observations: Observations, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +112,7 @@ def _run_profile(run: Trajectory, name: str, time: float) -> tuple[np.ndarray, n
     return height, _at_time(run.time, values, time)
 
 
-def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
+def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
     if name not in fit.observations.profiles:
         panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
         return
@@ -123,7 +123,7 @@ def _draw_fit(panel: Axes, fit: Fit, name: str, time: float) -> None:
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
 
 
-def _draw_errors(panel: Axes, fit: Fit, name: str, time: float) -> None:
+def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
     if name in fit.observations.profiles:
         observed = _observed_profile(fit.observations, name, time)

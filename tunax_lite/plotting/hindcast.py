@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ..diagnostics import diagnose
 from ..trajectory import Trajectory
-from .fits import LINES, Fit
+from .fits import LINES, CaseRuns
 from .mixed_layer import MixedLayer
 from .style import colour_map, colours_of, difference_label, fields_of, long_name, unit_label
 
@@ -25,7 +25,7 @@ _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 """By label of the axis: what was observed, and the runs."""
 
 
-def plot_differences(fit: Fit, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
+def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
     """Sections of what was observed, of the last of the runs there, and of model minus observations.
 
     The run is interpolated linearly to the observed times and heights. The colours of the difference reach
@@ -73,7 +73,7 @@ def plot_differences(fit: Fit, variables: Sequence[str] = ("temperature", "salin
     return figure
 
 
-def _thinned(fit: Fit, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times [s], heights [m] and values of a variable, at most so many times as a figure can show."""
     observations = fit.observations
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
@@ -94,7 +94,9 @@ def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndar
     return np.stack([np.interp(row_z, height, row) for row_z, row in zip(z, at_times, strict=True)])
 
 
-def _draw_section(panel: Axes, fit: Fit, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours):
+def _draw_section(
+    panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
+):
     places = fit.times().places(seconds)
     panel.set_ylim(np.nanmin(z) * 1.03, 0.0)
     panel.tick_params(labelsize="small")
@@ -107,7 +109,7 @@ def _draw_section(panel: Axes, fit: Fit, seconds: np.ndarray, z: np.ndarray, val
     return panel.scatter(*where, c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
 
 
-def plot_series(fit: Fit) -> Figure:
+def plot_series(fit: CaseRuns) -> Figure:
     """Temperature at the surface, depth of the mixed layer and every observed number, over time.
 
     The temperature at the surface is the observed one, or that of the uppermost sensor, where the runs are
@@ -141,13 +143,13 @@ def plot_series(fit: Fit) -> Figure:
     return figure
 
 
-def _draw_series(panel: Axes, fit: Fit, series: _Series, label: str, **style: Any) -> None:
+def _draw_series(panel: Axes, fit: CaseRuns, series: _Series, label: str, **style: Any) -> None:
     seconds, values = series
     marker = "." if np.isfinite(values).sum() < _FEW_VALUES else None
     panel.plot(fit.times().places(seconds), values, label=label, marker=marker, **style)
 
 
-def _near_surface(fit: Fit) -> _Panels:
+def _near_surface(fit: CaseRuns) -> _Panels:
     observations = fit.observations
     if "temperature" not in observations.profiles or "sea_surface_temperature" in observations.series:
         return {}
@@ -164,7 +166,7 @@ def _near_surface(fit: Fit) -> _Panels:
     return {f"temperature at {-height:.3g} m [°C]": ((seconds, seen), runs)}
 
 
-def _mixed_layers(fit: Fit) -> _Panels:
+def _mixed_layers(fit: CaseRuns) -> _Panels:
     if "mixed_layer_depth" in fit.observations.series:
         return {}
     layer = MixedLayer(next(iter(fit.runs.values())))
@@ -172,7 +174,7 @@ def _mixed_layers(fit: Fit) -> _Panels:
     return {f"{layer.label} [m]": (layer.observed(fit.observations), runs)}
 
 
-def _numbers(fit: Fit) -> _Panels:
+def _numbers(fit: CaseRuns) -> _Panels:
     found: _Panels = {}
     for name, values in fit.observations.series.items():
         values = np.asarray(values, dtype=float)

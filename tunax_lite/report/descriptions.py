@@ -15,7 +15,7 @@ from ..corrections.initial_state import VARIABLES as INITIAL_VARIABLES
 _ENTRY = re.compile(r"^    ((?:\w+)(?:, \w+)*): (.*)$")
 
 
-class Description(NamedTuple):
+class ParameterDescription(NamedTuple):
     """Of a parameter.
 
     Args:
@@ -27,25 +27,27 @@ class Description(NamedTuple):
     source: str
 
 
-def describe_parameters(module: eqx.Module) -> dict[str, Description]:
+def describe_parameters(module: eqx.Module) -> dict[str, ParameterDescription]:
     """Description of each calibratable number of a module, by path."""
     paths = [info.path for info in iterate_parameters(module)]
     paths += [path for path, _ in iterate_weights(module)]
     return {path: _describe(module, path) for path in paths}
 
 
-def describe_corrections(paths: Iterable[str]) -> dict[str, Description]:
+def describe_corrections(paths: Iterable[str]) -> dict[str, ParameterDescription]:
     """Description of corrections of a case, by path."""
     meanings = _meanings(CorrectedForcing)
     meanings |= {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
     named = {path: path.rpartition(".")[2] for path in paths}
-    return {path: Description(meanings[name], "") for path, name in named.items() if name in meanings}
+    return {
+        path: ParameterDescription(meanings[name], "") for path, name in named.items() if name in meanings
+    }
 
 
-def _describe(module: eqx.Module, path: str) -> Description:
+def _describe(module: eqx.Module, path: str) -> ParameterDescription:
     part, _, name = path.rpartition(".")
     owner = type(operator.attrgetter(part)(module) if part else module)
-    return Description(_meanings(owner).get(name, ""), _source(owner))
+    return ParameterDescription(_meanings(owner).get(name, ""), _source(owner))
 
 
 def _meanings(kind: type) -> dict[str, str]:

@@ -15,7 +15,7 @@ from ..io.protection import text_mark
 from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words
-from .descriptions import Description, describe_corrections, describe_parameters
+from .descriptions import ParameterDescription, describe_corrections, describe_parameters
 from .posterior import posterior_of
 from .run_folder import FIGURES, RunFolder, encoded
 
@@ -88,10 +88,10 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
         row = {"label": label, **entry, "change": _change(entry), "place": _place(entry)}
         row["note"] = f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", "")
         row["remark"] = entry.get("remark", "")
-        yield row | descriptions.get(path, Description("", ""))._asdict()
+        yield row | descriptions.get(path, ParameterDescription("", ""))._asdict()
 
 
-def _descriptions(run: RunFolder) -> dict[str, Description]:
+def _descriptions(run: RunFolder) -> dict[str, ParameterDescription]:
     """Of the closure that the configuration names; none where it cannot be made any more."""
     of_cases = describe_corrections(path for path in run.parameters["parameters"] if path.startswith("case"))
     try:

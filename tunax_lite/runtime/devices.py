@@ -1,4 +1,4 @@
-"""Columns over several devices: each takes an equal share of the last axis and runs it by itself.
+"""Columns over several devices: each takes an equal fraction of the last axis and runs it by itself.
 
 Columns do not see each other, so that no device ever waits for another inside of the time loop. Left to
 the partitioner of XLA, the gradient of a parameter that all columns share is summed over the devices in

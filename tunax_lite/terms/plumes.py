@@ -46,11 +46,11 @@ class Plumes(AbstractTerm):
 
     @classmethod
     def of(
-        cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_share: FaceArray
+        cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_fraction: FaceArray
     ) -> "Plumes":
         """Plumes in a column; of their water at a face, chi [1] comes from the cell above it."""
         quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
-        return cls(mass_flux, momentum_flux, carried(quantities, entrained_share[1:-1]))
+        return cls(mass_flux, momentum_flux, carried(quantities, entrained_fraction[1:-1]))
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         del column
@@ -71,22 +71,22 @@ def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, T
     return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
 
 
-def carried(quantities: PyTree, entrained_share: InnerFaceArray) -> PyTree:
+def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
     """Values in the plumes on inner faces, from those of the cells; the march goes down.
 
     Args:
         quantities: pytree of values on cells.
-        entrained_share: chi of the faces [1]; 1 where a plume begins.
+        entrained_fraction: chi of the faces [1]; 1 where a plume begins.
     """
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
-        share, cell = level
-        below = jax.tree.map(lambda plume, value: plume + share * (value - plume), above, cell)
+        fraction, cell = level
+        below = jax.tree.map(lambda plume, value: plume + fraction * (value - plume), above, cell)
         return below, below
 
-    start = jax.tree.map(lambda values: values[-1] + 0.0 * entrained_share[-1], quantities)
+    start = jax.tree.map(lambda values: values[-1] + 0.0 * entrained_fraction[-1], quantities)
     cells = jax.tree.map(lambda values: values[1:], quantities)
-    return lax.scan(sink, start, (entrained_share, cells), reverse=True)[1]
+    return lax.scan(sink, start, (entrained_fraction, cells), reverse=True)[1]
 
 
 class PlumeEnergy(eqx.Module):
@@ -98,7 +98,7 @@ class PlumeEnergy(eqx.Module):
         slip_squared: square of what the plumes' velocity, but for the pressure, differs from that around
             them [m2 s-2].
         rising: mass flux [m s-1] with which k goes up around the plumes; `None` if it does not.
-        sinking_energy: energy in the plumes times their share of the area [m2 s-2]; `None` if that of the
+        sinking_energy: energy in the plumes times their fraction of the area [m2 s-2]; `None` if that of the
             turbulence stays where it is.
         sinking_velocity: of the plumes [m s-1], positive downward.
     """
@@ -146,7 +146,7 @@ class PlumeEnergy(eqx.Module):
     def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
         """Rates at which the volumes around inner faces carry their k to each other, in the cells between.
 
-        The value is that of the face above a cell (the paper's choice), and what sinks is a share of the k
+        The value is that of the face above a cell (the paper's choice), and what sinks is a fraction of the k
         of its own face: none of k, however little there is, can be carried away twice.
 
         Args:
@@ -154,6 +154,6 @@ class PlumeEnergy(eqx.Module):
         """
         if self.sinking_energy is None or self.sinking_velocity is None:
             return None
-        share = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
+        fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
         upward = None if self.rising is None else self.rising[1:]
-        return CarryingRates(upward=upward, downward=(self.sinking_velocity * share)[1:])
+        return CarryingRates(upward=upward, downward=(self.sinking_velocity * fraction)[1:])

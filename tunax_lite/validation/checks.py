@@ -43,7 +43,7 @@ class CheckRow:
 
     @property
     def growth(self) -> float:
-        """Of the error, as a share of the uncalibrated one; negative where it shrinks."""
+        """Of the error, as a fraction of the uncalibrated one; negative where it shrinks."""
         if self.calibrated == self.uncalibrated:
             return 0.0
         return self.calibrated / self.uncalibrated - 1.0 if self.uncalibrated > 0.0 else math.inf

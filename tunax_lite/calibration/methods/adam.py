@@ -117,8 +117,8 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
     def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
         adam = self._transformation
         scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
-        share = self.schedule.share(state.step.astype(float))
-        update = (-self.learning_rate * share * jnp.asarray(scaled)).astype(gradient.dtype)
+        fraction = self.schedule.fraction(state.step.astype(float))
+        update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection the full length comes back by doubling.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
         return AdamState(

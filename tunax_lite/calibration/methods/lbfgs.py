@@ -41,7 +41,7 @@ class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
     Args:
         memory_size: pairs of steps and gradient changes that are kept.
         largest_step: no unconstrained number changes by more in one step.
-        sufficient_decrease: share of the decrease that the slope promises (Armijo).
+        sufficient_decrease: fraction of the decrease that the slope promises (Armijo).
         backtracking: factor to the step length after a rejection.
         shortest_step: of the step length; below it the search starts again down the gradient, and ends
             where that does not help either.

@@ -57,7 +57,7 @@ class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquations
         damping: at the start.
         largest_step: no unconstrained number changes by more in one step.
         decrease: of the damping, as a factor, after a step that did what the model promised.
-        tolerance: ends where the model promises less than this share of the loss.
+        tolerance: ends where the model promises less than this fraction of the loss.
 
     Raises:
         ValueError: numbers out of range.

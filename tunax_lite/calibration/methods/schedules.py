@@ -12,11 +12,11 @@ from ...declarations import named
 
 
 class AbstractSchedule(abc.ABC):
-    """The learning rate over the accepted steps, as a share of its peak."""
+    """The learning rate over the accepted steps, as a fraction of its peak."""
 
     @abc.abstractmethod
-    def share(self, step: ScalarLike) -> ScalarLike:
-        """Share of the peak at a step, counted from 0."""
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        """Fraction of the peak at a step, counted from 0."""
 
 
 @named("constant")
@@ -24,7 +24,7 @@ class AbstractSchedule(abc.ABC):
 class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def fraction(self, step: ScalarLike) -> ScalarLike:
         del step
         return 1.0
 
@@ -32,70 +32,70 @@ class ConstantRate(AbstractSchedule):
 @named("cosine")
 @dataclasses.dataclass(frozen=True)
 class CosineDecay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then half a cosine down to `final_share` at `n_steps`.
+    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`.
 
     Args:
         n_steps: over which the rate falls.
         n_warmup: steps over which the rate rises.
-        final_share: last rate over the largest [1].
+        final_fraction: last rate over the largest [1].
 
     Raises:
-        ValueError: numbers of steps that do not fit, or a share outside of 0 to 1.
+        ValueError: numbers of steps that do not fit, or a fraction outside of 0 to 1.
     """
 
     n_steps: int
     n_warmup: int = 0
-    final_share: float = 0.05
+    final_fraction: float = 0.05
 
     def __post_init__(self):
-        _check_schedule(self.n_steps, self.n_warmup, self.final_share)
+        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def fraction(self, step: ScalarLike) -> ScalarLike:
         from optax.schedules import warmup_cosine_decay_schedule
 
         begin = _begin(self.n_warmup)
-        schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_share)
+        schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
         return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
 @named("exponential")
 @dataclasses.dataclass(frozen=True)
 class ExponentialDecay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then exponential decay to `final_share` at `n_steps`.
+    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`.
 
     Args:
         n_steps: over which the rate falls.
         n_warmup: steps over which the rate rises.
-        final_share: last rate over the largest [1].
+        final_fraction: last rate over the largest [1].
 
     Raises:
-        ValueError: numbers of steps that do not fit, or a share that is not between 0 and 1.
+        ValueError: numbers of steps that do not fit, or a fraction that is not between 0 and 1.
     """
 
     n_steps: int
     n_warmup: int = 0
-    final_share: float = 0.05
+    final_fraction: float = 0.05
 
     def __post_init__(self):
-        _check_schedule(self.n_steps, self.n_warmup, self.final_share)
-        if self.final_share == 0.0:
-            raise ValueError("ExponentialDecay: expected a positive final_share, got 0.")
+        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
+        if self.final_fraction == 0.0:
+            raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
 
-    def share(self, step: ScalarLike) -> ScalarLike:
+    def fraction(self, step: ScalarLike) -> ScalarLike:
         from optax.schedules import warmup_exponential_decay_schedule
 
-        begin, rate, n_decay = _begin(self.n_warmup), self.final_share, self.n_steps - self.n_warmup
+        begin, rate, n_decay = _begin(self.n_warmup), self.final_fraction, self.n_steps - self.n_warmup
         schedule = warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
         return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
-def _check_schedule(n_steps: int, n_warmup: int, final_share: float) -> None:
+def _check_schedule(n_steps: int, n_warmup: int, final_fraction: float) -> None:
     if not 0 <= n_warmup < n_steps:
         raise ValueError(
             f"schedule: expected 0 <= n_warmup < n_steps, got n_warmup = {n_warmup}, n_steps = {n_steps}."
         )
-    if not 0.0 <= final_share <= 1.0:
-        raise ValueError(f"schedule: expected a final_share of 0 to 1, got {final_share}.")
+    if not 0.0 <= final_fraction <= 1.0:
+        raise ValueError(f"schedule: expected a final_fraction of 0 to 1, got {final_fraction}.")
 
 
 def _begin(n_warmup: int) -> float:

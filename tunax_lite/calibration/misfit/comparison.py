@@ -24,7 +24,7 @@ from ...checkpointing import AbstractCheckpointing, SaveEverything
 from ...declarations import named
 from ...model import Model
 from ...numerics.limiters import safe_sqrt
-from ...observables import Water, observable
+from ...observables import ColumnState, observable
 from ...simulation import batched_case, run_frames, start_of
 from ...trajectory import Restart
 from .correlation import Whitening
@@ -240,11 +240,11 @@ def _compare(
     start = start_of(model, case)
 
     def observable_values(restart: Restart) -> Differences:
-        def water(name: str) -> Water:
+        def water(name: str) -> ColumnState:
             state = restart.state
             if name in comparison.seen:
                 state = jax.tree.map(lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state)
-            return Water(state, case.grid, case.equation_of_state)
+            return ColumnState(state, case.grid, case.equation_of_state)
 
         return {
             name: operator(observable(name, restart.state.tracers)(water(name)))

@@ -48,12 +48,14 @@ class InTime(eqx.Module):
     """What is taken off for the time before, `(w - share * w[previous]) * factor`, over the leading axis."""
 
     previous: Int[Array, " time"]
-    share: Float[Array, " time"]
+    fraction: Float[Array, " time"]
     factor: Float[Array, " time"]
 
     def __call__(self, whitened: Float[Array, "time level *#member"]) -> Float[Array, "time level *#member"]:
-        share, factor = (x.reshape((-1,) + (1,) * (whitened.ndim - 1)) for x in (self.share, self.factor))
-        return (whitened - share * whitened[self.previous]) * factor
+        fraction, factor = (
+            x.reshape((-1,) + (1,) * (whitened.ndim - 1)) for x in (self.fraction, self.factor)
+        )
+        return (whitened - fraction * whitened[self.previous]) * factor
 
 
 class Whitening(eqx.Module):
@@ -120,8 +122,8 @@ def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray
 
 
 def _in_time(scale: float, rows: np.ndarray, time: np.ndarray) -> InTime:
-    previous, share, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
+    previous, fraction, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
     previous[rows[1:]] = rows[:-1]
-    share[rows[1:]] = np.exp(-np.diff(time[rows]) / scale)
+    fraction[rows[1:]] = np.exp(-np.diff(time[rows]) / scale)
     factor[rows[1:]] = 1.0 / np.sqrt(-np.expm1(-2.0 * np.diff(time[rows]) / scale))
-    return InTime(jnp.asarray(previous), jnp.asarray(share), jnp.asarray(factor))
+    return InTime(jnp.asarray(previous), jnp.asarray(fraction), jnp.asarray(factor))

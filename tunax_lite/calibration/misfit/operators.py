@@ -34,11 +34,11 @@ class Interpolation(AbstractOperator):
     """Linear interpolation along the leading axis: `(1 - share) * [lower] + share * [lower + 1]`."""
 
     lower: Int[Array, " *target"]
-    share: Float[Array, " *target"]
+    fraction: Float[Array, " *target"]
 
     def __call__(self, values: Values) -> Observed:
-        share = self.share.reshape((-1,) + (1,) * (values.ndim - 1))
-        return (1.0 - share) * values[self.lower] + share * values[self.lower + 1]
+        fraction = self.fraction.reshape((-1,) + (1,) * (values.ndim - 1))
+        return (1.0 - fraction) * values[self.lower] + fraction * values[self.lower + 1]
 
 
 class Averaging(AbstractOperator):
@@ -64,5 +64,5 @@ def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
     """
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
-    share = (inside - source[lower]) / (source[lower + 1] - source[lower])
-    return Interpolation(jnp.asarray(lower), jnp.asarray(share))
+    fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
+    return Interpolation(jnp.asarray(lower), jnp.asarray(fraction))

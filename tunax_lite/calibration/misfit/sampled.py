@@ -8,7 +8,7 @@ import numpy as np
 
 from ...case import Case
 from ...grid import Grid
-from ...observables import Water, is_number, observable
+from ...observables import ColumnState, is_number, observable
 from ...observations import Observations
 from ...state import State
 from .operators import AbstractOperator, AtCenters, Averaging, Interpolation, OneNumber, interpolation
@@ -174,7 +174,7 @@ def _observed_observable(
         jnp.asarray(np.where(known, columns[name], 0.0).T) for name in ("u", "v", "temperature", "salinity")
     )
     state = State(u=u, v=v, temperature=temperature, salinity=salinity)
-    water = Water(state, grid.with_batch_rank(1), case.equation_of_state)
+    water = ColumnState(state, grid.with_batch_rank(1), case.equation_of_state)
     values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
     if values.ndim == 1:
         return np.where(known.all(axis=1), values, np.nan)

@@ -174,7 +174,7 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> _
 
     placed = on_rows(valid)
     scale = target.scale.of(variable, values[valid], target.observations) if weight else 1.0
-    share = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
+    fraction = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
     white = None
     if target.correlation is not None and weight:
         times = on_rows(np.asarray(target.observations.time, dtype=float)[chosen])
@@ -184,13 +184,13 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> _
     if moving is not None:
         moving = Interpolation(
             jnp.asarray(on_rows(np.asarray(moving.lower)[chosen])),
-            jnp.asarray(on_rows(np.asarray(moving.share)[chosen])),
+            jnp.asarray(on_rows(np.asarray(moving.fraction)[chosen])),
         )
     return _Prepared(
         sampled,
         jnp.asarray(on_rows(np.where(valid, values, 0.0))),
         jnp.asarray(placed / valid.sum()),
-        jnp.asarray(weight * share / scale**2),
+        jnp.asarray(weight * fraction / scale**2),
         moving,
         white,
     )

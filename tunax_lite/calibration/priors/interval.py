@@ -40,7 +40,7 @@ class _Interval(AbstractPrior):
 
     @staticmethod
     @abc.abstractmethod
-    def _share(x: Scalar) -> Scalar:
+    def _fraction(x: Scalar) -> Scalar:
         """Of the interval that lies below x, for x of at most 0."""
 
     @staticmethod
@@ -59,7 +59,7 @@ class _Interval(AbstractPrior):
     def _between(self, x: Scalar, lower: float, upper: float) -> Scalar:
         # Measured from the nearer bound, so that value and gradient are as accurate near one as near the
         # other; at an infinite x the value is the bound and the gradient 0.
-        distance = (upper - lower) * self._share(jnp.where(x < 0.0, x, -x))
+        distance = (upper - lower) * self._fraction(jnp.where(x < 0.0, x, -x))
         return jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
 
 
@@ -99,7 +99,7 @@ class _LogInterval(_Interval):
 
 class _Logistic:
     @staticmethod
-    def _share(x: Scalar) -> Scalar:
+    def _fraction(x: Scalar) -> Scalar:
         return jax.nn.sigmoid(x)
 
     @staticmethod
@@ -109,7 +109,7 @@ class _Logistic:
 
 class _Even:
     @staticmethod
-    def _share(x: Scalar) -> Scalar:
+    def _fraction(x: Scalar) -> Scalar:
         return 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * x)
 
     @staticmethod

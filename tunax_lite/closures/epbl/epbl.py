@@ -19,11 +19,11 @@ from ...numerics.stencils import with_end_faces
 from ..base import AbstractPlainClosure, CloState, ClosureInputs
 from ..bulk_layer import buoyancy_after, face_depth
 from .layer_depth import self_consistent_depth
-from .march import Depths, Energy, EnergyVelocity, Faces, Mixed, Water, cube_root, march
+from .march import Depths, Energy, EnergyColumn, EnergyVelocity, Faces, Mixed, cube_root, march
 from .wind_energy import AbstractWindEnergy, OM4WindEnergy, ReichlHallbergWindEnergy, SurfaceForcing
 
 _OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
-"""The share 0.001 of the squared rotation of the earth acts everywhere [s-1]."""
+"""The fraction 0.001 of the squared rotation of the earth acts everywhere [s-1]."""
 _UNSTABLE = 1e-7
 """-N² at which convection below the layer is complete [s-2]."""
 
@@ -41,11 +41,11 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     """A boundary layer whose diffusivity is limited by the energy of wind and convection.
 
     Args:
-        convective_efficiency: n*, share of the energy that convection releases which lifts water [1].
+        convective_efficiency: n*, fraction of the energy that convection releases which lifts water [1].
         von_karman: kappa in K = kappa w l [1].
         wind_velocity: c_u; w = [c_u u* + c_w (max(-B, 0) z)^(1/3)] max(1 - z / H, 1 - a) [1].
         convective_velocity: c_w [1].
-        velocity_decay: a, share of w that is gone at the base [1].
+        velocity_decay: a, fraction of w that is gone at the base [1].
         transition: l / z at the base [1].
         background_coefficient: of both viscosity and diffusivity, added everywhere [m2 s-1].
         convective_coefficient: where the water below the layer is unstable [m2 s-1].
@@ -102,7 +102,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     def step(self, clo_state: EPBLState, inputs: ClosureInputs, dt: ScalarLike) -> EPBLState:
         del clo_state
         grid, forcing = inputs.grid, self._surface_forcing(inputs)
-        water = Water(buoyancy_after(inputs, dt), grid, dt, forcing.rotation, self.von_karman)
+        water = EnergyColumn(buoyancy_after(inputs, dt), grid, dt, forcing.rotation, self.von_karman)
         scale = self._scale(inputs, face_depth(grid))
 
         def mixed(depth: Depths) -> Mixed:
@@ -115,9 +115,9 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
         layer = self_consistent_depth(lambda depth: mixed(depth).reached, grid, water.buoyancy[0])
         result = mixed(layer[None])
-        share, coefficient = result.share[:, 0], result.coefficient[:, 0]
+        fraction, coefficient = result.fraction[:, 0], result.coefficient[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
-        coefficient = coefficient + (1.0 - share) * unstable * self.convective_coefficient
+        coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
         faces = with_end_faces(coefficient + self.background_coefficient, 0.0, 0.0)
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=result.reached[0])
 

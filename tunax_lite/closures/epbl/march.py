@@ -8,8 +8,8 @@ it is when nothing below the face mixes, which follows from cell to cell:
     b_a <- b + (x / h) (b_a - b),    d_a <- d + (x / h) (d_a - d),    1 / h_a <- (1 - x / h) / h
 
 The sum of these energies over the faces is the change of the potential energy in the step, to round-off.
-Wind and convection bring energy, mixing uses it up, and unstable faces release some, of which the share n* is
-there for the faces below. The face where energy ends exchanges the volume that the rest pays for.
+Wind and convection bring energy, mixing uses it up, and unstable faces release some, of which the fraction
+n* is there for the faces below. The face where energy ends exchanges the volume that the rest pays for.
 """
 
 from typing import NamedTuple
@@ -69,7 +69,7 @@ class EnergyVelocity(eqx.Module):
         return velocity * velocity * length * reciprocal(velocity + turning * length + _SMALLEST_VELOCITY)
 
 
-class Water(NamedTuple):
+class EnergyColumn(NamedTuple):
     """The column of a step.
 
     Args:
@@ -92,7 +92,7 @@ class Energy(NamedTuple):
 
     Args:
         wind, convection: [m3 s-3].
-        efficiency: n*, share of the energy of convection that lifts water [1].
+        efficiency: n*, fraction of the energy of convection that lifts water [1].
     """
 
     wind: Depths
@@ -110,11 +110,11 @@ class Mixed(NamedTuple):
     """
 
     coefficient: Faces
-    share: Faces
+    fraction: Faces
     reached: Depths
 
 
-def march(water: Water, energy: Energy, profile: Faces, velocity: EnergyVelocity | None) -> Mixed:
+def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyVelocity | None) -> Mixed:
     """Go down from the surface, for several depths of the layer at once.
 
     Args:
@@ -172,5 +172,5 @@ def march(water: Water, energy: Energy, profile: Faces, velocity: EnergyVelocity
         return below, (exchanged * reciprocal(1.0 - exchanged * both), part)
 
     faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], step, fall)
-    last, (conductance, share) = lax.scan(down, start, faces, reverse=True)
-    return Mixed(conductance / per_spacing, share, last[5])
+    last, (conductance, fraction) = lax.scan(down, start, faces, reverse=True)
+    return Mixed(conductance / per_spacing, fraction, last[5])

@@ -26,7 +26,7 @@ class SurfaceForcing(NamedTuple):
 
     Args:
         friction_velocity: u* [m s-1].
-        buoyancy_flux: B with all sunlight [m2 s-3], positive stabilises.
+        buoyancy_flux: B with all shortwave radiation [m2 s-3], positive stabilises.
         rotation: |f| [s-1].
     """
 

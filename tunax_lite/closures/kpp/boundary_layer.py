@@ -109,21 +109,21 @@ def first_crossing(
     spacing = jnp.where(found, bottom - top, 1.0)
     rise, missing = at_least(lower - upper, _TINY), critical - upper
     if interpolation == "linear":
-        share = missing * reciprocal(rise)
+        fraction = missing * reciprocal(rise)
     else:
         has_before = found & (crossed < n - 2)
         interval = jnp.where(has_before, top - pick(before, depth), 1.0)
         change = jnp.where(has_before, upper - pick(before, richardson), 0.0)
         slope = change * spacing * reciprocal(interval)
-        solve = _quadratic_share if interpolation == "quadratic" else _cubic_share
-        share = solve(rise, slope, jnp.where(found, missing, 0.5))
-    return jnp.where(found, top + share * spacing, depth[0])
+        solve = _quadratic_fraction if interpolation == "quadratic" else _cubic_fraction
+        fraction = solve(rise, slope, jnp.where(found, missing, 0.5))
+    return jnp.where(found, top + fraction * spacing, depth[0])
 
 
 _TINY = 1e-12
 
 
-def _quadratic_share(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left side grows."""
     curvature = rise - slope
     root = safe_sqrt(slope * slope + 4.0 * curvature * missing)
@@ -133,7 +133,7 @@ def _quadratic_share(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     return jnp.where(grows, 2.0 * missing, root - slope) * reciprocal(at_least(divisor, _TINY))
 
 
-def _cubic_share(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
     quadratic, cubic = 2.0 * (rise - slope), slope - rise
 

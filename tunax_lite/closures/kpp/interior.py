@@ -140,7 +140,7 @@ class InteriorConvection(eqx.Module):
     threshold: Scalar = parameter(0.0, unit="s-2", valid_range=(-1e-3, 0.0))
 
     def weight(self, n_squared: InnerFaceArray) -> InnerFaceArray:
-        """Share of the coefficients [1]."""
+        """Fraction of the coefficients [1]."""
         smooth = self.threshold < 0.0
         left = 1.0 - n_squared * reciprocal(jnp.where(smooth, self.threshold, 1.0))
         left = at_most(at_least(left, 0.0), 1.0)

@@ -2,7 +2,7 @@
 
     nu = h w_m(sigma) G(sigma),   kappa = h w_s(sigma) G(sigma),   sigma = depth / h
 
-In convection a share C_s G of the surface flux is carried without a gradient. The order is that of GOTM's
+In convection a fraction C_s G of the surface flux is carried without a gradient. The order is that of GOTM's
 driver of CVMix: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
 that h; convection of the interior.
 
@@ -42,11 +42,11 @@ from .interior import (
 )
 from .langmuir import Langmuir, LangmuirEffect
 from .shapes import SHAPES, Cubic, at_layer_depth, matched, nonlocal_shape, simple
-from .velocity_scales import Friction, VelocityScales, share_unstable
+from .velocity_scales import Friction, VelocityScales, fraction_unstable
 
 
 class KPPState(CloState):
-    """Eddy coefficients [m2 s-1] and non-local share [1] on faces, depth of the boundary layer [m]."""
+    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, depth of the boundary layer [m]."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
@@ -84,7 +84,7 @@ class KPP(AbstractPlainClosure[KPPState]):
 
     Args:
         critical_richardson_number: of Ri_b at the depth of the layer [1].
-        surface_layer_fraction: eps, share of the layer in which similarity holds [1].
+        surface_layer_fraction: eps, fraction of the layer in which similarity holds [1].
         entrainment_ratio: beta, entrained over surface buoyancy flux in free convection [1].
         weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
         unresolved_shear_floor: least V_t² [m2 s-2].
@@ -155,7 +155,7 @@ class KPP(AbstractPlainClosure[KPPState]):
             effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
         depth = self._depth(before, friction, effect, inputs)
         layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
-        mixing, nonlocal_share = self._mix(layer, interior, inputs)
+        mixing, nonlocal_fraction = self._mix(layer, interior, inputs)
         if self.convection is not None:
             weight = self.convection.weight(inputs.buoyancy_frequency_squared)
             viscosity, diffusivity, salt = mixing
@@ -169,7 +169,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         return KPPState(
             with_end_faces(mixing.viscosity, 0.0, 0.0),
             with_end_faces(mixing.diffusivity, 0.0, 0.0),
-            with_end_faces(nonlocal_share, 0.0, 0.0),
+            with_end_faces(nonlocal_fraction, 0.0, 0.0),
             depth,
             None if salt is None else with_end_faces(salt, 0.0, 0.0),
         )
@@ -250,7 +250,7 @@ class KPP(AbstractPlainClosure[KPPState]):
     def _mix(
         self, layer: Layer, interior: Coefficients, inputs: ClosureInputs
     ) -> tuple[Coefficients, InnerFaceArray]:
-        """Coefficients of the whole column, and the non-local share, on inner faces."""
+        """Coefficients of the whole column, and the non-local fraction, on inner faces."""
         grid, h = inputs.grid, layer.depth
         inverse_h = reciprocal(h)
         face, center = -grid.z_face[1:-1], -grid.z_center
@@ -262,12 +262,12 @@ class KPP(AbstractPlainClosure[KPPState]):
             at_base = jnp.zeros_like(at_base)
         reach = jnp.where(at_base, (h - center[1:]) * reciprocal(grid.center_spacing), 0.0)
         sigma, sigma_last = at_most(face * inverse_h, 1.0), last * inverse_h
-        share = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
+        fraction = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
 
         def blend(coefficient, velocity, velocity_last, cubic):
             shape = simple if cubic is None else cubic
             within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
-            enhanced = share[0] * (h * velocity_last * shape(sigma_last)) + share[1] * within
+            enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
             return jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
 
         momentum, scalars = self._velocities(layer, face, sigma)
@@ -282,8 +282,8 @@ class KPP(AbstractPlainClosure[KPPState]):
         carried = nonlocal_shape(self.shape, sigma, of_heat)
         carried_last = nonlocal_shape(self.shape, sigma_last, of_heat)
         # At the base what the enhanced coefficient carries, without its part of the interior.
-        carried = jnp.where(at_base, share[0] * carried_last + share[1] * carried, carried)
-        strength = self._nonlocal_strength() * share_unstable(layer.buoyancy_flux)
+        carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
+        strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
         return mixing, jnp.where(inside, strength * carried, 0.0)
 
     def _velocities(self, layer: Layer, depth, sigma):
@@ -343,18 +343,18 @@ class KPP(AbstractPlainClosure[KPPState]):
 
 
 def _buoyancy_flux_above(depth: Scalar, inputs: ClosureInputs) -> Scalar:
-    """Buoyancy that the water above a depth [m] gains [m2 s-3]: at the surface, and of sunlight."""
-    flux, sunlight = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
-    if sunlight is None:
+    """Buoyancy that the water above a depth [m] gains [m2 s-3]: at the surface, and of shortwave light."""
+    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
+    if shortwave is None:
         return flux
     grid = inputs.grid
     filled = (depth + grid.z_face[1:]) * reciprocal(grid.cell_thickness)
-    absorbed = (sunlight[1:] - sunlight[:-1]) * at_most(at_least(filled, 0.0), 1.0)
+    absorbed = (shortwave[1:] - shortwave[:-1]) * at_most(at_least(filled, 0.0), 1.0)
     return flux + jnp.sum(absorbed, axis=0)
 
 
 def _buoyancy_flux_above_centers(inputs: ClosureInputs) -> CenterArray:
-    flux, sunlight = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
-    if sunlight is None:
+    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
+    if shortwave is None:
         return flux + jnp.zeros_like(inputs.grid.z_center)
-    return flux + sunlight[-1] - 0.5 * (sunlight[1:] + sunlight[:-1])
+    return flux + shortwave[-1] - 0.5 * (shortwave[1:] + shortwave[:-1])

@@ -103,10 +103,10 @@ class VelocityScales(eqx.Module):
     def _either(self, x, unstable, friction: Friction):
         cube = friction.cube + self.stable_slope * jnp.where(x >= 0.0, x, 0.0)
         stable = friction.speed * friction.cube * reciprocal(at_least(cube, _SMALLEST_CUBE))
-        return self.von_karman * (stable + share_unstable(x) * (unstable - stable))
+        return self.von_karman * (stable + fraction_unstable(x) * (unstable - stable))
 
 
-def share_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
+def fraction_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
     """1 where buoyancy is lost, 0 where it is gained; 1/2 at the kink between: the derivative there is the
     mean of both sides."""
     return jnp.where(x < 0.0, 1.0, jnp.where(x > 0.0, 0.0, jnp.full_like(x, 0.5)))

@@ -40,8 +40,8 @@ class _Forcing(NamedTuple):
     vortex: ColumnArray | Scalar
     waves: ColumnArray | Scalar
 
-    def times(self, share: InnerFaceArray) -> "_Forcing":
-        return _Forcing(share * self.buoyancy, share * self.vortex, share * self.waves)
+    def times(self, fraction: InnerFaceArray) -> "_Forcing":
+        return _Forcing(fraction * self.buoyancy, fraction * self.vortex, fraction * self.waves)
 
 
 class _Coefficients(NamedTuple):
@@ -131,22 +131,22 @@ class HarcourtFunctions(AbstractWaveFunctions):
         lowest = self.lowest_buoyancy_number
         forcing = forcing.times(lowest * reciprocal(at_most(forcing.buoyancy, lowest)))
         g_h, g_v, g_s = forcing
-        by_waves = self._share(g_h, g_v, *self.offsets)
+        by_waves = self._fraction(g_h, g_v, *self.offsets)
         by_waves = jnp.where(g_v > 0.0, by_waves, 1.0)
         # The pressure redistributes what the vortex force gives near the surface, but the energy stays.
         forcing = _Forcing(g_h, proximity * g_v, proximity**2 * g_s)
-        by_cooling = self._share(2.0 * g_h, forcing.vortex, 0.0, 0.0)
+        by_cooling = self._fraction(2.0 * g_h, forcing.vortex, 0.0, 0.0)
         by_cooling = jnp.where(g_h > 0.0, by_cooling, 1.0)
         return self(forcing.times(jnp.minimum(by_waves, by_cooling)), proximity)
 
-    def _share(
+    def _fraction(
         self,
         g_h: InnerFaceArray,
         g_v: ColumnArray | Scalar,
         offset_h: ScalarLike,
         offset_v: ScalarLike,
     ) -> InnerFaceArray:
-        """The largest share R <= 1 of both numbers with D(R G_H + offset, R G_V + offset) >= 0."""
+        """The largest fraction R <= 1 of both numbers with D(R G_H + offset, R G_V + offset) >= 0."""
         c = self.coefficients
         first, second = c.p_h * g_h + c.p_v * g_v, c.q_h * g_h
         third = c.r_h * g_h + c.r_v * g_v

@@ -61,33 +61,33 @@ class SurfaceFlux(AbstractSurfaceEnergy):
 
 @named("exponential")
 class Penetration(eqx.Module):
-    """Below the surface k grows in every step by a share of its surface value, decaying downward.
+    """Below the surface k grows in every step by a fraction of its surface value, decaying downward.
 
     k <- k + share k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
     `time_step` the addition is in proportion to the step.
 
     Args:
         share: of k at the surface [1].
-        time_step: for which the share holds [s]; `None` for every step.
+        time_step: for which the fraction holds [s]; `None` for every step.
         depth: of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
 
     Source: Rodgers et al. (2014), Biogeosciences 11, 4077-4098; NEMO.
     """
 
-    share: Scalar = parameter(0.05, valid_range=(0.0, 1.0))
+    fraction: Scalar = parameter(0.05, valid_range=(0.0, 1.0))
     time_step: Scalar | None = parameter(None, unit="s", valid_range=(1.0, 86400.0))
     depth: Scalar | None = parameter(None, unit="m", valid_range=(0.1, 200.0))
 
     def added(self, at_surface: Scalar, inputs: ClosureInputs, dt: ScalarLike) -> InnerFaceArray:
         """What k gains in a step [m2 s-2]."""
-        share = self.share if self.time_step is None else self.share * dt / self.time_step
+        fraction = self.fraction if self.time_step is None else self.fraction * dt / self.time_step
         depth = self.depth
         if depth is None:
             sine = jnp.abs(inputs.coriolis_parameter) * (constants.ROTATION_PERIOD / (4.0 * math.pi))
             depth = at_most(at_least(45.0 * sine, 0.5), 30.0)
         z = inputs.grid.z_face
         height = z[1:-1] - z[-1]
-        return share * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
+        return fraction * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
 
 
 @named("axell")
@@ -117,8 +117,8 @@ class LangmuirCells(eqx.Module):
         depth = z[-1] - z[1:-1]
         lowest = self._depth(0.5 * drift**2, depth, inputs)
         inverse = reciprocal(at_least(lowest, 1e-2))
-        share = at_most(depth * inverse, 1.0)
-        velocity = self.velocity_ratio * drift * _sine_of_half_turns(share)
+        fraction = at_most(depth * inverse, 1.0)
+        velocity = self.velocity_ratio * drift * _sine_of_half_turns(fraction)
         return jnp.where(depth < lowest, velocity**3 * inverse, 0.0)
 
     def _depth(self, energy: Scalar, depth: InnerFaceArray, inputs: ClosureInputs) -> Scalar:
@@ -126,7 +126,7 @@ class LangmuirCells(eqx.Module):
         grid = inputs.grid
         work = at_least(inputs.buoyancy_frequency_squared, 0.0) * depth * grid.center_spacing
         until = jnp.cumsum(work[::-1], axis=0)[::-1]
-        # Share of the cell above each face that is passed; 1e-15 where nothing in it stops a parcel.
+        # Fraction of the cell above each face that is passed; 1e-15 where nothing in it stops a parcel.
         passed = (energy - until + work) * reciprocal(at_least(work, 1e-15))
         passed = at_most(at_least(passed, 0.0), 1.0)
         thickness = jnp.broadcast_to(grid.cell_thickness, (depth.shape[0] + 1, *work.shape[1:]))

@@ -5,7 +5,8 @@
     1 / Pr = Ri_c / max(Ri, Ri_c), at least 1 / Pr_max
 
 k lives on the inner faces and on the surface, which has half a cell. Its diffusion is implicit, the sources
-are explicit, and of the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the share w is implicit.
+are explicit, and of the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the fraction w is
+implicit.
 
 Source: Gaspar et al. (1990), J. Geophys. Res. 95, 16179-16193; Blanke and Delecluse (1993), J. Phys.
 Oceanogr. 23, 1363-1388; NEMO 5.0, `zdftke`; Veros, `core/tke`, after Eden's pyOM2.
@@ -53,10 +54,10 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         surface_energy: k or its flux at the surface.
         langmuir_cells: their production of k; off with waves in the model, which produce k themselves.
         penetration: of k below the surface.
-        implicit_share: w of the sink, at least 1.
+        implicit_fraction: w of the sink, at least 1.
 
     Raises:
-        ValueError: an implicit share below 1, with which k can become negative.
+        ValueError: an implicit fraction below 1, with which k can become negative.
     """
 
     c_k: Scalar = parameter(0.1, valid_range=(1e-3, 1.0))
@@ -78,7 +79,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     surface_energy: AbstractSurfaceEnergy = eqx.field(default_factory=SurfaceValue)
     langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
     penetration: Penetration | None = eqx.field(default_factory=Penetration)
-    implicit_share: float = setting(1.5, at_least=1.0)
+    implicit_fraction: float = setting(1.5, at_least=1.0)
 
     def __check_init__(self):
         check_settings(self)
@@ -104,7 +105,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             "surface_energy": SurfaceFlux(),
             "langmuir_cells": None,
             "penetration": None,
-            "implicit_share": 1.0,
+            "implicit_fraction": 1.0,
         }
         return cls(**{**of_veros, **settings})
 
@@ -142,7 +143,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
     ) -> tuple[InnerFaceArray, Scalar]:
         """k at the end of the step, on inner faces and at the surface [m2 s-2]."""
-        grid, weight = inputs.grid, self.implicit_share
+        grid, weight = inputs.grid, self.implicit_fraction
         # From the lowest inner face to the surface.
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:], clo_state.dissipation_rate[1:]
         produced = self._produced(clo_state, inputs)

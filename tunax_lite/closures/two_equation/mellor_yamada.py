@@ -42,7 +42,7 @@ class MellorYamada(AbstractTwoEquation[TurbulenceState]):
         e_3_plus: the same in unstable water; `None` for the value in stable water, as in GOTM.
         e_6: production by the Stokes drift [1].
         s_q, s_l: diffusivities of q² and q² l over q l [1].
-        s_h: share s of the stability function S_H in both, sqrt(S² + (s S_H)²) [1]; `None` for constant
+        s_h: fraction s of the stability function S_H in both, sqrt(S² + (s S_H)²) [1]; `None` for constant
             ones.
         wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
             bottom, or the distance to the surface.

@@ -1,4 +1,4 @@
-"""How deep sunlight goes; one kind of optics per module."""
+"""How deep shortwave radiation goes; one kind of optics per module."""
 
 from .base import AbstractAbsorption as AbstractAbsorption
 from .rgb import RgbAbsorption as RgbAbsorption

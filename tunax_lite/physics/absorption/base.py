@@ -1,4 +1,4 @@
-"""What the absorption of sunlight gives: the fraction I(z) / I(0) that reaches a height.
+"""What the absorption of shortwave radiation gives: the fraction I(z) / I(0) that reaches a height.
 
 Cells are heated by the difference of I over their faces (not by its value at the center), so that the
 column takes exactly what enters.
@@ -14,7 +14,7 @@ from ...grid import Grid
 
 
 class AbstractAbsorption(eqx.Module):
-    """Fraction of sunlight that reaches a height."""
+    """Fraction of shortwave radiation that reaches a height."""
 
     bottom_absorbs: eqx.AbstractVar[bool]
     """Whether the lowest cell takes what reaches the bottom; otherwise it leaves the column."""

@@ -1,4 +1,4 @@
-"""Absorption of sunlight by water and chlorophyll in an infrared and three visible bands,
+"""Absorption of shortwave radiation by water and chlorophyll in an infrared and three visible bands,
 
     I(z) / I(0) = R exp(z / zeta_1) + (1 - R) / 3 sum exp(k z),    k = k_w + chi C^e,
 

@@ -1,4 +1,4 @@
-"""Absorption of sunlight with depth in two bands,
+"""Absorption of shortwave radiation with depth in two bands,
 
 I(z) / I(0) = R exp(z / zeta_1) + (1 - R) exp(z / zeta_2).
 """
