@@ -322,12 +322,12 @@ def test_seeds_decide_the_ensemble():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LevenbergMarquardt(damping=0.0), "positive damping"),
-        (lambda: LevenbergMarquardt(largest_step=-1.0), "positive largest_step"),
+        (lambda: LevenbergMarquardt(damping=0.0), "damping above 0"),
+        (lambda: LevenbergMarquardt(largest_step=-1.0), "largest_step above 0"),
         (lambda: LevenbergMarquardt(decrease=1.0), "decrease above 1"),
-        (lambda: LevenbergMarquardt(tolerance=math.nan), "positive tolerance"),
-        (lambda: EnsembleKalman(noise=0.0), "positive noise"),
-        (lambda: EnsembleKalman(noise=1.0, n_members=2), "at least 3 members"),
+        (lambda: LevenbergMarquardt(tolerance=math.nan), "tolerance"),
+        (lambda: EnsembleKalman(noise=0.0), "noise above 0"),
+        (lambda: EnsembleKalman(noise=1.0, n_members=2), "n_members of at least 3"),
         (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "more members than the 4"),
     ],
 )

@@ -296,7 +296,7 @@ def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
         (lambda: Likelihood(0.0, 1.0), "positive noise"),
         (lambda: Likelihood(1.0, math.inf), "positive n_observations"),
         (lambda: NUTS(n_draws=1), "n_draws of at least 4"),
-        (lambda: NUTS(target_acceptance=1.0), "target_acceptance between 0 and 1"),
+        (lambda: NUTS(target_acceptance=1.0), "target_acceptance above 0 and below 1"),
         (lambda: Laplace(1), "n_draws of at least 2"),
     ],
 )
