@@ -41,7 +41,6 @@ def _is_program(value) -> bool:
 def step(model, case):
     """One step from the start, as the time loop makes it."""
     case, time = batched_case(model, case), jnp.zeros((), precision_of(model=model))
-    model = eqx.tree_at(lambda m: m.closure, model, model.closure.prepare())
     start = start_of(model, case)
     both = model.step(start.state, start.clo_state, case, time, time + 600.0)
     return eqx.filter(both, eqx.is_array)
