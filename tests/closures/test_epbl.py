@@ -525,5 +525,5 @@ def test_nothing_mixes_at_rest_and_unstable_water_below_does():
 
 
 def test_wrong_numbers_are_named():
-    with pytest.raises(ValueError, match="expected an exponent of 1, 2, 3 or 4, got 0"):
+    with pytest.raises(ValueError, match="expected exponent out of 1, 2, 3, 4, got 0"):
         EPBL(exponent=0)
