@@ -144,8 +144,8 @@ def test_gradient_to_the_weights_and_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"width": 0}, "expected a width of at least 1, got 0"),
-        ({"depth": 0}, "expected a depth of at least 1, got 0"),
+        ({"width": 0}, "expected width of at least 1, got 0"),
+        ({"depth": 0}, "expected depth of at least 1, got 0"),
         ({"width": 2, "weights": jnp.zeros(3)}, "expected 20 weights for 1 hidden layers of 2 and 6 inputs"),
     ],
 )
@@ -222,9 +222,9 @@ def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():
     ("section", "message"),
     [
         ({"options": {"physical": "k_epsilom"}}, "did you mean 'k_epsilon'"),
-        ({"options": {"physical": {"name": "k_epsilon", "seed": 1}}}, "got 'seed'; its numbers"),
+        ({"options": {"physical": {"name": "k_epsilon", "seed": 1}}}, "seed: choose one of: name, options"),
         ({"options": {"weights": [1.0]}}, "expected an option of NeuralCorrection, got 'weights'"),
-        ({"options": {"width": -1}}, "expected a width of at least 1, got -1"),
+        ({"options": {"width": -1}}, "options.width\n  Input should be greater than or equal to 1"),
         ({"parameters": {"weights": [0.0] * 39}}, "weights[38]: NeuralCorrection has no such parameter"),
     ],
 )

@@ -118,7 +118,7 @@ def test_sets_are_chosen_by_name():
     assert (float(other.ctt), float(other.ct1), other.equilibrium) == (0.8, 5.52, "weak")
     with pytest.raises(ValueError, match="expected a set out of gibson_launder, .* got 'canuto'"):
         SecondMomentClosure.of("canuto")
-    with pytest.raises(ValueError, match="expected an equilibrium out of quasi, weak, got 'strong'"):
+    with pytest.raises(ValueError, match="expected equilibrium out of quasi, weak, got 'strong'"):
         SecondMomentClosure(equilibrium="strong")
 
 

@@ -86,7 +86,7 @@ SETTINGS = [
         "case.air_sea={shortwave: net, albedo: payne}",
         ["air_sea", "no albedo"],
     ),
-    ("offset", "case.air_sea.offsets={wind: 1}", ["air_sea.offsets", "'wind'", "'wind_v'"]),
+    ("offset", "case.air_sea.offsets={wind: 1}", ["air_sea.offsets.wind", "unknown key", "'wind_v'"]),
     ("switch", "case.air_sea.rain_heat=1", ["air_sea.rain_heat", "boolean", "1"]),
     (
         "air_sea without weather",
