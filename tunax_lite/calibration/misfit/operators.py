@@ -31,7 +31,7 @@ class AtCenters(AbstractOperator):
 
 
 class Interpolation(AbstractOperator):
-    """Linear interpolation along the leading axis: `(1 - share) * [lower] + share * [lower + 1]`."""
+    """Linear interpolation along the leading axis: `(1 - fraction) * [lower] + fraction * [lower + 1]`."""
 
     lower: Int[Array, " *target"]
     fraction: Float[Array, " *target"]

@@ -105,7 +105,7 @@ class Mixed(NamedTuple):
 
     Args:
         coefficient: K [m2 s-1].
-        share: of the energy that each face needs which there was, from 0 to 1.
+        fraction: of the energy that each face needs which there was, from 0 to 1.
         reached: depth where the energy ends [m].
     """
 

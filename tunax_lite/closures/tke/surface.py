@@ -63,11 +63,11 @@ class SurfaceFlux(AbstractSurfaceEnergy):
 class Penetration(eqx.Module):
     """Below the surface k grows in every step by a fraction of its surface value, decaying downward.
 
-    k <- k + share k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
+    k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
     `time_step` the addition is in proportion to the step.
 
     Args:
-        share: of k at the surface [1].
+        fraction: of k at the surface [1].
         time_step: for which the fraction holds [s]; `None` for every step.
         depth: of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
 
