@@ -45,7 +45,7 @@ class Correlation:
 
 
 class InTime(eqx.Module):
-    """What is taken off for the time before, `(w - fraction * w[previous]) * factor`, over the leading axis."""
+    """What is taken off for the time before, `(w - fraction * w[previous]) * factor`, over the first axis."""
 
     previous: Int[Array, " time"]
     fraction: Float[Array, " time"]
