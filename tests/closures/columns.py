@@ -5,6 +5,7 @@ import numpy as np
 
 from tunax_lite import Grid, LinearEquationOfState, State, SurfaceFluxes, TwoBandAbsorption
 from tunax_lite.closures import ClosureInputs, SurfaceWaves
+from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.terms import Column
 
 
@@ -15,6 +16,21 @@ def random_grid(seed: int, n_cells: int, depth: float = 40.0) -> Grid:
     z_face = depth * (heights / heights[-1] - 1.0)
     z_face[-1] = 0.0
     return Grid(z_face)
+
+
+def random_turbulence(grid: Grid, seed: int) -> TurbulenceState:
+    """Eddy coefficients, k and epsilon over several orders of magnitude, each face for itself."""
+    rng = np.random.default_rng(seed)
+
+    def values(low, high):
+        return jnp.asarray(10.0 ** rng.uniform(low, high, grid.n_cells + 1))
+
+    return TurbulenceState(
+        eddy_viscosity=values(-5, -1),
+        eddy_diffusivity=values(-5, -1),
+        turbulent_kinetic_energy=values(-6, -3),
+        dissipation_rate=values(-9, -6),
+    )
 
 
 def closure_inputs(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.closures.columns import closure_inputs, exchange_matrix, random_grid
+from tests.closures.columns import closure_inputs, exchange_matrix, random_grid, random_turbulence
 from tunax_lite import Grid, KEpsilon, SecondMomentClosure
 from tunax_lite.closures import TurbulenceState
 from tunax_lite.numerics import AbstractTridiagonalMethod, ThomasScan
@@ -141,17 +141,7 @@ GRID = random_grid(80, 9)
 
 
 def random_state(seed):
-    rng = np.random.default_rng(seed)
-
-    def values(low, high):
-        return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
-
-    return TurbulenceState(
-        eddy_viscosity=values(-5, -1),
-        eddy_diffusivity=values(-5, -1),
-        turbulent_kinetic_energy=values(-6, -3),
-        dissipation_rate=values(-9, -6),
-    )
+    return random_turbulence(GRID, seed)
 
 
 def random_inputs(seed):

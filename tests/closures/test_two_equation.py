@@ -14,7 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, exchange_matrix, random_grid, surface_waves
+from tests.closures.columns import (
+    closure_inputs,
+    exchange_matrix,
+    random_grid,
+    random_turbulence,
+    surface_waves,
+)
 from tests.helpers import get_leaf
 from tunax_lite import (
     Case,
@@ -48,17 +54,7 @@ step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*argume
 
 
 def random_state(seed):
-    rng = np.random.default_rng(seed)
-
-    def values(low, high):
-        return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
-
-    return TurbulenceState(
-        eddy_viscosity=values(-5, -1),
-        eddy_diffusivity=values(-5, -1),
-        turbulent_kinetic_energy=values(-6, -3),
-        dissipation_rate=values(-9, -6),
-    )
+    return random_turbulence(GRID, seed)
 
 
 def random_inputs(seed):
