@@ -11,6 +11,8 @@ MOST_CELLS = 100_000
 """Of a column."""
 _COUNTABLE_STEPS = 2**31 - 1
 """The counter of steps has 32 bits."""
+_SMALL = 1e6
+"""An array of so few bytes is allocated without asking what is free."""
 ADVICE = "--no-limits before the name of the command starts it all the same"
 _lifted = False
 
@@ -47,6 +49,8 @@ def check_steps(duration: float, dt: float) -> None:
 
 def check_memory(n_bytes: int | float, what: str) -> None:
     """Raise `TooLargeError` for more bytes than the memory of this process holds; `what` needs them."""
+    if n_bytes < _SMALL:  # asking opens files of the system: longer than reading such an array takes
+        return
     try:
         free = free_on_host()
     except RuntimeError:  # a system that does not say
