@@ -23,7 +23,7 @@ from tunax_lite import (
     streaming,
 )
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
-from tunax_lite.io import parts as parts_on_disk
+from tunax_lite.io import runs
 
 GRID = Grid.uniform(40.0, 10)
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 36000.0, "output_interval": 1200.0}
@@ -158,8 +158,8 @@ def test_pieces_of_equal_length_are_the_run_wherever_it_is_interrupted(tmp_path,
     for parts in range(1, 5):
         with pytest.raises(KeyboardInterrupt):
             to_file(path, case_of(), report=interrupt, **diagnostics)
-        assert not path.exists() and len(parts_on_disk.parts_of(path)) == parts
-        parts_on_disk.join_parts(parts_on_disk.parts_of(path), tmp_path / "so_far.nc")
+        assert not path.exists() and len(runs.parts_of(path)) == parts
+        runs.join_parts(runs.parts_of(path), tmp_path / "so_far.nc")
         assert io.count_frames(tmp_path / "so_far.nc") == ends[-1] / 1200.0 + 1
     assert ends == [9600.0, 19200.0, 28800.0, 36000.0]
     assert programs == {9: 4}  # none of its own for the last

@@ -22,9 +22,9 @@ import numpy as np
 from .case import Case
 from .diagnostics import OF_THE_STEP, diagnose
 from .io.dataset import read_trajectory, with_batch, with_numbers
-from .io.lock import claims
-from .io.parts import Parts
 from .io.protection import Provenance
+from .io.runs import Parts
+from .io.writing import claims
 from .model import Model
 from .runtime import free_memory
 from .simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of

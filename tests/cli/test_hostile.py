@@ -16,8 +16,8 @@ from benchmarks.hostile.workers import run_attack
 from tunax_lite.cli import app
 from tunax_lite.grid import Grid
 from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary
-from tunax_lite.io.atomic import file_name
 from tunax_lite.io.errors import reading, shortened, within_a_screen
+from tunax_lite.io.writing import file_name
 from tunax_lite.io.yaml_file import ConfigError, parse_yaml
 from tunax_lite.runtime.limits import TooLargeError, check_memory, check_steps, lift_limits
 from tunax_lite.state import State

@@ -27,7 +27,7 @@ from tunax_lite.comparison import (
 from tunax_lite.comparison.reference import Yardstick
 from tunax_lite.io import read_lesbrary, write_trajectory
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.stored_run import read_stored_run
+from tunax_lite.io.runs import read_stored_run
 
 COLUMNS = (
     "closure,case,n_cells,time_step,temperature_rms,velocity_rms,mixed_layer_depth_rms,microseconds_per_step,"

@@ -23,7 +23,7 @@ from tunax_lite.interior import (
     VelocityAtHeight,
 )
 from tunax_lite.io import FileFormatError, read_era5
-from tunax_lite.io.gaps import profiles_on_grid
+from tunax_lite.io.series import profiles_on_grid
 from tunax_lite.io.table import read_table
 from tunax_lite.io.weather import read_weather
 from tunax_lite.observations import Observations

@@ -14,10 +14,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, SYNTHETIC, _files, invoke  # noqa: F401
-from tunax_lite.io.atomic import replacing
-from tunax_lite.io.lock import InUseError, claimed
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, note_input, protecting
+from tunax_lite.io.writing import InUseError, claimed, replacing
 from tunax_lite.plotting import save_figure
 from tunax_lite.streaming import run_to_file
 
@@ -207,7 +206,7 @@ def test_the_second_process_is_told(tmp_path, folder):
     path = tmp_path / "new" / "out.nc"
     code = f"""
 import sys
-from tunax_lite.io.lock import claimed
+from tunax_lite.io.writing import claimed
 with claimed({str(path)!r}, folder={folder}):
     print("claimed", flush=True)
     sys.stdin.read()
@@ -229,7 +228,7 @@ def test_what_a_killed_process_left_half_written_goes(tmp_path):
     path = tmp_path / "out.nc"
     code = f"""
 import os, signal
-from tunax_lite.io.atomic import replacing
+from tunax_lite.io.writing import replacing
 with replacing({str(path)!r}) as temporary:
     temporary.write_text("half", encoding="utf-8")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
-from ..io.lock import claims
+from ..io.writing import claims
 from ..model import Model
 from .checkpoint import CheckpointFile, fingerprint
 from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem

@@ -15,8 +15,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..io.atomic import replacing
 from ..io.errors import shortened
+from ..io.writing import replacing
 from .evaluation import Problem
 from .history import History
 from .methods import MethodState

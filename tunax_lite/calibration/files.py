@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..io.atomic import replacing
 from ..io.errors import names_its_file, read_text, shortened
+from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .history import CalibrationResult
 from .parameters import known_parameters, split_path

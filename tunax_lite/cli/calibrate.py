@@ -32,7 +32,7 @@ from ..config import (
     load_calibration,
 )
 from ..interrupts import Interrupted, advise, ordered_end
-from ..io.lock import claimed
+from ..io.writing import claimed
 from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate

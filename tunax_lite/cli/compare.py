@@ -24,8 +24,7 @@ from ..comparison import (
     write_rows,
 )
 from ..config import ComparisonSetup, load_comparison
-from ..io.atomic import file_name
-from ..io.lock import claimed
+from ..io.writing import claimed, file_name
 from .outputs import check_comparison_outputs
 from .progress import ProgressReport, fraction_of
 from .session import (

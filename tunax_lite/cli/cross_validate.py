@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from ..config import Calibration, ConfigError, build_calibration, load_calibration
-from ..io.lock import claimed
+from ..io.writing import claimed
 from ..validation import (
     CROSS_VALIDATION_NAME,
     CrossValidation,

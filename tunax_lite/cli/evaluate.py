@@ -19,8 +19,8 @@ from ..calibration import (
 )
 from ..case import Case
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
-from ..io.atomic import replacing
 from ..io.protection import check_outputs
+from ..io.writing import replacing
 from ..model import Model
 from ..observables import unit_of_difference
 from ..validation import run_checks

@@ -27,7 +27,7 @@ def plot(
     """
     with errors_as_messages(debug):
         # What takes long to import, where it is needed.
-        from ..io.parts import parts_folder, parts_of
+        from ..io.runs import parts_folder, parts_of
         from ..plotting import figures_of_parts, file_figures, save_figure
         from .outputs import check_figures_of
 

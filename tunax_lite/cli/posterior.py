@@ -22,7 +22,7 @@ from ..calibration.posterior import (
 )
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
-from ..io.lock import claimed
+from ..io.writing import claimed
 from ..model import Model
 from .calibrate import last_time_of
 from .outputs import check_posterior_outputs

@@ -15,8 +15,8 @@ from ..config.builder import closest
 from ..diagnostics import diagnostic
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
-from ..io.lock import claimed
 from ..io.protection import Provenance
+from ..io.writing import claimed
 from ..trajectory import Restart
 from .outputs import check_run_outputs
 from .progress import fraction_of
@@ -119,7 +119,7 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
     )
     clock = time.perf_counter()
     # Takes long to import.
-    from ..io.parts import parts_folder, parts_of
+    from ..io.runs import parts_folder, parts_of
     from ..streaming import Progress, run_to_file
 
     kept = f"What was computed is in {parts_folder(path)}: the same command goes on after it, "

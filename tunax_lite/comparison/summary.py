@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ..io.atomic import replacing
 from ..io.protection import text_mark
+from ..io.writing import replacing
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,8 +22,7 @@ from ..declarations import names_of
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
 from ..interior import WindVector
-from ..io.gaps import profiles_on_grid
-from ..io.series import Series, on_common_times, start_of_case
+from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError, naming
 from ..observations import Observations
 from ..physics import coriolis_parameter

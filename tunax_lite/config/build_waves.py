@@ -16,8 +16,7 @@ from ..interior import (
     WindSeaDrift,
     WindVector,
 )
-from ..io.gaps import profiles_on_grid
-from ..io.series import on_common_times
+from ..io.series import on_common_times, profiles_on_grid
 from ..io.yaml_file import ConfigError, naming
 from ..time_series import TimeSeries
 from .interior import ExponentialDrift, ProfiledDrift, WindSea

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from ..gotm import ObservedInputs
-from ..io.mapping import Mapping
+from ..io.cf_forcing import Mapping
 from .builder import Section, closest, flatten, invalid, section_of
 from .interior import InteriorSection
 from .profiles import Profile, ProfileSection, check_initial

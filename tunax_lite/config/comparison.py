@@ -194,7 +194,7 @@ class ComparisonSetup:
         return found
 
     def _stored(self, section: StoredResultSection, case: str, key: str) -> StoredResult:
-        from ..io.stored_run import read_stored_run  # needs xarray, which takes long to import
+        from ..io.runs import read_stored_run  # needs xarray, which takes long to import
 
         name = section.path.replace("{case}", case)
         try:

@@ -6,12 +6,12 @@ Names whose modules need xarray or h5py, which take long to import, are imported
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .atomic import replacing as replacing
+from .cf_forcing import Mapping as Mapping
 from .errors import FileFormatError as FileFormatError
-from .mapping import Mapping as Mapping
 from .protection import Provenance as Provenance
 from .registry import read_manifest as read_manifest
 from .registry import resolve as resolve
+from .writing import replacing as replacing
 
 if TYPE_CHECKING:
     from .argo import ArgoProfiles as ArgoProfiles
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .era5 import read_era5 as read_era5
     from .legay import read_legay as read_legay
     from .lesbrary import read_lesbrary as read_lesbrary
-    from .numbers import read_numbers as read_numbers
     from .observation_file import write_observations as write_observations
     from .oceansites import read_oceansites as read_oceansites
-    from .selection import keep_variables as keep_variables
+    from .runs import keep_variables as keep_variables
+    from .table import read_numbers as read_numbers
     from .table import read_series as read_series
     from .table import read_table as read_table
     from .weather import read_weather as read_weather
@@ -48,9 +48,9 @@ _MODULES = {
     "read_legay": "legay",
     "read_lesbrary": "lesbrary",
     "write_observations": "observation_file",
-    "read_numbers": "numbers",
+    "read_numbers": "table",
     "read_oceansites": "oceansites",
-    "keep_variables": "selection",
+    "keep_variables": "runs",
     "read_series": "table",
     "read_table": "table",
     "read_weather": "weather",

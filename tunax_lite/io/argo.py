@@ -14,9 +14,17 @@ import numpy as np
 import xarray as xr
 
 from ..observations import Observations
-from .cf_axes import TimeAxis, converted, read_time
+from .cf_axes import (
+    TimeAxis,
+    as_paths,
+    check_salinity_unit,
+    converted,
+    has_flag,
+    read_time,
+    since_start,
+    without_fill,
+)
 from .errors import FileFormatError, check_possible, names_its_file
-from .measured import as_paths, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import absolute_salinity, conservative_temperature
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case

@@ -1,17 +1,22 @@
 """Time and height in a NetCDF file: found by CF attributes, in seconds and metres upward."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import netCDF4
 import numpy as np
 
 from ..quantities import quantity_of
 from ..runtime.limits import MOST_CELLS
-from .contents import FileContents, FileVariable
 from .errors import FileFormatError, check_increasing
+from .netcdf import FileContents, FileVariable
+from .series import start_of_case
 from .units import conversion
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _VERTICAL_NAMES = {
     "depth",
@@ -183,6 +188,8 @@ def read_time(path, variable: FileVariable, given_unit: str | None) -> TimeAxis:
     interval, _, reference = unit.partition(" since ")
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     epoch: Any = None
+    import netCDF4  # takes long
+
     try:
         scale, _ = conversion("interval", interval)
         if reference:
@@ -275,3 +282,82 @@ def read_vertical(
         if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
             faces = np.append(pairs[:, 0], pairs[-1, 1])
     return VerticalAxis(name, z + 0.0, faces, is_reversed)
+
+
+def as_paths(paths) -> list[Path]:
+    """One path or several, as a list."""
+    several = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if not several:
+        raise ValueError("paths: expected at least one file, got none.")
+    return [Path(path) for path in several]
+
+
+def without_fill(variable: "xr.DataArray") -> "xr.DataArray":
+    """Numbers with NaN for every fill value the variable names, however the attribute is written.
+
+    Files of WHOI write `FillValue_`, which no library knows.
+    """
+    if variable.dtype.kind not in "fiu":
+        return variable
+    fills = [
+        np.ravel(value)[0]
+        for name, value in variable.attrs.items()
+        if name.replace("_", "").lower() in ("fillvalue", "missingvalue")
+    ]
+    values = variable.values.astype(float)
+    for fill in fills:
+        # A fill value in single precision differs from the same number in double precision.
+        values = np.where(np.isclose(values, float(fill), rtol=1e-6, atol=0.0), np.nan, values)
+    return variable.copy(data=values)
+
+
+def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
+    """Where a quality flag, a number or a character, is one of those wanted."""
+    if flags.dtype.kind in "fiu":
+        return np.isin(flags, wanted)
+    texts = [flag.decode() if isinstance(flag, bytes) else str(flag) for flag in flags.ravel()]
+    return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
+
+
+def since_start(path, axis: TimeAxis, start_time: str) -> np.ndarray:
+    """Times [s] since the start of the case.
+
+    Raises:
+        FileFormatError: times since no date.
+    """
+    if axis.epoch is None:
+        raise FileFormatError(
+            path,
+            axis.name,
+            "times since a date, such as 'days since 1950-01-01'",
+            "no date",
+            "give the unit of time (units)",
+        )
+    return axis.seconds + (axis.epoch - start_of_case(start_time)).total_seconds()
+
+
+def check_gaps(path, axis: TimeAxis, longest: float) -> None:
+    """Raise `FileFormatError` where no record follows another within `longest` [s]."""
+    steps = np.diff(axis.seconds)
+    late = np.flatnonzero(steps > longest * (1.0 + 1e-6))
+    if late.size:
+        at = int(late[0])
+        raise FileFormatError(
+            path,
+            axis.name,
+            f"a record at least every {longest:g} s",
+            f"a gap of {steps[at]:g} s after {axis.describe(at)}",
+            "fill the gap, or shorten the series",
+        )
+
+
+def check_salinity_unit(path, key: str, values: np.ndarray) -> None:
+    """Raise `FileFormatError` for salinity in kg kg-1 that goes by another unit."""
+    if np.any(values > 0.0) and np.nanmax(values) < 0.1:
+        raise FileFormatError(
+            path,
+            key,
+            "salinity in g kg-1 or on the practical scale",
+            f"at most {np.nanmax(values):g}",
+            "it looks like kg kg-1; say so (units)",
+        )

@@ -22,10 +22,9 @@ from ..physics.equation_of_state import LinearEquationOfState
 from ..physics.rotation import coriolis_parameter
 from ..state import State
 from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
-from .cf_forcing import read_forcing
-from .contents import Contents, Variable, read_contents
+from .cf_forcing import STATE_VARIABLES, Mapping, read_forcing
 from .errors import FileFormatError, check_declared, check_possible, names_its_file
-from .mapping import STATE_VARIABLES, Mapping
+from .netcdf import Contents, Variable, read_contents
 
 _STANDARD_NAMES = {
     "temperature": (

@@ -26,11 +26,11 @@ from ..observables import variable_of
 from ..quantities import GRID_NAMES as grid_names
 from ..state import State
 from ..trajectory import Means, Trajectory
-from .atomic import replacing
 from .batch import batch_dims, with_batch
 from .errors import FileFormatError, names_its_file
 from .netcdf import check_variable, read_netcdf
 from .protection import Provenance
+from .writing import replacing
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""

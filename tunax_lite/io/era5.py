@@ -25,9 +25,9 @@ from ..air_sea import (
 )
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
+from .cf_axes import as_paths
 from .era5_point import PointSeries, read_point
 from .errors import FileFormatError, names_its_file
-from .measured import as_paths
 
 _HOUR = 3600.0
 _KELVIN = 273.15

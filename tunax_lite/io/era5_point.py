@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from .cf_axes import TimeAxis, read_time
+from .cf_axes import TimeAxis, read_time, since_start, without_fill
 from .errors import FileFormatError
-from .measured import since_start, without_fill
 from .netcdf import read_netcdf
 
 _FARTHEST = 3.0

@@ -8,9 +8,9 @@ from ..forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..observations import Observations
 from ..physics import LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
+from .cf_forcing import FLUXES
 from .cf_netcdf import ABSORPTION_ATTRIBUTES, EQUATION_OF_STATE_ATTRIBUTES
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
-from .mapping import FLUXES
 
 
 def write_observations(

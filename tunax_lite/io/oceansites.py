@@ -13,9 +13,20 @@ import numpy as np
 import xarray as xr
 
 from ..observations import Observations
-from .cf_axes import TimeAxis, converted, find_axis, is_vertical, read_time
+from .cf_axes import (
+    TimeAxis,
+    as_paths,
+    check_gaps,
+    check_salinity_unit,
+    converted,
+    find_axis,
+    has_flag,
+    is_vertical,
+    read_time,
+    since_start,
+    without_fill,
+)
 from .errors import FileFormatError, check_increasing, check_possible, names_its_file
-from .measured import as_paths, check_gaps, check_salinity_unit, has_flag, since_start, without_fill
 from .netcdf import read_netcdf
 from .sea_water import modelled_water
 from .series import BAD_FLAGS, GOOD_FLAGS

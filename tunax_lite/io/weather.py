@@ -12,8 +12,8 @@ from ..air_sea import Weather
 from ..air_sea.humidity import HumidityMeasure
 from ..air_sea.weather import HUMIDITY_QUANTITIES
 from ..time_series import TimeSeries
+from .cf_axes import as_paths
 from .errors import FileFormatError, check_possible, names_its_file
-from .measured import as_paths
 from .series import Series, on_common_times
 from .table import read_series, read_table
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ..io.dataset import read_trajectory
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
-from ..io.parts import join_parts
+from ..io.runs import join_parts
 from ..trajectory import Trajectory
 from .calibration import history_figures
 from .fits import CaseRuns, plot_fits

@@ -12,9 +12,9 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..io.atomic import replacing
 from ..io.protection import product_of
 from ..io.series import start_of_case
+from ..io.writing import replacing
 from ..observables import unit_of_difference
 from ..quantities import QUANTITIES
 from ..trajectory import Trajectory

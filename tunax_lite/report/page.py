@@ -9,9 +9,9 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from ..config import closure_of
-from ..io.atomic import replacing
 from ..io.errors import reading
 from ..io.protection import text_mark
+from ..io.writing import replacing
 from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures
 from ..validation import checks_in_words, cross_validation_in_words

@@ -29,7 +29,7 @@ from ..calibration.evaluation import AbstractEvaluator, Problem
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
 from ..checkpointing import AbstractCheckpointing
-from ..io.lock import claims
+from ..io.writing import claims
 from ..model import Model
 from ..observables import unit_of_difference
 from .measures import persistence_errors

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..io.atomic import replacing
 from ..io.errors import names_its_file, read_text
+from ..io.writing import replacing
 from .checks import LARGEST_GROWTH, CheckRow
 from .cross_validation import CrossValidationRow
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ...io.atomic import replacing
 from ...io.netcdf import described, titled, variable_name, write_dataset
+from ...io.writing import replacing
 from ...io.yaml_file import yaml_text
 from .result import Posterior
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...checkpointing import AbstractCheckpointing
-from ...io.lock import claims
+from ...io.writing import claims
 from ...model import Model
 from ..checkpoint import fingerprint, read_tree, write_tree
 from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator, Problem

@@ -14,7 +14,7 @@ import numpy as np
 from ...case import Case
 from ...checkpointing import SaveEverything
 from ...diagnostics import Snapshot, diagnostic
-from ...io.atomic import replacing
+from ...io.writing import replacing
 from ...model import Model
 from ...observables import unit_of_difference
 from ...sensitivity import jacobian
