@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
+from tunax_lite import in_precision
 from tunax_lite.checkpointing import AbstractCheckpointing
-from tunax_lite.precision import in_precision
 from tunax_lite.runtime import Program
 from tunax_lite.simulation import batched_case, run_frames, start_of
 

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 import tunax_lite as tl
+from tunax_lite import in_precision
 from tunax_lite.io import read_lesbrary, resolve
-from tunax_lite.precision import in_precision
 
 from .harness import Row, Setting
 

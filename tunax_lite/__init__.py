@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._types import InnerFaceArray as InnerFaceArray
     from ._types import Scalar as Scalar
     from ._types import ScalarLike as ScalarLike
+    from ._types import in_precision as in_precision
     from ._types import iterate_parameters as iterate_parameters
     from ._types import parameter as parameter
     from .case import Case as Case
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from .physics import mixed_layer_depth as mixed_layer_depth
     from .planning import choose_checkpointing as choose_checkpointing
     from .planning import estimate_memory as estimate_memory
-    from .precision import in_precision as in_precision
     from .runtime import configure as configure
     from .sensitivity import jacobian as jacobian
     from .simulation import first_non_finite as first_non_finite
@@ -94,7 +94,7 @@ _MODULES = {
     "mixed_layer_depth": "physics",
     "choose_checkpointing": "planning",
     "estimate_memory": "planning",
-    "in_precision": "precision",
+    "in_precision": "_types",
     "configure": "runtime",
     "jacobian": "sensitivity",
     "first_non_finite": "simulation",

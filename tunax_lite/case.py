@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Scalar, array_field, as_float_array, batch_shape_of, is_traced, parameter
+from ._types import Scalar, array_field, as_float_array, batch_shape_of, in_precision, is_traced, parameter
 from .corrections import InitialCorrection
 from .forcing import AbstractForcing
 from .grid import Grid
 from .interior import Interior
 from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
-from .precision import in_precision
 from .state import State
 from .terms import AbstractTerm
 

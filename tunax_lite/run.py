@@ -7,7 +7,7 @@ from .case import Case
 from .io.yaml_file import ConfigError
 from .model import Model
 from .observations import Observations
-from .runtime.limits import TooLargeError, check_disk, check_steps
+from .runtime.memory import TooLargeError, check_disk, check_steps
 
 _VARIABLES = 4
 """Of the state: temperature, salinity and velocity; a file has more."""

@@ -11,13 +11,28 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
-from ._types import Scalar, ScalarLike, is_traced, leading_axes, parameter_batch_shape
+from ._types import (
+    Scalar,
+    ScalarLike,
+    is_traced,
+    leading_axes,
+    parameter_batch_shape,
+    precision_of,
+    without_weak_types,
+)
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
 from .model import Model
-from .precision import precision_of, without_weak_types
-from .runtime.blocks import ColumnBlock, block_size, check_block, map_blocks
-from .runtime.devices import Devices, column_mesh, map_columns, shard_columns
+from .runtime.devices import (
+    ColumnBlock,
+    Devices,
+    block_size,
+    check_block,
+    column_mesh,
+    map_blocks,
+    map_columns,
+    shard_columns,
+)
 from .trajectory import Means, Restart, Trajectory
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers import get_leaf, with_leaf
 from tunax_lite import Case, Grid, KEpsilon, Model, State, simulate
+from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
     BulkForcing,
     Clark,
@@ -26,7 +27,6 @@ from tunax_lite.air_sea import (
 )
 from tunax_lite.forcing import WaterSurface
 from tunax_lite.physics import RgbAbsorption, Teos10
-from tunax_lite.precision import in_precision
 from tunax_lite.time_series import TimeSeries
 
 TIMES = np.linspace(0.0, 86400.0, 9)

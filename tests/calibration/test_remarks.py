@@ -25,9 +25,8 @@ from tunax_lite.calibration.remarks import NEAR_A_BOUND
 from tunax_lite.closures import KEpsilon
 from tunax_lite.corrections import CorrectedForcing
 from tunax_lite.observations import Observations
-from tunax_lite.plotting.posterior import plot_bands
-from tunax_lite.report import read_run_folder
-from tunax_lite.report.page import parameter_rows, render
+from tunax_lite.plotting.calibration import plot_bands
+from tunax_lite.report import parameter_rows, read_run_folder, render
 
 BIAS = "cases.papa.forcing.heat_flux_bias"
 

@@ -19,7 +19,7 @@ from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.errors import reading, shortened, within_a_screen
 from tunax_lite.io.writing import file_name
 from tunax_lite.io.yaml_file import ConfigError, parse_yaml
-from tunax_lite.runtime.limits import TooLargeError, check_memory, check_steps, lift_limits
+from tunax_lite.runtime.memory import TooLargeError, check_memory, check_steps, lift_limits
 from tunax_lite.state import State
 
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.gotm.folders import write_case, write_series
-from tunax_lite.cli.source import build_source
+from tunax_lite.cli.session import build_source
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
 
 SST = 12.0 + 0.1 * np.arange(25)

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import CASES
 from tunax_lite import Auto, KEpsilon, Model, PacanowskiPhilander, SaveSegments, simulate
 from tunax_lite.checkpointing import shared_among
-from tunax_lite.runtime.blocks import BYTES_PER_BLOCK, block_size
+from tunax_lite.runtime.devices import BYTES_PER_BLOCK, block_size
 
 N_COLUMNS = 5
 TIMES: dict[str, Any] = {"dt": 60.0, "duration": 360.0, "output_interval": 120.0}

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from tests.runtime.test_configure import START, run_python
-from tunax_lite.runtime.cache_folder import cache_folder_for
+from tunax_lite.runtime.cache import cache_folder_for
 
 ENTRY = zlib.compress(os.urandom(10000))
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no owners and permissions of this kind")

@@ -14,6 +14,7 @@ import pytest
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, make_targets
 from tests.helpers import with_leaf
+from tunax_lite._types import in_precision
 from tunax_lite.calibration import (
     LBFGS,
     Adam,
@@ -24,7 +25,6 @@ from tunax_lite.calibration import (
     with_parameters,
 )
 from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
-from tunax_lite.precision import in_precision
 
 RUN: dict[str, Any] = {"dt": 300.0, "output_interval": 900.0, "duration": 3600.0}
 

@@ -5,8 +5,8 @@ import pytest
 
 import tunax_lite as tl
 from tests.helpers import LES_CASES
+from tunax_lite._types import in_precision
 from tunax_lite.io import read_lesbrary
-from tunax_lite.precision import in_precision
 
 # Measured with k-epsilon, 64 levels, steps of 60 s: root mean square over all levels and frames of the
 # temperature [K], and error of the heat content over the depth [K].

@@ -8,19 +8,21 @@ import typer
 from .. import __version__
 from ..config import ConfigError
 from ..runtime import configure
-from ..runtime.limits import lift_limits
-from .calibrate import calibrate
-from .check import check
+from ..runtime.memory import lift_limits
+from .calibrate import calibrate, cross_validation
+from .check import check, describe_name, schema
 from .compare import compare
-from .cross_validate import cross_validation
 from .doctor import doctor
-from .environment import check_devices, check_flags, print_any_text, print_warnings_as_messages
-from .evaluate import evaluate
-from .plot import plot, report
+from .evaluate import evaluate, plot, report
 from .posterior import posterior
-from .reference import describe_name, schema
 from .run import run
-from .session import errors_as_messages
+from .session import (
+    check_devices,
+    check_flags,
+    errors_as_messages,
+    print_any_text,
+    print_warnings_as_messages,
+)
 
 app = typer.Typer(
     name="tunax-lite",

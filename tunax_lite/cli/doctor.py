@@ -19,7 +19,7 @@ from ..runtime import (
     free_memory,
     used_memory,
 )
-from .self_test import SelfTest, self_test
+from ..self_test import SelfTest, self_test
 from .session import FAILED, Debug, errors_as_messages
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")

@@ -26,13 +26,15 @@ from .session import (
     Debug,
     Overwrite,
     Parameters,
+    RunSource,
     Settings,
+    build_source,
     errors_as_messages,
+    load_source,
     precision,
     provenance,
     report_written,
 )
-from .source import RunSource, build_source, load_source
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")

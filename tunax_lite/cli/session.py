@@ -1,12 +1,17 @@
-"""What commands share: options, precision, errors as messages, exit codes, provenance."""
+"""What commands share: options, the file they are given, the environment, errors as messages, exit codes,
+provenance."""
 
 import contextlib
 import dataclasses
 import errno
+import io
 import json
+import os
 import shlex
+import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +22,15 @@ import typer
 
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_weights
-from ..calibration import read_parameters
+from ..calibration import read_parameters, with_case_parameters, with_parameters
+from ..calibration.parameters import paths_of_other_cases
 from ..closures import AbstractClosure
-from ..config import CalibrationConfig, ConfigError, Loaded, RunConfig, data_files
-from ..gotm import LoadedGotm
+from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files, load_run
+from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
+from ..io.yaml_file import naming, read_document
+from ..runtime import is_own_flag
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
 Settings = Annotated[
@@ -204,3 +212,136 @@ def report_written(paths: list[Path]) -> None:
     """Name the files that a command wrote."""
     for path in paths:
         typer.echo(f"wrote {path}")
+
+
+RunSource = Loaded[RunConfig] | LoadedGotm
+
+
+def is_gotm(config: Path) -> bool:
+    """Whether a file is a configuration of GOTM.
+
+    Raises:
+        ConfigError: no YAML file.
+    """
+    return looks_like_gotm(read_document(config).data)
+
+
+def load_source(config: Path, settings: Sequence[str]) -> RunSource:
+    """Read the configuration of a run of either kind.
+
+    Raises:
+        ConfigError: a file or a setting that cannot be used.
+    """
+    return load_gotm(config, settings) if is_gotm(config) else load_run(config, settings)
+
+
+def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False) -> Run:
+    """The objects of a run; says what a case of GOTM is run without.
+
+    Args:
+        source: from `load_source`.
+        parameters: a file of closure parameters.
+        ignore_unsupported: run a case of GOTM without what is not supported.
+
+    Raises:
+        ConfigError: values that do not fit each other, or a setting of GOTM that is not supported.
+        FileNotFoundError, FileFormatError: a file of the case that is missing or cannot be used.
+    """
+    if not isinstance(source, LoadedGotm):
+        run = build_run(source)
+        _echo_notes(run)
+        return run if parameters is None else _with_parameters(run, parameters)
+    made = build_gotm(source)
+    if not ignore_unsupported or made.run is None:
+        made.report.check()
+    assert made.run is not None  # without a run there is an error
+    _echo_notes(made.run)
+    return made.run if parameters is None else _with_parameters(made.run, parameters)
+
+
+def _echo_notes(run: Run) -> None:
+    for note in run.notes:
+        typer.echo(f"note: {note}")
+
+
+def _with_parameters(run: Run, path: Path) -> Run:
+    closure = run.model.closure
+    try:
+        values = read_parameters(path, type(closure).__name__)
+    except (FileNotFoundError, ValueError) as error:
+        raise ConfigError(str(error)) from error
+    with naming(path, "parameters"):
+        closure, case = with_parameters(closure, values), with_case_parameters(run.case, values)
+    if others := paths_of_other_cases(values, run.case.name):
+        typer.echo(f"note: {path}: {len(others)} numbers of other cases are left out")
+    return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
+
+
+_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
+# XLA ends the process at a flag that it does not know: a process of its own says whether it does.
+_START_OF_XLA = "from jaxlib import xla_client; xla_client.make_cpu_client()"
+_MOST_SECONDS = 60.0
+
+
+def print_any_text() -> None:
+    """Print what the encoding of the terminal does not have as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def check_flags() -> None:
+    """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user.
+
+    Raises:
+        ConfigError: flags that XLA does not take.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if all(is_own_flag(flag) for flag in flags.split()):
+        return
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _START_OF_XLA],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_MOST_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):  # it will be seen
+        return
+    said = [line for line in done.stderr.splitlines() if "parse_flags_from_env" in line]
+    if done.returncode and said:
+        raise ConfigError(
+            f"XLA_FLAGS={flags}: expected flags that XLA knows, or a file of them, got: "
+            f"{said[-1].partition('] ')[2] or said[-1]}; correct the variable or unset it."
+        )
+
+
+def check_devices() -> None:
+    """Start JAX where the environment says on what, so that a device that is not there is one message.
+
+    Raises:
+        ConfigError: no such device.
+    """
+    given = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
+    if not given:
+        return
+    try:
+        jax.devices()
+    except Exception as error:  # those of plugins for devices may be any
+        reason = str(error).splitlines()[0] if str(error) else "none of this kind that can be used"
+        raise ConfigError(
+            f"{', '.join(given)}: expected a device of this machine, got: {reason}; correct the variable or "
+            "unset it."
+        ) from error
+
+
+def print_warnings_as_messages() -> None:
+    """Print warnings in the style of errors, without the lines of the program that they come from."""
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        del category, filename, lineno, file, line
+        typer.echo(f"tunax-lite: warning: {message}", err=True)
+
+    warnings.showwarning = show

@@ -17,11 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from .._types import Scalar
+from .._types import Scalar, precision_of, without_weak_types
 from ..case import Case
 from ..grid import Grid
 from ..model import Model
-from ..precision import precision_of, without_weak_types
 from ..runtime import Program, compile_program, shapes_of
 from ..simulation import advance, start_of
 from ..state import State

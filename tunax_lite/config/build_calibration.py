@@ -26,7 +26,7 @@ from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
-from ..runtime.limits import check_steps
+from ..runtime.memory import check_steps
 from ..validation.checks import AbstractCheck
 from .build import build_case, build_model, build_run
 from .checks import build_checks

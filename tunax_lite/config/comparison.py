@@ -13,7 +13,7 @@ from ..grid import Grid
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
 from ..model import Model
-from ..runtime.limits import check_steps
+from ..runtime.memory import check_steps
 from .build import build_case
 from .builder import Parameters, Section, closest, invalid
 from .cases import CaseSection

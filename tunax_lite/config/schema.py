@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS, diagnostic
-from ..runtime.limits import check_steps
+from ..runtime.memory import check_steps
 from .builder import Section, closest, invalid
 from .cases import CaseSection, IdealisedCase
 from .checks import CheckSection

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..model import Model
-from ..runtime.limits import MOST_CELLS
+from ..runtime.memory import MOST_CELLS
 from .builder import Section, invalid, section_of
 from .closures import ClosureSection
 

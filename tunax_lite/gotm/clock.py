@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 
-from ..runtime.limits import TooLargeError, check_steps
+from ..runtime.memory import TooLargeError, check_steps
 from .output import OutputFile, diagnostics_of, read_output_files, say_intervals
 from .series import Period
 from .settings import Settings

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..runtime.limits import MOST_CELLS
+from ..runtime.memory import MOST_CELLS
 from .schema import Input, Key, choice, flag, number, numbers
 
 VERSION = 7

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..quantities import quantity_of
-from ..runtime.limits import MOST_CELLS
+from ..runtime.memory import MOST_CELLS
 from .errors import FileFormatError, check_increasing
 from .netcdf import FileContents, FileVariable
 from .series import start_of_case

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._types import valid_range_of
 from ..quantities import quantity_of
-from ..runtime.limits import TooLargeError, check_memory
+from ..runtime.memory import TooLargeError, check_memory
 from .protection import note_input
 
 P = ParamSpec("P")

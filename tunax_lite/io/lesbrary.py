@@ -23,7 +23,7 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
-from ..runtime.limits import MOST_CELLS
+from ..runtime.memory import MOST_CELLS
 from ..state import State
 from .errors import (
     FileFormatError,

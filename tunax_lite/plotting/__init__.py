@@ -4,26 +4,92 @@ Every function returns a new `matplotlib.figure.Figure`, free of pyplot and its 
 writes it, a notebook shows it.
 """
 
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+from matplotlib.figure import Figure
+
+from ..io.dataset import read_trajectory
+from ..io.errors import FileFormatError, names_its_file
+from ..io.netcdf import read_netcdf
+from ..io.runs import join_parts
+from ..trajectory import Trajectory
 from .calibration import history_figures as history_figures
+from .calibration import plot_bands as plot_bands
+from .calibration import plot_correlations as plot_correlations
 from .calibration import plot_cross_validation as plot_cross_validation
 from .calibration import plot_loss as plot_loss
+from .calibration import plot_marginals as plot_marginals
 from .calibration import plot_parameters as plot_parameters
+from .calibration import plot_spectrum as plot_spectrum
+from .calibration import posterior_figures as posterior_figures
 from .comparison import plot_closure_profiles as plot_closure_profiles
 from .comparison import plot_closure_sections as plot_closure_sections
 from .comparison import plot_cost as plot_cost
-from .files import figures_of_parts as figures_of_parts
-from .files import file_figures as file_figures
-from .files import fit_figures as fit_figures
-from .files import run_figures as run_figures
 from .fits import CaseRuns as CaseRuns
+from .fits import plot_differences as plot_differences
 from .fits import plot_fits as plot_fits
-from .hindcast import plot_differences as plot_differences
-from .hindcast import plot_series as plot_series
-from .posterior import plot_bands as plot_bands
-from .posterior import plot_correlations as plot_correlations
-from .posterior import plot_marginals as plot_marginals
-from .posterior import plot_spectrum as plot_spectrum
-from .posterior import posterior_figures as posterior_figures
+from .fits import plot_series as plot_series
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
 from .style import save_figure as save_figure
+
+_FEWEST_TIMES = 3
+"""Of observations that are drawn over time."""
+
+
+_KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
+
+
+@names_its_file(_KINDS)
+def file_figures(file: Path) -> dict[str, Figure]:
+    """Sections and profiles of a trajectory, loss and parameters of a history, or those of a posterior.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a file of another kind, or one that lacks something.
+    """
+    dataset = read_netcdf(file)
+    if "iteration" in dataset.dims and "loss" in dataset:
+        return history_figures(dataset)
+    if "information" in dataset and "draw" in dataset.dims:
+        figures = posterior_figures(dataset).items()
+        return {name.removeprefix("posterior_"): figure for name, figure in figures}
+    if "closure_state" not in dataset.attrs:
+        raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
+    with jax.enable_x64(True):  # otherwise double precision would be cut on reading
+        trajectory = read_trajectory(file)
+        title = str(dataset.attrs.get("tunax_lite_case") or file.stem).replace("_", " ")
+        return run_figures(trajectory, title, str(dataset.attrs.get("start_time", "")) or None)
+
+
+def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
+    """Sections and profiles of a run."""
+    return {
+        "sections": plot_sections(trajectory, title=title, start_time=start_time),
+        "profiles": plot_profiles(trajectory, title=title, start_time=start_time),
+    }
+
+
+def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
+    """What a run and its observations have: profiles, sections of differences, series."""
+    figures: dict[str, Figure] = {}
+    observations = fit.observations
+    if set(observations.profiles) & {"temperature", "u", "v"}:
+        figures["fit"] = plot_fits([fit])
+    if observations.time.size >= _FEWEST_TIMES:
+        if set(observations.profiles) & {"temperature", "salinity"}:
+            figures["differences"] = plot_differences(fit)
+        if "temperature" in observations.profiles or observations.series:
+            figures["series"] = plot_series(fit)
+    return figures
+
+
+def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:
+    """Those of a run that was interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        together = Path(folder) / "run.nc"
+        join_parts(parts, together)
+        return file_figures(together)

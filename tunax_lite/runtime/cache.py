@@ -1,6 +1,15 @@
-"""What the caches of compiled programs did in this process, and what lies in their folder."""
+"""The cache of compiled programs: what it did in this process, and a folder that is safe to load from.
 
+JAX keeps machine code there, and runs what it finds: nothing is loaded from a folder into which another user
+could have written. A folder is used only if it belongs to this user, if nobody else can write into it or put
+another one in its place, and if it holds nothing that is not a plain file of the user. Entries that a killed
+process left incomplete are removed, so that JAX does not meet them.
+"""
+
+import os
+import stat
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,3 +94,137 @@ def _file_sizes(folder: Path) -> Iterator[tuple[Path, int]]:
                 yield path, path.stat().st_size
         except FileNotFoundError:  # another process made room
             continue
+
+
+_ADVICE = "choose a folder of your own, or switch the cache off with cache_folder=None"
+_ENTRIES = ("-cache", "-atime")
+_STAMP = ".checked"
+_CLOCK_SECONDS = 2.0  # that the clock of a file system may be coarse, or behind
+_ZLIB = 0x78  # first byte of what JAX compresses with the standard library; it checks other formats itself
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+
+
+def cache_folder_for(given: Path | str) -> Path:
+    """The folder, absolute and without links in its path, made if it is not there, and checked.
+
+    New folders can be entered by their owner alone, whatever the umask.
+
+    Raises:
+        OSError: a folder that cannot be made or written, or that another user could have written into.
+    """
+    if "://" in str(given):
+        raise _refused(given, "an address, of which nobody knows who can write there")
+    folder = Path(given).expanduser().absolute()
+    try:
+        _make_private(folder)
+        folder = folder.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # a ring of links
+        kind = type(error) if isinstance(error, OSError) else OSError
+        reason = getattr(error, "strerror", None) or error
+        raise kind(f"{folder}: expected a folder for compiled programs, got {reason}; {_ADVICE}.") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _refused(folder, "one that cannot be written")
+    if os.name == "posix":
+        _check_owners(folder)
+        _remove_damaged(folder)
+    return folder
+
+
+def _refused(folder: Path | str, got: str, advice: str = _ADVICE) -> PermissionError:
+    return PermissionError(f"{folder}: expected a folder for compiled programs, got {got}; {advice}.")
+
+
+def _make_private(folder: Path) -> None:
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:  # another process was faster
+            continue
+        os.chmod(path, 0o700)  # the umask may have taken permissions of the owner
+    if not folder.is_dir() and not missing:
+        raise FileExistsError(None, "a file")
+    if missing and not folder.is_dir():
+        raise NotADirectoryError(None, f"{folder}, which is no folder")
+
+
+def _check_owners(folder: Path) -> None:
+    """Raise unless only this user, and the administrator, decide on what the folder holds."""
+    trusted = {os.getuid(), 0, os.stat("/").st_uid}  # administrators of containers have other numbers
+    for path in (folder, *folder.parents):
+        found = os.stat(path)
+        shared = found.st_mode & _OTHERS_WRITE
+        if path != folder and found.st_mode & stat.S_ISVTX:
+            shared = 0  # as in /tmp: others cannot rename what is not theirs
+        if found.st_uid not in trusted:
+            raise _refused(folder, f"a path through {path}, which belongs to another user")
+        if shared:
+            what = "one" if path == folder else f"a path through {path},"
+            raise _refused(
+                folder,
+                f"{what} that other users can write into: they could make this process run any code",
+                f"take that right from them (chmod go-w {path}) if you trust what is there, or {_ADVICE}",
+            )
+    is_private = not os.stat(folder).st_mode & _OTHERS_ENTER
+    for entry in _entries(folder):
+        problem = _problem_of(entry, trusted, is_private)
+        if problem is not None:
+            raise _refused(folder, f"{entry.path} in it, {problem}", f"remove it, or {_ADVICE}")
+
+
+def _entries(folder: str | Path) -> Iterator[os.DirEntry]:
+    with os.scandir(folder) as found:
+        for entry in found:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _entries(entry.path)
+
+
+def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str | None:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:  # another process made room
+        return None
+    is_folder = stat.S_ISDIR(found.st_mode)
+    if not (stat.S_ISREG(found.st_mode) or is_folder) or (is_folder and entry.name.endswith(_ENTRIES)):
+        return "which is no plain file"
+    if found.st_uid not in trusted:
+        return "which belongs to another user"
+    if found.st_mode & _OTHERS_WRITE and not is_private:
+        return "which other users can write"
+    return None
+
+
+def _remove_damaged(folder: Path) -> None:
+    """Remove entries that are not complete; those that are older than the last look are not read again."""
+    stamp = folder / _STAMP
+    try:
+        last = stamp.stat().st_mtime - _CLOCK_SECONDS
+    except FileNotFoundError:
+        last = float("-inf")
+    for path in folder.glob("*-cache"):
+        try:
+            if path.stat().st_mtime >= last and _is_damaged(path):
+                path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue
+    stamp.touch(mode=0o600)
+
+
+def _is_damaged(path: Path) -> bool:
+    if path.stat().st_size == 0:
+        return True
+    unpack = zlib.decompressobj()
+    with path.open("rb") as file:
+        if file.peek(1)[0] != _ZLIB:
+            return file.peek(4)[:4] != b"\x28\xb5\x2f\xfd"  # that of Zstandard
+        try:
+            while (data := file.read(1 << 20)) and not unpack.eof:
+                unpack.decompress(data)
+        except zlib.error:
+            return True
+    return not unpack.eof or bool(unpack.unused_data)

@@ -17,8 +17,7 @@ import jax
 import platformdirs
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
-from .cache import count_cache_events
-from .cache_folder import cache_folder_for
+from .cache import cache_folder_for, count_cache_events
 
 EXTRA_OPTIONS = "--xla_backend_extra_options"
 _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"

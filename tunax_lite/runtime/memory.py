@@ -1,4 +1,6 @@
-"""Memory of a device that is free and used: asked of a GPU, read from the system for a CPU.
+"""Memory of a device that is free and used, and what is refused because it is too large.
+
+A GPU is asked; for a CPU the system's files are read.
 
 On a CPU the control group counts too: a container or a batch job may use a part of the machine only,
 and is killed beyond that, whatever the machine has left. So do the limits of the process itself, `ulimit -v`
@@ -7,6 +9,7 @@ and `ulimit -d`, beyond which it gets nothing.
 
 import math
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -159,3 +162,78 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError:
         return ""
+
+
+MOST_STEPS = 1e9
+"""Time steps of one run."""
+MOST_CELLS = 100_000
+"""Of a column."""
+_COUNTABLE_STEPS = 2**31 - 1
+"""The counter of steps has 32 bits."""
+_SMALL = 1e6
+"""An array of so few bytes is allocated without asking what is free."""
+ADVICE = "--no-limits before the name of the command starts it all the same"
+_lifted = False
+
+
+class TooLargeError(ValueError):
+    """A computation beyond the limits; says how many steps or bytes it would take."""
+
+
+def lift_limits(lifted: bool) -> None:
+    """Whether this process starts what is beyond the limits."""
+    global _lifted
+    _lifted = lifted
+
+
+def check_steps(duration: float, dt: float) -> None:
+    """Raise `TooLargeError` for a run of more than 1e9 steps, or of more than can be counted.
+
+    Args:
+        duration: of the run [s].
+        dt: time step [s], positive.
+    """
+    n_steps = float(duration) / float(dt)
+    if n_steps > MOST_STEPS and not _lifted:
+        raise TooLargeError(
+            f"expected at most {MOST_STEPS:g} time steps, got {n_steps:.3g}: {duration:g} s in steps of "
+            f"{dt:g} s; choose longer steps or a shorter run ({ADVICE})."
+        )
+    if n_steps > _COUNTABLE_STEPS:
+        raise TooLargeError(
+            f"expected at most {_COUNTABLE_STEPS} time steps, which are all that are counted, got "
+            f"{n_steps:.3g}; choose longer steps, or go on from the end of a shorter run (--restart)."
+        )
+
+
+def check_memory(n_bytes: int | float, what: str) -> None:
+    """Raise `TooLargeError` for more bytes than the memory of this process holds; `what` needs them."""
+    if n_bytes < _SMALL:  # asking opens files of the system: longer than reading such an array takes
+        return
+    try:
+        free = free_on_host()
+    except RuntimeError:  # a system that does not say
+        return
+    if n_bytes > free and not _lifted:
+        raise TooLargeError(
+            f"{what}{' needs ' if what else ''}{_size(n_bytes)} of {_size(free)} that are free"
+        )
+
+
+def check_disk(folder: Path, n_bytes: int | float, what: str) -> None:
+    """Raise `TooLargeError` for a file of more bytes than the disk has left; `what` will be as large."""
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return
+    if n_bytes > free and not _lifted:
+        raise TooLargeError(
+            f"expected {what} to fit on the disk, got about {_size(n_bytes)} where {_size(free)} are free; "
+            f"choose a longer time.output_interval ({ADVICE})."
+        )
+
+
+def _size(n_bytes: int | float) -> str:
+    return f"{n_bytes:.3g} bytes" if n_bytes < 1e6 or n_bytes > 1e15 else f"{n_bytes / 1e9:.3g} GB"

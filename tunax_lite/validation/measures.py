@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from .._types import in_precision, precision_of
 from ..calibration.misfit import Comparison, Target, root_mean_square_errors
 from ..case import Case
 from ..closures import Constant
@@ -15,7 +16,6 @@ from ..interior import Interior
 from ..model import Model
 from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
-from ..precision import in_precision, precision_of
 from ..simulation import simulate
 from .checks import AbstractCheck, Error
 

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._types import in_precision, precision_of
 from ...case import Case
 from ...observables import observable
 from ...observations import Observations
-from ...precision import in_precision, precision_of
 from .comparison import Comparison
 from .correlation import Correlation, Whitening, whitening
 from .operators import Interpolation

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._types import precision_of
 from ...case import Case
 from ...closures.base import AbstractClosure
-from ...precision import precision_of
 from ..priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 from .known import OF_ALL_CASES, is_of_closure, of_case, replace_numbers, split_path
 from .tied import Tied

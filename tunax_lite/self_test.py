@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case
-from ..closures import KEpsilon
-from ..forcing import ConstantForcing, SurfaceFluxes
-from ..grid import Grid
-from ..model import Model
-from ..precision import in_precision
-from ..runtime import Program, compile_program
-from ..simulation import simulate
-from ..state import State
-from ..trajectory import Trajectory
+from ._types import in_precision
+from .case import Case
+from .closures import KEpsilon
+from .forcing import ConstantForcing, SurfaceFluxes
+from .grid import Grid
+from .model import Model
+from .runtime import Program, compile_program
+from .simulation import simulate
+from .state import State
+from .trajectory import Trajectory
 
 DT = 60.0
 N_LEVELS, DEPTH = 64, 256.0
