@@ -31,7 +31,7 @@ LAYERS = (
     ("diagnostics",),
     ("sensitivity",),
     ("planning", "self_test"),
-    ("io", "calibration", "comparison", "validation", "plotting"),
+    ("io", "calibration", "comparison", "plotting"),
     ("run", "streaming"),
     ("gotm",),
     ("config",),
@@ -43,12 +43,9 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 SIBLINGS = {
     ("calibration", "io"),
     ("comparison", "io"),
-    ("validation", "io"),
-    ("validation", "calibration"),
     ("plotting", "io"),
     ("plotting", "calibration"),
     ("plotting", "comparison"),
-    ("plotting", "validation"),
 }
 
 # What computes; readers and writers do not.

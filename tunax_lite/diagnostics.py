@@ -22,8 +22,7 @@ from .grid import Grid
 from .model import Model
 from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
 from .numerics.stencils import column_integral, gradient, with_end_faces
-from .observables import OBSERVABLES, ColumnState, Observable, observable
-from .observables.names import parse
+from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .physics.mixed_layer import first_face_below
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
 from .simulation import batched_case

@@ -17,7 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib.figure import Figure
 
 from ._types import iterate_parameters, iterate_weights
-from .calibration.files import HISTORY_NAME, PARAMETERS_NAME
+from .calibration.checks import CheckRow
+from .calibration.cross_validation import CrossValidationRow, RowT, checks_in_words, cross_validation_in_words
+from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from .config import closure_of
 from .corrections import CorrectedForcing
 from .corrections.initial_state import VARIABLES as INITIAL_VARIABLES
@@ -28,16 +30,7 @@ from .io.protection import note_input, text_mark
 from .io.writing import replacing
 from .io.yaml_file import ConfigError, parse_yaml
 from .plotting import history_figures, posterior_figures
-from .validation import (
-    CHECKS_NAME,
-    CROSS_VALIDATION_NAME,
-    CheckRow,
-    CrossValidationRow,
-    checks_in_words,
-    cross_validation_in_words,
-    read_table,
-)
-from .validation.tables import RowT
+from .validation import read_table
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",

@@ -33,7 +33,8 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import Fit, GradientEvaluation, GradientEvaluator
+from tunax_lite.calibration.evaluation import GradientEvaluation, GradientEvaluator
+from tunax_lite.calibration.problem import Fit
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.model import Model
 

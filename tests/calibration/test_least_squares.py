@@ -32,12 +32,11 @@ from tunax_lite.calibration import (
 from tunax_lite.calibration.evaluation import (
     EnsembleEvaluation,
     EnsembleEvaluator,
-    Fit,
     GradientEvaluator,
     NormalEquationsEvaluation,
     NormalEquationsEvaluator,
-    Problem,
 )
+from tunax_lite.calibration.problem import Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 
@@ -132,7 +131,7 @@ def evaluators():
         yield problem, NormalEquationsEvaluator(problem), GradientEvaluator(problem)
 
 
-@pytest.mark.long  # of a run: test_jacobian
+@pytest.mark.long  # of a run: test_sensitivity
 def test_forward_and_reverse_mode_agree(evaluators):
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + 0.1

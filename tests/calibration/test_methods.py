@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
-from tunax_lite.calibration.evaluation import Fit, GradientEvaluation
+from tunax_lite.calibration.evaluation import GradientEvaluation
+from tunax_lite.calibration.problem import Fit
 
 METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
 

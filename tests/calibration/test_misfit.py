@@ -18,8 +18,9 @@ from tunax_lite.calibration import (
     ZScore,
     misfit,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
+from tunax_lite.calibration.evaluation import GradientEvaluator
 from tunax_lite.calibration.misfit.operators import AtCenters
+from tunax_lite.calibration.problem import Problem
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing

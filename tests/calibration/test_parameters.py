@@ -17,7 +17,7 @@ from tunax_lite.calibration import (
     Uniform,
     with_parameters,
 )
-from tunax_lite.calibration.evaluation.ensemble import insert_members
+from tunax_lite.calibration.evaluation import insert_members
 from tunax_lite.closures import KEpsilon
 
 FREE = FreeParameters(

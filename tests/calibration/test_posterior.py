@@ -15,7 +15,7 @@ import yaml
 
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
-from tunax_lite.calibration.evaluation import Fit, NormalEquationsEvaluation, Problem
+from tunax_lite.calibration.evaluation import NormalEquationsEvaluation
 from tunax_lite.calibration.posterior import (
     NUTS,
     Laplace,
@@ -27,13 +27,12 @@ from tunax_lite.calibration.posterior import (
     spectrum_of,
     start_from,
 )
-from tunax_lite.calibration.posterior.chains import sample_chains
-from tunax_lite.calibration.posterior.density import log_posterior
+from tunax_lite.calibration.posterior.chains import sample_chains, start_chain
 from tunax_lite.calibration.posterior.file import write_posterior, write_summary
 from tunax_lite.calibration.posterior.infer import mixing
-from tunax_lite.calibration.posterior.laplace import covariance_of, draw_normal, fisher_information
-from tunax_lite.calibration.posterior.likelihood import effective_number
-from tunax_lite.calibration.posterior.nuts import start_chain
+from tunax_lite.calibration.posterior.likelihood import effective_number, log_posterior
+from tunax_lite.calibration.posterior.result import covariance_of, draw_normal, fisher_information
+from tunax_lite.calibration.problem import Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.simulation import simulate

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import Target, errors_of, residuals
-from tunax_lite.calibration.misfit.sparse import seen_through
+from tunax_lite.calibration.misfit.sampled import seen_through
 from tunax_lite.case import Case
 from tunax_lite.closures import Constant
 from tunax_lite.diagnostics import diagnose

@@ -17,7 +17,8 @@ from tunax_lite.calibration import (
     calibrate,
     write_history,
 )
-from tunax_lite.calibration.evaluation import Fit, GradientEvaluation, MiniBatch
+from tunax_lite.calibration.evaluation import GradientEvaluation
+from tunax_lite.calibration.problem import Fit, MiniBatch
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.plotting import history_figures

@@ -31,12 +31,8 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import (
-    EnsembleEvaluator,
-    GradientEvaluator,
-    NormalEquationsEvaluator,
-    Problem,
-)
+from tunax_lite.calibration.evaluation import EnsembleEvaluator, GradientEvaluator, NormalEquationsEvaluator
+from tunax_lite.calibration.problem import Problem
 from tunax_lite.case import stack_cases
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.corrections import CorrectedForcing, InitialCorrection

@@ -10,13 +10,12 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing
 from ..io.writing import claims
 from ..model import Model
-from .checkpoint import CheckpointFile, fingerprint
-from .evaluation import AbstractEvaluation, AbstractEvaluator, Problem
-from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
+from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS, CheckpointFile, fingerprint
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare, Target
 from .parameters import FreeParameters, ResolvedParameters
+from .problem import AbstractEvaluation, AbstractEvaluator, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,16 +245,13 @@ def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) ->
 
 
 def _report(report: Report, history: History, free: ResolvedParameters, case_names: tuple[str, ...]) -> None:
-    def by_path(row: int) -> dict[str, float]:
-        return free.with_tied(dict(zip(free.paths, history.values[row].tolist(), strict=True)))
-
     iteration = Iteration(
         number=history.n_iterations - 1,
         loss=float(history.loss[-1]),
         best_loss=history.best_loss,
         scores=dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
-        values=by_path(-1),
-        start_values=by_path(0),
+        values=free.by_path(history.values[-1]),
+        start_values=free.by_path(history.values[0]),
         start=int(history.start[-1]),
     )
     report(iteration)

@@ -9,7 +9,7 @@ import xarray as xr
 from ..io.netcdf import described, titled, variable_name, write_dataset
 from ..observables import unit_of_difference
 from .history import CalibrationResult
-from .parameters import split_path
+from .known import split_path
 
 
 def write_history(
@@ -72,8 +72,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             **({} if free.prior is None else {"prior": repr(free.prior)}),
         )
     for tied in result.free_parameters.tied:
-        free = result.free_parameters.followed_by(tied)
-        least, largest = tied.bounds(free.distribution.lower, free.distribution.upper)
+        least, largest = result.free_parameters.bounds_of(tied)
         data[variable_name(tied.path)] = described(
             "iteration",
             tied.value(history.values[:, result.free_parameters.paths.index(tied.to)]),

@@ -22,8 +22,16 @@ from ..calibration import (
 )
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
-from ..calibration.files import HISTORY_NAME, PARAMETERS_NAME, RESULTS
-from ..calibration.parameters import units_in_short
+from ..calibration.checks import AbstractCheck, CheckRow, run_checks
+from ..calibration.cross_validation import (
+    CrossValidation,
+    checks_in_words,
+    cross_validate,
+    cross_validation_in_words,
+    write_table,
+)
+from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
+from ..calibration.known import units_in_short
 from ..closures import AbstractClosure
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..interrupts import Interrupted, advise, ordered_end
@@ -32,18 +40,6 @@ from ..model import Model
 from ..observations import Observations
 from ..simulation import simulate
 from ..trajectory import Trajectory
-from ..validation import (
-    CHECKS_NAME,
-    CROSS_VALIDATION_NAME,
-    CheckRow,
-    CrossValidation,
-    checks_in_words,
-    cross_validate,
-    cross_validation_in_words,
-    run_checks,
-    write_table,
-)
-from ..validation.checks import AbstractCheck
 from .outputs import check_calibration_outputs
 from .progress import progress_of
 from .session import (

@@ -11,13 +11,13 @@ import equinox as eqx
 import typer
 
 from ..calibration import Target, account, errors_of, with_case_parameters, with_parameters
+from ..calibration.checks import run_checks
 from ..case import Case
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.protection import check_outputs
 from ..io.writing import replacing
 from ..model import Model
 from ..observables import unit_of_difference
-from ..validation import run_checks
 from .calibrate import say
 from .session import (
     Config,

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..calibration.checkpoint import CHECKPOINT_NAME
-from ..calibration.files import RESULTS
+from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
 from ..io.protection import Provenance, check_outputs, mark_of, product_of_run
 

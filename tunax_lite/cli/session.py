@@ -23,7 +23,7 @@ import typer
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_weights
 from ..calibration import read_parameters, with_case_parameters, with_parameters
-from ..calibration.parameters import paths_of_other_cases
+from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files, load_run
 from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm

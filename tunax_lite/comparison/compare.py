@@ -25,8 +25,17 @@ from ..runtime import Program, compile_program, shapes_of
 from ..simulation import advance, start_of
 from ..state import State
 from ..trajectory import Restart
-from .baselines import PERSISTENCE, StoredResult, at_common_times, persistence
-from .reference import VARIABLES, Profiles, Reference, ShownCase, Yardstick
+from .reference import (
+    PERSISTENCE,
+    VARIABLES,
+    Profiles,
+    Reference,
+    ShownCase,
+    StoredResult,
+    Yardstick,
+    at_common_times,
+    persistence,
+)
 from .summary import ComparisonRow
 
 _STEPS_TIMED = 5000  # at least: a call by itself takes as long as some 50 steps

@@ -16,10 +16,12 @@ from ..calibration import (
     Normal,
     Target,
 )
+from ..calibration.checks import AbstractCheck
+from ..calibration.known import paths_in_short
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
-from ..calibration.misfit.scales import AbstractScale
-from ..calibration.parameters import ResolvedParameters, paths_in_short
+from ..calibration.misfit.target import AbstractScale
+from ..calibration.parameters import ResolvedParameters
 from ..case import Case
 from ..declarations import names_of
 from ..forcing import WaterSurface
@@ -27,7 +29,6 @@ from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
-from ..validation.checks import AbstractCheck
 from .build import build_case, build_model, build_run
 from .checks import build_checks
 from .load import Loaded

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ..calibration.checks import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, naming
-from ..validation import EntrainmentLaw, ObservedCase
-from ..validation.checks import AbstractCheck
 from .builder import Section
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from ..calibration.parameters import with_parameters
+from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..declarations import names_of
 from .builder import (

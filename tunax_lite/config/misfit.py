@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..calibration.misfit import AbstractScore
-from ..calibration.misfit.scales import AbstractScale
+from ..calibration.misfit.target import AbstractScale
 from ..declarations import names_of
 from .builder import Section, closest, invalid
 

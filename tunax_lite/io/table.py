@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ..observables import OBSERVABLES, is_number
-from ..observables.names import parse
+from ..observables import OBSERVABLES, is_number, parse
 from .cf_axes import (
     TimeAxis,
     check_gaps,

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ..calibration.cross_validation import CrossValidationRow
 from ..calibration.posterior import Bands, spectrum_of
 from ..observations import Observations
-from ..validation import CrossValidationRow
 from .style import FigureTime, colour_map, in_math, long_name, number_log_axis, unit_label
 
 

@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration.misfit.regridding import faces_from_centers, regrid
+from ..calibration.misfit.operators import faces_from_centers, regrid
 from ..case import Case
 from ..diagnostics import diagnose
 from ..observations import Observations

@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration.misfit.sparse import is_determined, on_centers
+from ..calibration.misfit.sampled import is_determined, on_centers
 from ..grid import Grid
 from ..observations import Observations
 from ..physics.mixed_layer import mixed_layer_depth

@@ -6,15 +6,21 @@ evaluation that is not finite never becomes the point that steps start from.
 """
 
 import abc
+import dataclasses
 import functools
+import math
+from statistics import NormalDist
 from typing import Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Bool
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
 
-from ..evaluation import AbstractEvaluation, AbstractEvaluator
+from ..evaluation import EnsembleEvaluator
 from ..parameters import UnconstrainedVector
+from ..problem import AbstractEvaluation, AbstractEvaluator
 
 
 class MethodState(eqx.Module):
@@ -77,3 +83,125 @@ def optax_update(transformation: Any, gradient, state, x):
     """The update of a transformation of Optax, which mixes types that strict promotion would refuse."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)
+
+
+class MultiStartState(MethodState):
+    """State of the method that is at work, and where in the series of starts it is.
+
+    Args:
+        of_method: of the start at hand.
+        first: the start values that were given.
+        number: of the start, from 0.
+        n_evaluations: since it began.
+    """
+
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
+    of_method: MethodState
+    first: UnconstrainedVector
+    number: Int[Array, ""]
+    n_evaluations: Int[Array, ""]
+
+    @property
+    def start_number(self) -> int:
+        return int(self.number)
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiStart(AbstractMethod[MultiStartState, AbstractEvaluation]):
+    """Runs a method from the start values, then from others one by one; the best of all counts.
+
+    The others are the start values plus normal numbers in the unconstrained vector: around medians, with a
+    spread of 1, they are drawn from the priors. Each parameter takes values from all parts of its
+    distribution (a Latin hypercube), because starts are few. A start whose first evaluation is not finite is
+    given up and counts as a rejected step.
+
+    Args:
+        method: that goes on from each start; not one of ensembles, which are many starts already.
+        n_starts: the start values that are given included.
+        iterations_each: evaluations after which the next start begins, if the method did not end before.
+        spread: standard deviation of the unconstrained numbers around the start values.
+        seed: of the random numbers.
+
+    Raises:
+        ValueError: numbers out of range, or a method of ensembles.
+    """
+
+    method: AbstractMethod[Any, Any]
+    n_starts: int
+    iterations_each: int
+    spread: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self):
+        if isinstance(self.method, MultiStart) or self.method.evaluator is EnsembleEvaluator:
+            raise ValueError(
+                "MultiStart: expected a method that follows one vector, got "
+                f"{type(self.method).__name__}; give it more members or another seed instead."
+            )
+        for name, least in (("n_starts", 1), ("iterations_each", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"MultiStart: expected {name} of at least {least}, got {getattr(self, name)}."
+                )
+        if not (math.isfinite(self.spread) and self.spread > 0.0):
+            raise ValueError(f"MultiStart: expected a positive spread, got {self.spread}.")
+
+    @property
+    def evaluator(self) -> type[AbstractEvaluator]:
+        return self.method.evaluator
+
+    @property
+    def end(self) -> str:
+        return f"all {self.n_starts} starts are done"
+
+    def init(self, x: UnconstrainedVector) -> MultiStartState:
+        no = jnp.asarray(False)
+        zero = jnp.zeros((), jnp.int32)
+        return MultiStartState(
+            trial=x,
+            accepted=no,
+            finished=no,
+            of_method=self.method.init(x),
+            first=x,
+            number=zero,
+            n_evaluations=zero,
+        )
+
+    def ask(self, state: MultiStartState) -> tuple[Any, ...]:
+        return self.method.ask(state.of_method)
+
+    def tell(self, state: MultiStartState, evaluation: AbstractEvaluation) -> MultiStartState:
+        n_evaluations = state.n_evaluations + 1
+        if int(n_evaluations) == 1 and not evaluation.is_finite:
+            return self._next(state, accepted=jnp.asarray(False))
+        told = self.method.tell(state.of_method, evaluation)
+        if bool(told.finished) or int(n_evaluations) >= self.iterations_each:
+            return self._next(state, accepted=told.accepted)
+        return dataclasses.replace(
+            state, trial=told.trial, accepted=told.accepted, of_method=told, n_evaluations=n_evaluations
+        )
+
+    def _next(self, state: MultiStartState, accepted: Bool[Array, ""]) -> MultiStartState:
+        number = int(state.number) + 1
+        if number >= self.n_starts:
+            return dataclasses.replace(state, accepted=accepted, finished=jnp.asarray(True))
+        drawn = self._drawn(state.first.size)[number - 1]
+        x = state.first + jnp.asarray(self.spread * drawn, state.first.dtype)
+        return MultiStartState(
+            trial=x,
+            accepted=accepted,
+            finished=state.finished,
+            of_method=self.method.init(x),
+            first=state.first,
+            number=jnp.asarray(number, jnp.int32),
+            n_evaluations=jnp.zeros((), jnp.int32),
+        )
+
+    def _drawn(self, n_parameters: int) -> np.ndarray:
+        """Normal numbers of the starts after the first, `(n_starts - 1, n_parameters)`."""
+        generator, n = np.random.default_rng(self.seed), self.n_starts - 1
+        layers = generator.permuted(np.tile(np.arange(n), (n_parameters, 1)), axis=1).T
+        chances = (layers + generator.random(layers.shape)) / n
+        return np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)

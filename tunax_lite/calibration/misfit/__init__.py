@@ -4,8 +4,6 @@
 against.
 """
 
-from .account import Account as Account
-from .account import account as account
 from .comparison import AbstractScore as AbstractScore
 from .comparison import Comparison as Comparison
 from .comparison import ErrorOf as ErrorOf
@@ -15,10 +13,12 @@ from .comparison import errors_of as errors_of
 from .comparison import misfit as misfit
 from .comparison import residuals as residuals
 from .comparison import root_mean_square_errors as root_mean_square_errors
-from .correlation import Correlation as Correlation
+from .operators import Correlation as Correlation
 from .sampled import can_be_observed as can_be_observed
-from .scales import Physical as Physical
-from .scales import Uncertainty as Uncertainty
-from .scales import ZScore as ZScore
-from .starting import starting_at as starting_at
+from .sampled import starting_at as starting_at
+from .target import Account as Account
+from .target import Physical as Physical
 from .target import Target as Target
+from .target import Uncertainty as Uncertainty
+from .target import ZScore as ZScore
+from .target import account as account

@@ -27,8 +27,7 @@ from ...numerics.limiters import safe_sqrt
 from ...observables import ColumnState, observable
 from ...simulation import batched_case, run_frames, start_of
 from ...trajectory import Restart
-from .correlation import Whitening
-from .operators import AbstractOperator, Interpolation
+from .operators import AbstractOperator, Interpolation, Whitening
 
 Values = dict[str, Float[Array, " _level"]]
 """By variable, of one column; variables have levels of their own."""

@@ -1,15 +1,31 @@
-"""Observation operators: from values on the cells of the model to values where something was observed.
+"""From values on the cells of the model to values where something was observed, and the errors of these.
 
-All are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes share
-compiled code.
+Operators are linear, take the vertical first and the batch last, and are arrays: targets of equal shapes
+share compiled code. Means over cells become means over other cells as follows: within a source cell values
+are linear, with the slope between its two neighbours, around the mean of the cell; the integral over the
+column is conserved, and a linear profile is exact on any pair of grids.
+
+Where errors of observations are correlated, their covariance is taken as
+
+    C_ij = s² exp(-|z_i - z_j| / L - |t_i - t_j| / T)
+
+with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent, of
+variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Values that are missing have no row
+and no column in C. In time the exponential needs the step before only: w_k = (w_k - f w_{k-1}) / sqrt(1 -
+f²), f = exp(-(t_k - t_{k-1}) / T), of profiles that are whitened in the vertical; that is exact where all
+times miss the same heights.
 """
 
 import abc
+import dataclasses
+import math
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+
+from ...simulation import count_steps
 
 Values = Float[Array, "center *#member"]
 Observed = Float[Array, "level *#member"]
@@ -66,3 +82,251 @@ def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
     return Interpolation(jnp.asarray(lower), jnp.asarray(fraction))
+
+
+def place_in_time(
+    times: np.ndarray, *, name: str, dt: float, duration: float, frame_interval: float | None
+) -> tuple[Interpolation | None, int, int, np.ndarray]:
+    """Interpolation, number of frames, steps per frame, and where the observed times are placed.
+
+    Args:
+        times: [s], increasing.
+        name: of the case, for messages.
+        dt: time step [s].
+        duration: of the case [s].
+        frame_interval: that is asked for [s], or `None`.
+
+    Raises:
+        ValueError: times outside of the case, or steps that do not fit.
+    """
+    if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:
+        raise ValueError(
+            f"{name}: expected observed times between the start and the end of the case, 0 to "
+            f"{duration:g} s, got {times[0]:g} to {times[-1]:g} s; set `time_window` or the "
+            "duration of the case."
+        )
+    steps_per_frame = (
+        _longest_interval(times, dt)
+        if frame_interval is None
+        else count_steps(frame_interval, dt, f"the frame_interval of {name}")
+    )
+    position = times / (steps_per_frame * dt)
+    nearest = np.rint(position).astype(int)
+    if np.all(np.abs(position - nearest) * steps_per_frame <= 1e-6):
+        return None, int(nearest[-1]), steps_per_frame, nearest
+    last = math.ceil(position[-1])
+    return interpolation(np.arange(last + 1.0), position), last, steps_per_frame, np.arange(times.size)
+
+
+def _longest_interval(times: np.ndarray, dt: float) -> int:
+    """Steps between frames that meet all times; one step if there are times between the steps."""
+    count_steps(dt, dt, "dt")  # raises for a step that is not positive
+    steps = np.rint(times / dt).astype(int)
+    if np.any(np.abs(times / dt - steps) > 1e-6):
+        return 1
+    return int(np.gcd.reduce(steps))
+
+
+def check_heights(z: np.ndarray, depth: float, name: str) -> None:
+    """Raise `ValueError` for heights [m] above the surface or below the bottom."""
+    known = z[np.isfinite(z)]
+    if known.size and (known.min() < -depth * (1.0 + 1e-9) or known.max() > 0.0):
+        raise ValueError(
+            f"{name}: expected observed heights between the bottom at {-depth:g} m and the surface at "
+            f"0 m, got {known.min():g} to {known.max():g} m; set `depth_window` or a deeper grid."
+        )
+
+
+def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray | None:
+    """Indices of the centers that heights are at; `None` if one of them lies between centers."""
+    nearest = np.argmin(np.abs(z[:, None] - centers), axis=1)
+    met = np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0)
+    return nearest if met else None
+
+
+def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
+    """Faces of the cells whose centers these heights are, with the uppermost face at the surface.
+
+    Args:
+        z: heights [m], increasing, `(n_cells,)`.
+        name: of the observations, for messages.
+
+    Raises:
+        ValueError: heights that are no centers of cells from the surface down.
+    """
+    faces = np.zeros(z.size + 1)
+    for cell in range(z.size - 1, -1, -1):
+        faces[cell] = 2.0 * z[cell] - faces[cell + 1]
+    thickness = np.diff(faces)
+    # A center that is off moves the faces below it to one side and the other: neighbours differ then.
+    ratio = thickness[1:] / thickness[:-1] if np.all(thickness > 0.0) else np.zeros(1)
+    if not np.all((ratio > 0.5) & (ratio < 2.0)):
+        raise ValueError(
+            f"{name}: expected heights that are centers of cells from the surface down, for means over "
+            f"cells, got {np.array2string(z, threshold=6, edgeitems=2)}; choose averaging at points "
+            "(`averaging: points`)."
+        )
+    return faces
+
+
+def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Means over the target cells; NaN for those that are not covered by source cells with a value.
+
+    Args:
+        values: means over the source cells, NaN where missing, `(n_source, ...)`.
+        source: heights of the faces of the source cells [m], increasing.
+        target: those of the target cells.
+    """
+    if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * np.ptp(source)):
+        return values
+    columns = values.reshape(values.shape[0], -1)
+    known = np.isfinite(columns)
+    mean = np.where(known, columns, 0.0)
+    thickness, centers = np.diff(source)[:, None], 0.5 * (source[1:] + source[:-1])[:, None]
+    slope = _slopes(mean, known, centers)
+    content = _cumulated(mean * thickness)
+    covered = _cumulated(known * thickness)
+    inside = np.clip(target, source[0], source[-1])
+    cell = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
+    above = (inside - source[cell])[:, None]
+    # Integral of mean + slope (z - center) from the lower face of the cell.
+    bent = 0.5 * slope[cell] * above * (above - thickness[cell])
+    at_faces = content[cell] + mean[cell] * above + bent
+    covered_at_faces = covered[cell] + known[cell] * above
+    new = np.diff(target)[:, None]
+    complete = np.diff(covered_at_faces, axis=0) >= new * (1.0 - 1e-9)
+    means = np.where(complete, np.diff(at_faces, axis=0) / new, np.nan)
+    return means.reshape(target.size - 1, *values.shape[1:])
+
+
+def _slopes(mean: np.ndarray, known: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Difference between the neighbours of each cell, or to the only one with a value, over the distance."""
+
+    def neighbour(array: np.ndarray, shift: int) -> np.ndarray:
+        index = np.clip(np.arange(array.shape[0]) + shift, 0, array.shape[0] - 1)
+        return array[index]
+
+    lower, upper = (
+        (
+            np.where(neighbour(known, shift), neighbour(mean, shift), mean),
+            np.where(neighbour(known, shift), neighbour(centers, shift), centers),
+        )
+        for shift in (-1, 1)
+    )
+    distance = upper[1] - lower[1]
+    return np.where(
+        known & (distance > 0.0), (upper[0] - lower[0]) / np.where(distance > 0.0, distance, 1.0), 0.0
+    )
+
+
+def _cumulated(contents: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros_like(contents[:1]), np.cumsum(contents, axis=0)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Correlation:
+    """How far the errors of observations are alike.
+
+    Args:
+        length: L [m]; 0 for errors that are independent in the vertical.
+        time: T [s]; 0 for errors that are independent in time.
+
+    Raises:
+        ValueError: a negative or infinite length or time, or none that is positive.
+    """
+
+    length: float = 0.0
+    time: float = 0.0
+
+    def __post_init__(self):
+        given = (self.length, self.time)
+        if not all(math.isfinite(value) and value >= 0.0 for value in given) or not any(given):
+            raise ValueError(
+                "Correlation: expected a length [m] and a time [s] of at least 0, one of them positive, got "
+                f"{self.length} m and {self.time} s; leave the correlation out where errors are independent."
+            )
+
+
+class InTime(eqx.Module):
+    """What is taken off for the time before, `(w - fraction * w[previous]) * factor`, over the first axis."""
+
+    previous: Int[Array, " time"]
+    fraction: Float[Array, " time"]
+    factor: Float[Array, " time"]
+
+    def __call__(self, whitened: Float[Array, "time level *#member"]) -> Float[Array, "time level *#member"]:
+        fraction, factor = (
+            x.reshape((-1,) + (1,) * (whitened.ndim - 1)) for x in (self.fraction, self.factor)
+        )
+        return (whitened - fraction * whitened[self.previous]) * factor
+
+
+class Whitening(eqx.Module):
+    """Of the differences of a variable, divided by their scale.
+
+    Args:
+        vertical: lower triangles G⁻¹, 0 in rows and columns of missing values; for all times or for each.
+        in_time: `None` for errors that are independent in time.
+    """
+
+    vertical: Float[Array, "level level"] | Float[Array, "time level level"]
+    in_time: InTime | None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the vertical part differs from time to time."""
+        return self.vertical.ndim == 3
+
+
+def whitening(
+    correlation: Correlation, z: np.ndarray, valid: np.ndarray, time: np.ndarray, label: str
+) -> Whitening:
+    """The whitening of differences on placed times and levels.
+
+    Args:
+        correlation: of the errors.
+        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`.
+        valid: which values count, `(n_times, n_levels)`.
+        time: [s], `(n_times,)`, of any value where nothing counts.
+        label: case and variable, for messages.
+
+    Raises:
+        ValueError: a correlation in time of profiles that miss different heights at different times.
+    """
+    rows = np.flatnonzero(valid.any(axis=1))
+    moves = z.ndim == 2 or bool(np.any(valid[rows] != valid[rows[0]]))
+    in_time = None
+    if correlation.time > 0.0:
+        if moves:
+            raise ValueError(
+                f"{label}: expected values at the same heights at all times for errors that are "
+                "correlated in time, got heights that are missing at some times; leave the correlation time "
+                "out, or choose a narrower depth_window."
+            )
+        in_time = _in_time(correlation.time, rows, time)
+    heights = np.broadcast_to(z, valid.shape)
+    if not moves:
+        return Whitening(
+            jnp.asarray(_inverse_root(correlation.length, heights[rows[0]], valid[rows[0]])), in_time
+        )
+    each = [_inverse_root(correlation.length, *both) for both in zip(heights, valid, strict=True)]
+    return Whitening(jnp.asarray(np.stack(each)), None)
+
+
+def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Inverse of the Cholesky factor of the correlations of the values that count."""
+    matrix = np.zeros((z.size, z.size))
+    kept = np.flatnonzero(valid)
+    distance = np.abs(z[kept, None] - z[None, kept])
+    correlations = np.exp(-distance / length) if length > 0.0 else np.eye(kept.size)
+    if kept.size:
+        matrix[np.ix_(kept, kept)] = np.linalg.inv(np.linalg.cholesky(correlations))
+    return matrix
+
+
+def _in_time(scale: float, rows: np.ndarray, time: np.ndarray) -> InTime:
+    previous, fraction, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
+    previous[rows[1:]] = rows[:-1]
+    fraction[rows[1:]] = np.exp(-np.diff(time[rows]) / scale)
+    factor[rows[1:]] = 1.0 / np.sqrt(-np.expm1(-2.0 * np.diff(time[rows]) / scale))
+    return InTime(jnp.asarray(previous), jnp.asarray(fraction), jnp.asarray(factor))

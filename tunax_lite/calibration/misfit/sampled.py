@@ -1,4 +1,10 @@
-"""Observed values of one variable as they are compared: at points, as means over cells, or as numbers."""
+"""Observed values of one variable as they are compared: at points, as means over cells, or as numbers.
+
+Numbers of the column from profiles at a few heights, such as the instruments of a mooring: what was observed
+is linear between the heights that have a value, and constant above them, and so is the model where these
+heights are the same at all times: both see the same depths. A number that depends on water where nothing was
+observed is NaN.
+"""
 
 import dataclasses
 
@@ -7,14 +13,93 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...case import Case
+from ...forcing import ConstantForcing
 from ...grid import Grid
-from ...observables import ColumnState, is_number, observable
+from ...observables import INTEGRALS, ColumnState, is_number, observable, parse
 from ...observations import Observations
 from ...state import State
-from .operators import AbstractOperator, AtCenters, Averaging, Interpolation, OneNumber, interpolation
-from .placing import centers_of, check_heights
-from .regridding import faces_from_centers, regrid
-from .sparse import depends_on, is_determined, on_centers, seen_through
+from .operators import (
+    AbstractOperator,
+    AtCenters,
+    Averaging,
+    Interpolation,
+    OneNumber,
+    centers_of,
+    check_heights,
+    faces_from_centers,
+    interpolation,
+    regrid,
+)
+
+_NEAR_SURFACE = 10.0
+"""Depth [m] down to which the uppermost value stands for the surface."""
+_DEPENDS_ON = {
+    "sea_surface_temperature": ("temperature",),
+    "mixed_layer_depth": ("temperature",),
+    "heat_content": ("temperature",),
+    "salt_content": ("salinity",),
+    "kinetic_energy": ("u", "v"),
+}
+
+
+def depends_on(variable: str) -> tuple[str, ...]:
+    """Profiles that a number depends on."""
+    return _DEPENDS_ON.get(parse(variable).name, ("temperature", "salinity"))
+
+
+def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Profiles at the centers of the model, each from its own values that are there.
+
+    Args:
+        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`.
+        values: NaN where missing, `(n_times, n_levels)`.
+        centers: of the model [m].
+
+    Returns:
+        `(n_times, n_centers)`; NaN at times without two values.
+    """
+    found = np.full((values.shape[0], centers.size), np.nan)
+    for time, (heights, row) in enumerate(zip(np.broadcast_to(z, values.shape), values, strict=True)):
+        known = np.isfinite(row)
+        if known.sum() > 1:
+            found[time] = np.interp(centers, heights[known], row[known])
+    return found
+
+
+def seen_through(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """The matrix of a profile on the centers that is known at some heights only, `(n_centers, n_centers)`."""
+    at_heights = np.stack([np.interp(z, centers, row) for row in np.eye(centers.size)], axis=1)
+    return np.stack([np.interp(centers, z, row) for row in np.eye(z.size)], axis=1) @ at_heights
+
+
+def is_determined(
+    variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, lowest_center: float
+) -> np.ndarray:
+    """Whether a number follows from what was observed at each time, `(n_times,)`.
+
+    Args:
+        variable: name of the observable.
+        numbers: its values, `(n_times,)`.
+        z, values: as for `on_centers`.
+        lowest_center: of the model [m].
+    """
+    heights = np.where(np.isfinite(values), np.broadcast_to(z, values.shape), np.nan)
+    has_any = np.isfinite(heights).any(axis=1)
+    lowest, highest = (
+        np.array([end(row[np.isfinite(row)], initial=initial) for row in heights])
+        for end, initial in ((np.min, 0.0), (np.max, -np.inf))
+    )
+    parsed = parse(variable)
+    above = _NEAR_SURFACE if parsed.name in INTEGRALS or parsed.depth is None else parsed.depth
+    needed = np.full(numbers.shape, lowest_center)
+    if parsed.name in INTEGRALS and parsed.depth is not None:
+        needed = np.maximum(needed, -parsed.depth)
+    elif parsed.name.startswith("mixed_layer_depth"):
+        needed = -numbers
+    elif parsed.name == "sea_surface_temperature":
+        needed = highest
+    slack = 1e-6 * abs(lowest_center)
+    return has_any & (highest >= -above - slack) & (lowest <= needed + slack)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,3 +312,67 @@ def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[fl
             f"{name}: expected a depth_window [m] with observations in it, got {window[0]:g} to "
             f"{window[1]:g}; they reach from {np.nanmin(z):g} to {np.nanmax(z):g}."
         )
+
+
+def starting_at(case: Case, observations: Observations, time: float) -> tuple[Case, Observations]:
+    """The case from an observed time on, with the observed profiles as initial state.
+
+    A large-eddy simulation begins without turbulence: its first minutes are not those of a column model.
+
+    Args:
+        case: a single column under constant fluxes, without anything prescribed that changes in time.
+        observations: of the case, on cells, without missing values at that time.
+        time: of the new start [s], one of the observed times.
+
+    Returns:
+        Case and observations, whose times count from the new start.
+
+    Raises:
+        ValueError: fluxes that change, or no complete profile at that time.
+    """
+    if time == 0.0:
+        return case, observations
+    if not isinstance(case.forcing, ConstantForcing) or jax.tree.leaves(case.interior):
+        raise ValueError(
+            f"{case.name}: expected constant fluxes and nothing prescribed inside, for a case that starts "
+            "later, got others; choose `start_time` of the case, or initial_time 0."
+        )
+    times = np.asarray(observations.time, dtype=float)
+    nearest = int(np.argmin(np.abs(times - time)))
+    if abs(times[nearest] - time) > 1e-6 * max(time, 1.0) or not time < case.duration:
+        raise ValueError(
+            f"{case.name}: expected an initial_time [s] with observed profiles and before the end of the "
+            f"case, {case.duration:g} s, got {time:g} s; the nearest is at {times[nearest]:g} s."
+        )
+    now = slice(nearest, nearest + 1)
+    only = dataclasses.replace(
+        observations,
+        time=observations.time[now],
+        z=observations.z,
+        profiles={name: values[now] for name, values in observations.profiles.items()},
+        series={},
+    )
+    state = case.initial_state
+    initial = {
+        name: on_model_cells(case, only, name)[0]
+        for name in ("temperature", "salinity", "u", "v")
+        if name in observations.profiles
+    }
+    for name, values in initial.items():
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"{case.name}: expected {name} on all cells at {time:g} s, to start from, got gaps; "
+                "choose another initial_time."
+            )
+    dtype = state.temperature.dtype
+    initial = {name: jnp.asarray(values, dtype) for name, values in initial.items()}
+    state = dataclasses.replace(state, **initial)
+    moved = dataclasses.replace(case, initial_state=state, duration=case.duration - time, start_time=None)
+    later = slice(nearest, None)
+    return moved, dataclasses.replace(
+        observations,
+        time=observations.time[later] - time,
+        z=observations.z[later] if observations.moves else observations.z,
+        profiles={name: values[later] for name, values in observations.profiles.items()},
+        series={name: values[later] for name, values in observations.series.items()},
+    )

@@ -6,6 +6,7 @@ surface (bottom) it is constant. As means over cells the finer of model and obse
 cells of the other.
 """
 
+import abc
 import dataclasses
 import functools
 import math
@@ -17,14 +18,67 @@ from jaxtyping import Array, Float
 
 from ..._types import in_precision, precision_of
 from ...case import Case
+from ...declarations import named
 from ...observables import observable
 from ...observations import Observations
 from .comparison import Comparison
-from .correlation import Correlation, Whitening, whitening
-from .operators import Interpolation
-from .placing import place_in_time
+from .operators import Correlation, Interpolation, Whitening, place_in_time, whitening
 from .sampled import Sampled, can_be_observed, sample
-from .scales import AbstractScale, Physical
+
+
+class AbstractScale(abc.ABC):
+    """What a difference of a variable is divided by."""
+
+    @abc.abstractmethod
+    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+        """Scale of a variable in its unit, from the values that count."""
+
+
+@named("physical")
+@dataclasses.dataclass(frozen=True)
+class Physical(AbstractScale):
+    """One unit of the variable: the misfit of temperature is in K."""
+
+    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+        del variable, observed, observations
+        return 1.0
+
+
+@named("z_score")
+@dataclasses.dataclass(frozen=True)
+class ZScore(AbstractScale):
+    """The standard deviation of what was observed, as in Wagner et al. (2025)."""
+
+    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+        deviation = float(np.std(observed))
+        # Round-off of a constant profile is no variability.
+        if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(observed)))):
+            raise ValueError(
+                f"{observations.name}: expected {variable} to vary, so that its standard deviation can "
+                f"scale the misfit, got {deviation:g}; give it weight 0 or another scale."
+            )
+        return deviation
+
+
+@named("uncertainty")
+@dataclasses.dataclass(frozen=True)
+class Uncertainty(AbstractScale):
+    """The standard deviation that comes with the observations."""
+
+    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+        del observed
+        if variable not in observations.uncertainty:
+            known = ", ".join(observations.uncertainty) or "none"
+            raise ValueError(
+                f"{observations.name}: expected an uncertainty of {variable}, the observations have "
+                f"{known}; add it or choose another scale."
+            )
+        deviation = float(observations.uncertainty[variable])
+        if not (math.isfinite(deviation) and deviation > 0.0):
+            raise ValueError(
+                f"{observations.name}: expected a positive uncertainty of {variable}, got {deviation}."
+            )
+        return deviation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,3 +279,71 @@ def _check_weights(target: Target) -> None:
         raise ValueError(
             f"{name}: expected a positive weight for at least one variable, got {dict(weights)}."
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """Values of one variable of one case.
+
+    Args:
+        case, variable: names.
+        n_counting: values inside of the windows.
+        n_missing: heights inside of the windows without a value, at times that have others.
+        n_rejected: values that the reader left out because of their quality flags, at any time and height.
+        n_above, n_below: values above the uppermost and below the lowest center of the model, which is
+            constant there.
+    """
+
+    case: str
+    variable: str
+    n_counting: int
+    n_missing: int
+    n_rejected: int
+    n_above: int
+    n_below: int
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether anything but plain values is in it."""
+        return any((self.n_missing, self.n_rejected, self.n_above, self.n_below))
+
+    def __str__(self) -> str:
+        notes = (
+            (self.n_missing, "missing"),
+            (self.n_rejected, "rejected by quality flags"),
+            (self.n_above, "above the uppermost center of the model, compared with it"),
+            (self.n_below, "below the lowest center of the model, compared with it"),
+        )
+        said = "; ".join(f"{number} {text}" for number, text in notes if number)
+        return f"{self.case}: {self.n_counting} values of {self.variable}" + (f"; {said}" if said else "")
+
+
+def account(target: Target) -> tuple[Account, ...]:
+    """An account of each variable of a target.
+
+    Raises:
+        ValueError: windows or heights that do not fit the observations.
+    """
+    chosen, observations = target.times, target.observations
+    lines = []
+    for variable in target.weights:
+        sampled = target.sampled[variable]
+        known = np.isfinite(sampled.values)[chosen]
+        n_counting = int(known.sum())
+        # Times of other variables have no profile of this one: nothing is missing there.
+        n_places = int(sampled.inside[chosen][known.any(axis=1)].sum())
+        above, below = _beyond(target, sampled, known, chosen)
+        rejected = int(observations.rejected.get(variable, 0))
+        lines.append(
+            Account(target.case.name, variable, n_counting, n_places - n_counting, rejected, above, below)
+        )
+    return tuple(lines)
+
+
+def _beyond(target: Target, sampled: Sampled, known: np.ndarray, chosen: np.ndarray) -> tuple[int, int]:
+    """Number of values above the uppermost center of the model, and below the lowest."""
+    if sampled.moving is None and not isinstance(sampled.operator, Interpolation):
+        return 0, 0
+    z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
+    centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
+    return int((known & (z > centers[-1] + slack)).sum()), int((known & (z < centers[0] - slack)).sum())

@@ -1,20 +1,267 @@
-"""Chains on threads, each with a file of its own that holds all that its next draw depends on."""
+"""The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, on threads.
+
+The inverse mass matrix starts as the covariance of the
+Laplace approximation, whose directions and widths the trajectories thereby know. The warm-up adapts the step
+size by dual averaging; from the draws of its middle half the covariance is estimated anew, mixed with the
+first one as if that stood for ten draws more than there are parameters.
+
+A trajectory that leaves the finite or whose energy is off by more than 1000 ends there and counts as
+divergent; the states on it that were good stay candidates for the draw. The file of a chain holds all that its
+next draw depends on.
+"""
 
 import dataclasses
+import functools
+import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
-from ...runtime import Program
-from ..checkpoint import read_tree, write_tree
-from .density import LogDensity
-from .nuts import NUTS, ChainState, Draw, draw_program, draws_like
+from ...declarations import check_settings, named, setting
+from ...runtime import Program, compile_program, shapes_of
+from ..files import read_tree, write_tree
+from .likelihood import LogDensity
+
+_MOST_PROGRAMS = 4
+_FIRST_STEP = 0.5
+"""Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
+
+
+@named("nuts")
+@dataclasses.dataclass(frozen=True)
+class NUTS:
+    """The method: Hamiltonian trajectories that end where they turn back.
+
+    Args:
+        n_draws: of each chain, after the warm-up.
+        n_warmup: draws during which step size and mass matrix adapt; they do not count.
+        n_chains: independent chains, run at the same time as far as there are threads.
+        seed: of all random numbers.
+        target_acceptance: mean acceptance that the step size aims at.
+        most_doublings: of the length of a trajectory, which has at most 2 to this power steps.
+
+    Raises:
+        ValueError: numbers out of range.
+    """
+
+    n_draws: int = setting(500, at_least=4)
+    n_warmup: int = setting(200, at_least=20)
+    n_chains: int = setting(2, at_least=1, at_most=1024)
+    seed: int = setting(0, at_least=0)
+    target_acceptance: float = setting(0.8, above=0.0, below=1.0)
+    most_doublings: int = setting(6, at_least=1, at_most=20)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+class ChainState(NamedTuple):
+    """All that the next draw of a chain depends on; leaves are arrays.
+
+    Args:
+        key: of the chain; those of its draws follow from it and `number`.
+        number: draws so far, those of the warm-up included.
+        position, log_density, gradient: the last draw.
+        step_size: of the integrator.
+        averaging: state of the dual averaging of the step size.
+        inverse_mass: inverse mass matrix.
+        first_mass: with which the chain started.
+        total, products: sums of draws and of their products in the window in which the matrix is learnt,
+            relative to `origin`.
+        origin: where the chain started.
+    """
+
+    key: Any
+    number: Int[Array, ""]
+    position: Float[Array, " parameter"]
+    log_density: Float[Array, ""]
+    gradient: Float[Array, " parameter"]
+    step_size: Float[Array, ""]
+    averaging: Any
+    inverse_mass: Float[Array, "parameter parameter"]
+    first_mass: Float[Array, "parameter parameter"]
+    total: Float[Array, " parameter"]
+    products: Float[Array, "parameter parameter"]
+    origin: Float[Array, " parameter"]
+
+
+class Draw(NamedTuple):
+    """What a chain keeps of a draw."""
+
+    position: Any
+    log_density: Any
+    is_divergent: Any
+    n_steps: Any
+    acceptance: Any
+
+
+def blackjax_module(name: str) -> Any:
+    """A module of blackjax, which is an optional dependency.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        return importlib.import_module(f"blackjax.{name}" if name else "blackjax")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "blackjax":
+            raise
+        raise ImportError(
+            "NUTS: expected the package blackjax, which is not installed; install it with "
+            "`pip install 'tunax_lite[posterior]'`, or use the method laplace."
+        ) from error
+
+
+def start_chain(
+    method: NUTS, chain: int, position, log_density, gradient, covariance: np.ndarray
+) -> ChainState:
+    """State of a chain before its first draw."""
+    adaptation = blackjax_module("adaptation.step_size")
+    init, *_ = adaptation.dual_averaging_adaptation(method.target_acceptance)
+    position, inverse_mass = jnp.asarray(position, float), jnp.asarray(covariance, float)
+    averaging = init(_FIRST_STEP)
+    return ChainState(
+        key=jax.random.fold_in(jax.random.PRNGKey(method.seed), chain),
+        number=jnp.asarray(0, jnp.int32),
+        position=position,
+        log_density=jnp.asarray(log_density, float),
+        gradient=jnp.asarray(gradient, float),
+        step_size=jnp.asarray(_FIRST_STEP, float),
+        averaging=jax.tree.map(_strong, averaging),
+        inverse_mass=inverse_mass,
+        first_mass=inverse_mass,
+        total=jnp.zeros_like(position),
+        products=jnp.zeros_like(inverse_mass),
+        origin=position,
+    )
+
+
+def draw_program(
+    method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree, identity: Any
+) -> Program:
+    """The program of a draw: from a state and the arguments of the density to the next state and a `Draw`.
+
+    Args:
+        method: of which the number of draws does not count.
+        log_density: of a position and the arguments.
+        state: of any chain.
+        arguments: of the density, a tuple.
+        identity: all that the density is made of besides its arguments.
+    """
+    settings = dataclasses.replace(method, n_draws=4, n_chains=1, seed=0)
+    return _Programs.find(settings, log_density, (state, arguments), identity)
+
+
+class _Programs:
+    """The last programs of the process: many posteriors of one kind, as in a twin study, share them."""
+
+    _kept: dict[Any, Program] = {}
+
+    @classmethod
+    def find(cls, settings: NUTS, log_density: LogDensity, given: tuple, identity: Any) -> Program:
+        key = settings, identity, shapes_of(given)
+        if key not in cls._kept:
+            while len(cls._kept) >= _MOST_PROGRAMS:
+                cls._kept.pop(next(iter(cls._kept)))
+            # blackjax mixes types in ways that JAX refuses where it is told to be strict.
+            with jax.numpy_dtype_promotion("standard"):
+                cls._kept[key] = compile_program(functools.partial(_draw, settings, log_density), *given)
+        return cls._kept[key]
+
+
+def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree):
+    """One draw, and what the warm-up learns from it."""
+    nuts, hmc = blackjax_module("mcmc.nuts"), blackjax_module("mcmc.hmc")
+    state = ChainState(*state)
+    kernel = nuts.build_kernel()
+    before = hmc.HMCState(state.position, state.log_density, state.gradient)
+    after, info = kernel(
+        jax.random.fold_in(state.key, state.number),
+        before,
+        lambda x: _finite_or_impossible(log_density(x, *arguments)),
+        state.step_size,
+        state.inverse_mass,
+        method.most_doublings,
+    )
+    acceptance = jnp.nan_to_num(info.acceptance_rate)
+    moved = state._replace(
+        number=state.number + 1,
+        position=after.position,
+        log_density=after.logdensity,
+        gradient=after.logdensity_grad,
+    )
+    adapted = _adapted(method, moved, acceptance)
+    n_steps = jnp.asarray(info.num_integration_steps, jnp.int32)
+    draw = Draw(after.position, after.logdensity, info.is_divergent, n_steps, acceptance)
+    return tuple(_like(new, old) for new, old in zip(adapted, state, strict=True)), tuple(draw)
+
+
+def _finite_or_impossible(log_density):
+    """A run that broke down has no probability."""
+    return jnp.where(jnp.isfinite(log_density), log_density, -jnp.inf)
+
+
+def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
+    """Step size and inverse mass matrix after a draw of the warm-up; later both stay."""
+    adaptation = blackjax_module("adaptation.step_size")
+    init, update, final = adaptation.dual_averaging_adaptation(method.target_acceptance)
+    done, total = state.number, method.n_warmup
+    begin, end = total // 4, total - total // 4
+    averaging = update(state.averaging, acceptance)
+    in_window = ((done > begin) & (done <= end)).astype(state.position.dtype)
+    away = state.position - state.origin
+    sums = state.total + in_window * away, state.products + in_window * jnp.outer(away, away)
+    learnt = _mixed(end - begin, *sums, state.first_mass)
+    # The new matrix changes what a good step size is: its averaging starts anew.
+    restarted = init(jnp.exp(averaging.log_step_size_avg))
+    averaging = jax.tree.map(functools.partial(jnp.where, done == end), restarted, averaging)
+    step_size = jnp.exp(averaging.log_step_size)
+    step_size = jnp.where(done == total, final(averaging), step_size)
+    return state._replace(
+        averaging=jax.tree.map(functools.partial(jnp.where, done > total), state.averaging, averaging),
+        step_size=jnp.where(done > total, state.step_size, step_size),
+        inverse_mass=jnp.where(done == end, learnt, state.inverse_mass),
+        total=sums[0],
+        products=sums[1],
+    )
+
+
+def _mixed(n: int, total, products, first):
+    """Covariance of n draws, mixed with the first one."""
+    mean = total / n
+    covariance = (products - n * jnp.outer(mean, mean)) / (n - 1)
+    weight = 10.0 + total.size
+    return (n * covariance + weight * first) / (n + weight)
+
+
+def _strong(leaf):
+    """Weak types would make another program of the second draw."""
+    leaf = jnp.asarray(leaf)
+    kind = float if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf.dtype
+    return jnp.asarray(np.asarray(leaf), kind)
+
+
+def _like(new, old):
+    return jax.tree.map(lambda a, b: jnp.asarray(a, b.dtype), new, old)
+
+
+def draws_like(n_draws: int, n_parameters: int) -> Draw:
+    """Arrays for the draws of a chain."""
+    return Draw(
+        np.zeros((n_draws, n_parameters)),
+        np.zeros(n_draws),
+        np.zeros(n_draws, bool),
+        np.zeros(n_draws, np.int32),
+        np.zeros(n_draws),
+    )
+
 
 _DRAWS_PER_FILE = 10
 """Draws between two versions of the file of a chain."""

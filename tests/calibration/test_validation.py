@@ -14,23 +14,27 @@ import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, cheap_targets
 from tests.conftest import ROOT
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, calibrate, with_parameters
-from tunax_lite.cli import app
-from tunax_lite.closures import PacanowskiPhilander
-from tunax_lite.validation import (
+from tunax_lite.calibration.checks import (
+    AbstractCheck,
     CheckRow,
-    CrossValidationRow,
     EntrainmentLaw,
+    Error,
+    depth_of_thermocline,
+    persistence_errors,
+    run_checks,
+)
+from tunax_lite.calibration.cross_validation import (
+    CrossValidationRow,
     checks_in_words,
     cross_validate,
     cross_validation_in_words,
-    persistence_errors,
+    folder_without,
+    left_out_together,
     read_table,
-    run_checks,
     write_table,
 )
-from tunax_lite.validation.checks import AbstractCheck, Error
-from tunax_lite.validation.cross_validation import folder_without, left_out_together
-from tunax_lite.validation.measures import depth_of_thermocline
+from tunax_lite.cli import app
+from tunax_lite.closures import PacanowskiPhilander
 
 MODEL = tl.Model(PacanowskiPhilander())
 N_ITERATIONS = 3

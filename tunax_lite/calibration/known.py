@@ -6,9 +6,11 @@ by its path in the case behind `cases.NAME.`, or behind `case.` where all cases 
 too, `weights[3]`; the name of the vector stands for all of its numbers.
 """
 
+import dataclasses
 import difflib
 import functools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +22,9 @@ from jaxtyping import Array
 from ..._types import at_path, iterate_parameters, iterate_vectors, precision_of
 from ...case import Case
 from ...closures.base import AbstractClosure
+from .._types import at_path, iterate_parameters, iterate_vectors, precision_of
+from ..case import Case
+from ..closures.base import AbstractClosure
 
 T = TypeVar("T", bound=eqx.Module)
 
@@ -45,6 +50,58 @@ class Known(NamedTuple):
     coordinate: float | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Tied:
+    """A parameter that follows a free one, `factor * (the free parameter) + offset`.
+
+    Args:
+        path: in the closure or in a case, with dots.
+        to: path of the free parameter.
+        factor: times the free parameter, not 0.
+        offset: in the unit of the tied parameter.
+        unit: of the tied parameter; `FreeParameters.resolve` fills it in.
+
+    Raises:
+        ValueError: a factor or offset that is not finite, or a factor of 0.
+    """
+
+    path: str
+    to: str
+    factor: float = 1.0
+    offset: float = 0.0
+    unit: str = ""
+
+    def __post_init__(self):
+        if not (math.isfinite(self.factor) and math.isfinite(self.offset)) or self.factor == 0.0:
+            raise ValueError(
+                f"{self.path}: expected a finite factor other than 0 and a finite offset, got "
+                f"{self.factor:g} and {self.offset:g}."
+            )
+
+    def value(self, of_free):
+        """The value that belongs to one of the free parameter."""
+        return self.factor * of_free + self.offset
+
+    def bounds(self, lower: float, upper: float) -> tuple[float, float]:
+        """Between which it lies while the free parameter is between two values."""
+        ends = sorted((self.value(lower), self.value(upper)))
+        return ends[0], ends[1]
+
+    def check(self, info: Known, lower: float, upper: float) -> None:
+        """Raise `ValueError` where the bounds of the free parameter lead out of the valid range."""
+        least, largest = self.bounds(lower, upper)
+        valid_lower, valid_upper = info.valid_range
+        if not valid_lower <= least <= largest <= valid_upper:
+            raise ValueError(
+                f"{self.path}: expected values within the valid range {valid_lower:g} to {valid_upper:g} "
+                f"[{info.unit}], got {least:g} to {largest:g} from {self.to} between {lower:g} and "
+                f"{upper:g}; choose narrower bounds of {self.to}, or another factor or offset."
+            )
+
+    def __str__(self) -> str:
+        return f"{self.factor!r} * {self.to} + {self.offset!r}"
+
+
 def of_case(name: str) -> str:
     """What the paths of the numbers of one case begin with."""
     return f"{_OF_ONE_CASE}{name}."
@@ -53,6 +110,21 @@ def of_case(name: str) -> str:
 def is_of_closure(path: str) -> bool:
     """Whether a path names a parameter of the closure."""
     return not path.startswith((OF_ALL_CASES, _OF_ONE_CASE))
+
+
+def check_once(paths: Iterable[str]) -> None:
+    """Raise for paths that are named more than once."""
+    repeated = sorted(path for path, number in Counter(paths).items() if number > 1)
+    if repeated:
+        raise ValueError(f"FreeParameters: expected every path once, got {', '.join(repeated)} twice.")
+
+
+def path_in_case(path: str, name: str) -> str | None:
+    """The path as the run of a case has it; `None` for what belongs to another case."""
+    if is_of_closure(path) or path.startswith(OF_ALL_CASES):
+        return path
+    own = of_case(name)
+    return OF_ALL_CASES + path.removeprefix(own) if path.startswith(own) else None
 
 
 def split_path(path: str) -> tuple[str, int | None]:

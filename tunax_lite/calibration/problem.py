@@ -1,13 +1,14 @@
-"""The cases of a calibration: as arrays, with their weights, and on threads.
+"""The cases of a calibration as arrays, with their weights, on threads; and what every evaluation of them is.
 
 Cases are not batched on a CPU (docs/architecture.md says why): one compiled program is run for one case at a
 time, on a few threads. Compiled code releases the interpreter lock, so threads run them side by side. Sums
 over cases have a fixed order: a result does not depend on which thread was faster.
 """
 
+import abc
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -15,11 +16,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ...checkpointing import AbstractCheckpointing, SaveSegments
-from ...model import Model
-from ...runtime import shapes_of
-from ..misfit import AbstractScore, Comparison, Target
-from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
+from ..checkpointing import AbstractCheckpointing, SaveSegments
+from ..model import Model
+from ..runtime import shapes_of
+from .misfit import AbstractScore, Comparison, Target
+from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -206,3 +207,140 @@ def _distinct_names(targets: Sequence[Target]) -> tuple[str, ...]:
     if repeated:
         raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
     return names
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """How well one vector of parameters fits.
+
+    Args:
+        loss: mean of the scores, weighted by case, and what the priors add.
+        scores: `(n_cases,)`.
+        errors: root mean square error by case and variable, in the unit of the variable; NaN where a
+            case does not observe a variable; `(n_cases, n_variables)`.
+        of_all_cases: whether the loss is that of all cases; else it is an estimate from a few, and scores
+            and errors of the others are NaN.
+    """
+
+    loss: float
+    scores: np.ndarray
+    errors: np.ndarray
+    of_all_cases: bool = True
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.loss)
+
+
+class AbstractEvaluation(abc.ABC):
+    """What a method is told: the fit at the iterate, and more."""
+
+    fit: Fit
+
+    @property
+    @abc.abstractmethod
+    def is_finite(self) -> bool:
+        """Whether the method can use it."""
+
+    @property
+    @abc.abstractmethod
+    def gradient_norm(self) -> float:
+        """Of the gradient of the loss to the unconstrained vector; NaN where there is none."""
+
+    @property
+    @abc.abstractmethod
+    def n_failed(self) -> int:
+        """Members of an ensemble that broke down."""
+
+
+class AbstractGradientEvaluation(AbstractEvaluation):
+    """One with the gradient of the loss to the unconstrained vector, `(n_parameters,)`."""
+
+    gradient: np.ndarray
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.linalg.norm(self.gradient))
+
+    @property
+    def n_failed(self) -> int:
+        return 0
+
+
+class AbstractEvaluator(abc.ABC):
+    """Programs that evaluate a problem; making one compiles them. The threads are those of the problem.
+
+    Args:
+        problem: what is evaluated.
+
+    Raises:
+        MemoryError: no program fits a memory budget that was given.
+    """
+
+    explanations: tuple[str, ...]
+    n_compiled: int
+
+    @abc.abstractmethod
+    def __init__(self, problem: Problem): ...
+
+    @abc.abstractmethod
+    def __call__(self, *request: Any) -> AbstractEvaluation:
+        """Evaluate what `ask` of the method returned."""
+
+
+def fit_of(
+    problem: Problem,
+    x: UnconstrainedVector,
+    scores: np.ndarray,
+    mean_squares: Sequence[Mapping[str, Any]],
+    weights: np.ndarray | None = None,
+) -> Fit:
+    """The fit of a vector of parameters.
+
+    Args:
+        problem: that was evaluated.
+        x: the unconstrained vector.
+        scores: `(n_cases,)`.
+        mean_squares: by variable, one mapping per case.
+        weights: of the cases, those of the problem by default; a case of weight 0 counts as left out.
+    """
+    errors = np.full((len(scores), len(problem.variables)), np.nan)
+    for row, by_variable in zip(errors, mean_squares, strict=True):
+        for column, variable in enumerate(problem.variables):
+            if variable in by_variable:
+                row[column] = math.sqrt(by_variable[variable])
+    loss = float(problem.weighted_sum(scores, weights))
+    if problem.prior_weight > 0.0:
+        loss += 0.5 * problem.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
+    return Fit(loss, scores, errors, of_all_cases=weights is None)
+
+
+@dataclasses.dataclass(frozen=True)
+class MiniBatch:
+    """A few cases, drawn so that every case comes once in a round of batches.
+
+    The order of the cases is drawn anew for each round.
+
+    Args:
+        size: cases at a time; more than there are takes all of them.
+        seed: of the random numbers.
+        number: of the batch since the start.
+    """
+
+    size: int
+    seed: int
+    number: int
+
+    def weights(self, of_all: np.ndarray) -> np.ndarray:
+        """Weights of the cases, `(n_cases,)`: 0 for those left out, larger for the others.
+
+        The mean over the batches of a round is `of_all`, so that the mean of the losses is the loss.
+        """
+        cases = np.flatnonzero(of_all > 0.0)
+        n_batches = -(-cases.size // self.size)
+        round_, place = divmod(self.number, n_batches)
+        order = np.random.default_rng([self.seed, round_]).permutation(cases)
+        weights = np.zeros_like(of_all)
+        drawn = np.array_split(order, n_batches)[place]
+        weights[drawn] = n_batches * of_all[drawn]
+        return weights

@@ -1,0 +1,368 @@
+"""Methods that follow the gradient: Adam with the schedules of its learning rate, and limited-memory BFGS."""
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from ..._types import ScalarLike
+from ...declarations import check_settings, named, setting
+from ..evaluation import GradientEvaluation, GradientEvaluator
+from ..parameters import UnconstrainedVector
+from ..problem import MiniBatch
+from .base import AbstractMethod, MethodState, compiled, optax_update
+
+
+class AbstractSchedule(abc.ABC):
+    """The learning rate over the accepted steps, as a fraction of its peak."""
+
+    @abc.abstractmethod
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        """Fraction of the peak at a step, counted from 0."""
+
+
+@named("constant")
+@dataclasses.dataclass(frozen=True)
+class ConstantRate(AbstractSchedule):
+    """The same rate at all steps."""
+
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        del step
+        return 1.0
+
+
+@named("cosine")
+@dataclasses.dataclass(frozen=True)
+class CosineDecay(AbstractSchedule):
+    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_fraction: last rate over the largest [1].
+
+    Raises:
+        ValueError: numbers of steps that do not fit, or a fraction outside of 0 to 1.
+    """
+
+    n_steps: int
+    n_warmup: int = 0
+    final_fraction: float = 0.05
+
+    def __post_init__(self):
+        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
+
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        from optax.schedules import warmup_cosine_decay_schedule
+
+        begin = _begin(self.n_warmup)
+        schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
+        return jnp.asarray(schedule(jnp.asarray(step, float)))
+
+
+@named("exponential")
+@dataclasses.dataclass(frozen=True)
+class ExponentialDecay(AbstractSchedule):
+    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`.
+
+    Args:
+        n_steps: over which the rate falls.
+        n_warmup: steps over which the rate rises.
+        final_fraction: last rate over the largest [1].
+
+    Raises:
+        ValueError: numbers of steps that do not fit, or a fraction that is not between 0 and 1.
+    """
+
+    n_steps: int
+    n_warmup: int = 0
+    final_fraction: float = 0.05
+
+    def __post_init__(self):
+        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
+        if self.final_fraction == 0.0:
+            raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
+
+    def fraction(self, step: ScalarLike) -> ScalarLike:
+        from optax.schedules import warmup_exponential_decay_schedule
+
+        begin, rate, n_decay = _begin(self.n_warmup), self.final_fraction, self.n_steps - self.n_warmup
+        schedule = warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
+        return jnp.asarray(schedule(jnp.asarray(step, float)))
+
+
+def _check_schedule(n_steps: int, n_warmup: int, final_fraction: float) -> None:
+    if not 0 <= n_warmup < n_steps:
+        raise ValueError(
+            f"schedule: expected 0 <= n_warmup < n_steps, got n_warmup = {n_warmup}, n_steps = {n_steps}."
+        )
+    if not 0.0 <= final_fraction <= 1.0:
+        raise ValueError(f"schedule: expected a final_fraction of 0 to 1, got {final_fraction}.")
+
+
+def _begin(n_warmup: int) -> float:
+    # Not 0 at the first step, which would be an evaluation for nothing.
+    return 1.0 / (n_warmup + 1)
+
+
+if TYPE_CHECKING:
+    import optax
+
+
+class AdamState(MethodState):
+    """Base of the steps, the step at hand and its shortening, and the moments."""
+
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
+    base: UnconstrainedVector
+    update: UnconstrainedVector
+    shortening: Float[Array, ""]
+    step: Int[Array, ""]
+    transformation: PyTree
+
+
+@named("adam")
+@dataclasses.dataclass(frozen=True)
+class Adam(AbstractMethod[AdamState, GradientEvaluation]):
+    """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
+
+    Args:
+        learning_rate: at the peak of the schedule: about the change per step of each unconstrained
+            number.
+        schedule: of the learning rate.
+        beta_1, beta_2: decay of the means of the gradient and of its square.
+        largest_gradient: longer gradients are scaled down to this norm; `None` for any.
+        cases_per_step: take a few cases at each step, drawn so that each comes once in a round, instead of
+            all of them: cheaper steps where there are many cases.
+        all_cases_every: with `cases_per_step`, one step in so many takes all cases, the first one included;
+            only these know the loss, and one of them becomes the best.
+        seed: of the order of the cases.
+
+    Raises:
+        ValueError: numbers out of range.
+    """
+
+    learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
+    schedule: AbstractSchedule = ConstantRate()
+    beta_1: float = setting(0.9, at_least=0.0, below=1.0)
+    beta_2: float = setting(0.999, at_least=0.0, below=1.0)
+    largest_gradient: float | None = setting(None, above=0.0)
+    cases_per_step: int | None = setting(None, at_least=1)
+    all_cases_every: int = setting(10, at_least=1)
+    seed: int = setting(0, at_least=0)
+
+    evaluator: ClassVar = GradientEvaluator
+    end: ClassVar = "nothing is left to do"  # it never ends by itself
+
+    def __post_init__(self):
+        check_settings(self)
+
+    @property
+    def _transformation(self) -> "optax.GradientTransformation":
+        import optax  # not before it is needed: commands that do not calibrate start sooner
+
+        adam = optax.scale_by_adam(self.beta_1, self.beta_2)
+        if self.largest_gradient is None:
+            return adam
+        return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
+
+    def init(self, x: UnconstrainedVector) -> AdamState:
+        return self._start(x)
+
+    def ask(self, state: AdamState) -> tuple[UnconstrainedVector] | tuple[UnconstrainedVector, MiniBatch]:
+        rounds, place = divmod(int(state.step), self.all_cases_every)
+        if self.cases_per_step is None or place == 0:
+            return (state.trial,)
+        number = rounds * (self.all_cases_every - 1) + place - 1
+        return state.trial, MiniBatch(self.cases_per_step, self.seed, number)
+
+    def tell(self, state: AdamState, evaluation: GradientEvaluation) -> AdamState:
+        if not evaluation.is_finite:
+            return self._shorten(state)
+        return self._advance(state, jnp.asarray(evaluation.gradient))
+
+    @compiled
+    def _start(self, x: UnconstrainedVector) -> AdamState:
+        return AdamState(
+            trial=x,
+            accepted=jnp.asarray(False),
+            finished=jnp.asarray(False),
+            base=x,
+            update=jnp.zeros_like(x),
+            shortening=jnp.ones((), x.dtype),
+            step=jnp.zeros((), jnp.int32),
+            transformation=self._transformation.init(x),
+        )
+
+    @compiled
+    def _shorten(self, state: AdamState) -> AdamState:
+        # Moments and base stay those of the last good point.
+        shortening = 0.5 * state.shortening
+        return dataclasses.replace(
+            state,
+            trial=state.base + shortening * state.update,
+            accepted=jnp.asarray(False),
+            shortening=shortening,
+        )
+
+    @compiled
+    def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
+        adam = self._transformation
+        scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
+        fraction = self.schedule.fraction(state.step.astype(float))
+        update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
+        # After a rejection the full length comes back by doubling.
+        shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
+        return AdamState(
+            trial=state.trial + shortening * update,
+            accepted=jnp.asarray(True),
+            finished=state.finished,
+            base=state.trial,
+            update=update,
+            shortening=shortening,
+            step=state.step + 1,
+            transformation=transformation,
+        )
+
+
+if TYPE_CHECKING:
+    import optax
+
+
+class LBFGSState(MethodState):
+    """Base of the line search, the loss and gradient there, the direction and the step along it."""
+
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
+    base: UnconstrainedVector
+    base_loss: Float[Array, ""]
+    base_gradient: UnconstrainedVector
+    direction: UnconstrainedVector
+    step_length: Float[Array, ""]
+    memory: PyTree
+    has_memory: Bool[Array, ""]
+
+
+@named("lbfgs")
+@dataclasses.dataclass(frozen=True)
+class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
+    """Limited-memory BFGS with a backtracking line search; a value that is not finite backtracks too.
+
+    Args:
+        memory_size: pairs of steps and gradient changes that are kept.
+        largest_step: no unconstrained number changes by more in one step.
+        sufficient_decrease: fraction of the decrease that the slope promises (Armijo).
+        backtracking: factor to the step length after a rejection.
+        shortest_step: of the step length; below it the search starts again down the gradient, and ends
+            where that does not help either.
+
+    Raises:
+        ValueError: numbers out of range.
+
+    Source: Nocedal and Wright (2006), Numerical Optimization, algorithms 3.1 and 7.5.
+    """
+
+    memory_size: int = setting(10, at_least=1, at_most=1000)
+    largest_step: float = setting(0.5, above=0.0, finite=False)
+    sufficient_decrease: float = setting(1e-4, above=0.0, below=1.0)
+    backtracking: float = setting(0.5, above=0.0, below=1.0)
+    shortest_step: float = setting(1e-4, above=0.0, below=1.0)
+
+    evaluator: ClassVar = GradientEvaluator
+    end: ClassVar = "no step was found that lowers the loss"
+
+    def __post_init__(self):
+        check_settings(self)
+
+    @property
+    def _transformation(self) -> "optax.GradientTransformation":
+        import optax
+
+        return optax.scale_by_lbfgs(self.memory_size)
+
+    def init(self, x: UnconstrainedVector) -> LBFGSState:
+        return self._start(x)
+
+    def ask(self, state: LBFGSState) -> tuple[UnconstrainedVector]:
+        return (state.trial,)
+
+    def tell(self, state: LBFGSState, evaluation: GradientEvaluation) -> LBFGSState:
+        loss = evaluation.fit.loss
+        if evaluation.is_finite and self._decreases(state, loss):
+            return self._learn(state, loss, jnp.asarray(evaluation.gradient))
+        if self.backtracking * float(state.step_length) >= self.shortest_step:
+            return self._backtrack(state)
+        if bool(state.has_memory):
+            return self._restart(state)
+        return dataclasses.replace(state, accepted=jnp.asarray(False), finished=jnp.asarray(True))
+
+    def _decreases(self, state: LBFGSState, loss: float) -> bool:
+        slope = float(np.vdot(state.base_gradient, state.direction))
+        promised = self.sufficient_decrease * float(state.step_length) * slope
+        return loss <= float(state.base_loss) + promised
+
+    @compiled
+    def _start(self, x: UnconstrainedVector) -> LBFGSState:
+        return LBFGSState(
+            trial=x,
+            accepted=jnp.asarray(False),
+            finished=jnp.asarray(False),
+            base=x,
+            base_loss=jnp.full((), jnp.inf, x.dtype),
+            base_gradient=jnp.zeros_like(x),
+            direction=jnp.zeros_like(x),
+            step_length=jnp.ones((), x.dtype),
+            memory=self._transformation.init(x),
+            has_memory=jnp.asarray(False),
+        )
+
+    @compiled
+    def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
+        """A search from the point at hand, with what was learnt on the way to it."""
+        change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
+        # Without curvature there is nothing to learn from; the first evaluation comes here too.
+        nothing = self._transformation.init(gradient)
+        memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, nothing)
+        return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
+
+    @compiled
+    def _backtrack(self, state: LBFGSState) -> LBFGSState:
+        step_length = self.backtracking * state.step_length
+        trial = state.base + step_length * state.direction
+        return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), step_length=step_length)
+
+    @compiled
+    def _restart(self, state: LBFGSState) -> LBFGSState:
+        """A search down the gradient from the same base."""
+        nothing = self._transformation.init(state.base)
+        again = self._search_from(state.base, state.base_loss, state.base_gradient, nothing)
+        return dataclasses.replace(again, accepted=jnp.asarray(False))
+
+    def _search_from(self, base, loss, gradient, memory) -> LBFGSState:
+        nothing = self._transformation.init(gradient)
+        with_memory = optax_update(self._transformation, gradient, memory, base)
+        without = optax_update(self._transformation, gradient, nothing, base)
+        # Round-off can spoil the memory.
+        has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
+        scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
+        direction = -scaled
+        largest = jnp.max(jnp.abs(direction))
+        direction = direction * jnp.minimum(1.0, self.largest_step / jnp.maximum(largest, 1e-300))
+        return LBFGSState(
+            trial=base + direction,
+            accepted=jnp.asarray(True),
+            finished=~jnp.any(gradient != 0.0),
+            base=base,
+            base_loss=loss,
+            base_gradient=gradient,
+            direction=direction,
+            step_length=jnp.ones((), gradient.dtype),
+            memory=new_memory,
+            has_memory=has_memory,
+        )

@@ -1,0 +1,397 @@
+"""What a calibration may change: numbers by path, those that are free, and those that follow them."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from .._types import precision_of
+from ..case import Case
+from ..closures.base import AbstractClosure
+from .known import (
+    OF_ALL_CASES,
+    Known,
+    Tied,
+    check_once,
+    is_of_closure,
+    known_parameters,
+    lookup,
+    path_in_case,
+    replace_numbers,
+    split_path,
+)
+from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
+
+UnconstrainedVector = Float[Array, " parameter"]
+
+
+class FreeNumber(NamedTuple):
+    """One number of the unconstrained vector; fields as those of `FreeNumbers`."""
+
+    path: str
+    start: float
+    coordinate: float | None
+    unit: str
+    lower: float
+    upper: float
+    scale: Literal["linear", "log"]
+    prior: AbstractPrior | None
+    distribution: AbstractPrior
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeNumbers:
+    """A free parameter, or all numbers of a free vector.
+
+    Args:
+        paths: of the numbers, in the closure or in a case, with dots.
+        start: of each.
+        coordinates: of the numbers of a vector in time [s] or height [m]; `None` without.
+        unit: of all.
+        lower, upper: bounds of all.
+        scale: of the parameter, if it has no prior of its own.
+        prior: that was given, of each number.
+    """
+
+    paths: tuple[str, ...]
+    start: tuple[float, ...]
+    coordinates: tuple[float, ...] | None
+    unit: str
+    lower: float
+    upper: float
+    scale: Literal["linear", "log"]
+    prior: AbstractPrior | None
+
+    @functools.cached_property
+    def distribution(self) -> AbstractPrior:
+        """The prior, or the one that bounds and scale stand for; `ValueError` if they have no meaning."""
+        if self.prior is not None:
+            return self.prior
+        if math.isinf(self.lower) and math.isinf(self.upper) and self.scale == "linear":
+            return Unbounded()
+        try:
+            return (LogBounded if self.scale == "log" else Bounded)(self.lower, self.upper)
+        except ValueError as error:
+            raise ValueError(f"{self.paths[0]}: {error}") from None
+
+    def numbers(self) -> tuple[FreeNumber, ...]:
+        """Each number for itself."""
+        where = self.coordinates or (None,) * len(self.paths)
+        common = self.unit, self.lower, self.upper, self.scale, self.prior, self.distribution
+        return tuple(FreeNumber(*own, *common) for own in zip(self.paths, self.start, where, strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class ResolvedParameters:
+    """What a calibration changes, in the order of the unconstrained vector; from `FreeParameters.resolve`.
+
+    Args:
+        free: parameters and vectors.
+        tied: parameters that follow a free one, with their units.
+
+    Raises:
+        ValueError: a number that is changed twice.
+    """
+
+    free: tuple[FreeNumbers, ...]
+    tied: tuple[Tied, ...] = ()
+
+    def __post_init__(self):
+        check_once(self.changed_paths)
+
+    @functools.cached_property
+    def numbers(self) -> tuple[FreeNumber, ...]:
+        """The free numbers one by one."""
+        return tuple(number for each in self.free for number in each.numbers())
+
+    @functools.cached_property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(path for each in self.free for path in each.paths)
+
+    @functools.cached_property
+    def changed_paths(self) -> tuple[str, ...]:
+        """Of the free numbers and of the parameters that follow them."""
+        return self.paths + tuple(tied.path for tied in self.tied)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units by path."""
+        return {each.path: each.unit for each in (*self.numbers, *self.tied)}
+
+    def in_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]] | None:
+        """What is free in the run of one case, with paths that begin with `case.`, and the places among all.
+
+        `None` if that is nothing. Cases that differ by their names only have equal parameters.
+
+        Raises:
+            ValueError: a number that is free for one and for all cases, or tied to one of another case.
+        """
+        free, tied, places, at = [], [], [], 0
+        for each in self.free:
+            paths = [path for path in (path_in_case(path, name) for path in each.paths) if path is not None]
+            if paths:
+                free.append(dataclasses.replace(each, paths=tuple(paths)))
+                places += range(at, at + len(paths))
+            at += len(each.paths)
+        for each in self.tied:
+            path, to = (path_in_case(p, name) for p in (each.path, each.to))
+            if path is not None and to is None:
+                raise ValueError(
+                    f"{each.path}: expected to be tied to a parameter of the closure or of the same case, "
+                    f"got {each.to}."
+                )
+            if path is not None and to is not None:
+                tied.append(dataclasses.replace(each, path=path, to=to))
+        return (ResolvedParameters(tuple(free), tuple(tied)), tuple(places)) if free else None
+
+    @functools.cached_property
+    def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
+        """Of each vector with correlated numbers: their places, mean, and the factor of their covariance."""
+        groups: dict[tuple[str, CorrelatedNormal], list[int]] = {}
+        for place, number in enumerate(self.numbers):
+            if isinstance(number.prior, CorrelatedNormal):
+                groups.setdefault((split_path(number.path)[0], number.prior), []).append(place)
+        found = []
+        for (_, prior), places in groups.items():
+            where = [self.numbers[place].coordinate for place in places]
+            factor = prior.factor([at for at in where if at is not None])  # `resolve` refuses those without
+            found.append((np.array(places), prior.mean, prior.standard_deviation * factor))
+        return tuple(found)
+
+    def start(self) -> UnconstrainedVector:
+        """The unconstrained vector of the start values."""
+        return self.to_unconstrained({number.path: number.start for number in self.numbers})
+
+    def to_unconstrained(self, values: Mapping[str, float]) -> UnconstrainedVector:
+        """The unconstrained vector of physical values by path; `ValueError` for one not within bounds."""
+        numbers = []
+        for number in self.numbers:
+            try:
+                numbers.append(number.distribution.to_unconstrained(float(values[number.path])))
+            except ValueError as error:
+                raise ValueError(f"{number.path}: {error}") from None
+        for places, mean, factor in self._correlated:
+            departures = [float(values[self.paths[place]]) - mean for place in places]
+            for place, number in zip(places, np.linalg.solve(factor, departures), strict=True):
+                numbers[place] = float(number)
+        return jnp.asarray(numbers, dtype=float)
+
+    def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
+        """The physical values, each in its own unit."""
+        ends = np.cumsum([len(each.paths) for each in self.free]).tolist()
+        slices = zip(self.free, [0, *ends[:-1]], ends, strict=True)
+        physical = jnp.concatenate([each.distribution.to_physical(x[i:j]) for each, i, j in slices])
+        for places, mean, factor in self._correlated:
+            physical = physical.at[places].set(mean + factor.astype(x.dtype) @ x[places])
+        return physical
+
+    def followed_by(self, tied: Tied) -> FreeNumber:
+        """The free number that a parameter follows; raises `ValueError` for one that is not free."""
+        if tied.to not in self.paths:
+            raise ValueError(
+                f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
+                f"{', '.join(self.paths)}."
+            )
+        return self.numbers[self.paths.index(tied.to)]
+
+    def bounds_of(self, tied: Tied) -> tuple[float, float]:
+        """Between which a parameter lies that follows a free one."""
+        prior = self.followed_by(tied).distribution
+        return tied.bounds(prior.lower, prior.upper)
+
+    def with_tied(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Physical values by path, with those of the parameters that follow them."""
+        return {**values, **{tied.path: tied.value(values[tied.to]) for tied in self.tied}}
+
+    def by_path(self, values: ArrayLike) -> dict[str, float]:
+        """Physical values in the order of the vector by path, and those of the parameters that follow."""
+        return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
+
+    @property
+    def changes_cases(self) -> bool:
+        """Whether any of them is of a case."""
+        return not all(map(is_of_closure, self.changed_paths))
+
+    def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
+        """The closure with the physical values of x in place of its own; differentiable to x.
+
+        The closure keeps its precision, whatever that of x.
+        """
+        return self._inserted(x, closure, is_of_closure, closure=closure)
+
+    def insert_case(self, case: Case, x: UnconstrainedVector) -> Case:
+        """The same for a case; parameters from `in_case`, where it goes by no name."""
+        return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
+
+    def _inserted(self, x: UnconstrainedVector, module, is_own: Callable[[str], bool], **named):
+        places = [i for i, path in enumerate(self.changed_paths) if is_own(path)]
+        if not places:
+            return module
+        values = self._all_values(x)[np.array(places)]
+        paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        return replace_numbers(module, paths, values.astype(precision_of(**named)))
+
+    def _all_values(self, x: UnconstrainedVector) -> Float[Array, " changed"]:
+        """Physical values in the order of `changed_paths`."""
+        values = self.to_physical(x)
+        if not self.tied:
+            return values
+        following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
+        return jnp.concatenate([values, jnp.stack(following)])
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeParameter:
+    """One number that a calibration may change.
+
+    Args:
+        path: in the closure or in a case, with dots; of a vector it stands for all of its numbers.
+        lower, upper: bounds, in the unit of the parameter; by default its valid range. With a prior: the
+            range in which it must lie.
+        start: value to start from; by default that of the closure, or where it has none that the prior
+            allows, the median of the prior.
+        scale: `log` for a parameter that varies over orders of magnitude.
+        prior: what is known of the parameter; by default `Bounded` or, by the scale, `LogBounded` between
+            its bounds.
+    """
+
+    path: str
+    lower: float | None = None
+    upper: float | None = None
+    start: float | None = None
+    scale: Literal["linear", "log"] = "linear"
+    prior: AbstractPrior | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeParameters:
+    """The numbers that a calibration may change, in the order of the unconstrained vector.
+
+    Args:
+        parameters: the free ones.
+        tied: those that follow a free one.
+
+    Raises:
+        ValueError: none at all, or the same path twice.
+    """
+
+    parameters: tuple[FreeParameter, ...]
+    tied: tuple[Tied, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "parameters", tuple(self.parameters))
+        object.__setattr__(self, "tied", tuple(self.tied))
+        if not self.parameters:
+            raise ValueError("FreeParameters: expected at least one free parameter, got none.")
+        check_once(each.path for each in (*self.parameters, *self.tied))
+
+    def resolve(
+        self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
+    ) -> ResolvedParameters:
+        """The numbers that they are, with bounds, start values and units, all checked.
+
+        Args:
+            closure: whose parameters are calibrated.
+            cases: by name, whose numbers are.
+
+        Raises:
+            ValueError: a path that neither closure nor cases have, bounds that leave the valid range, or a
+                start value that is missing, not a single number, or not between the bounds; a parameter
+                that is tied to none of these, or that leaves its valid range; a number that is free twice.
+        """
+        known, owner = known_parameters(closure, cases), type(closure).__name__
+        vectors: dict[str, list[str]] = {}
+        for path in known:
+            field, index = split_path(path)
+            if index is not None:
+                vectors.setdefault(field, []).append(path)
+        resolved = ResolvedParameters(
+            tuple(
+                _resolve(free, [lookup(path, known, owner) for path in vectors.get(free.path, [free.path])])
+                for free in self.parameters
+            ),
+            tuple(dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied),
+        )
+        for each in self.tied:
+            prior = resolved.followed_by(each).distribution
+            each.check(known[each.path], prior.lower, prior.upper)
+        resolved.start()  # raises for a start value on a bound
+        for name in cases or {}:
+            resolved.in_case(name)
+        return resolved
+
+    def check_closure(self, closure: AbstractClosure) -> None:
+        """Check as `resolve` what is of the closure alone, where the cases are not known yet."""
+        free = tuple(each for each in self.parameters if is_of_closure(each.path))
+        tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
+        if free:
+            FreeParameters(free, tied).resolve(closure)
+
+
+def _resolve(free: FreeParameter, numbers: Sequence[Known]) -> FreeNumbers:
+    """A parameter, or the numbers of a vector, with what is not given from what is known of them."""
+    info = numbers[0]
+    if free.scale not in ("linear", "log"):
+        raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
+    valid_lower, valid_upper = info.valid_range
+    lower = valid_lower if free.lower is None else float(free.lower)
+    upper = valid_upper if free.upper is None else float(free.upper)
+    if not (valid_lower <= lower < upper <= valid_upper):
+        raise ValueError(
+            f"{free.path}: expected bounds within the valid range {valid_lower:g} to {valid_upper:g} "
+            f"[{info.unit}], lower < upper, got {lower:g} and {upper:g}."
+        )
+    prior = free.prior
+    if prior is not None:
+        if free.scale != "linear":
+            raise ValueError(
+                f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
+                "logarithmic prior."
+            )
+        if isinstance(prior, CorrelatedNormal) and info.coordinate is None:
+            raise ValueError(
+                f"{free.path}: expected a number with a place in time or height for a correlated prior, got "
+                "one without; choose a normal prior, or give knots."
+            )
+        try:
+            prior = prior.within(lower, upper)
+        except ValueError as error:
+            raise ValueError(f"{free.path}: {error}") from None
+        lower, upper = prior.lower, prior.upper
+    places = [number.coordinate for number in numbers if number.coordinate is not None]
+    return FreeNumbers(
+        paths=tuple(number.path for number in numbers),
+        start=tuple(_start(free, prior, number) for number in numbers),
+        coordinates=tuple(places) or None,
+        unit=info.unit,
+        lower=lower,
+        upper=upper,
+        scale=free.scale,
+        prior=prior,
+    )
+
+
+def _start(free: FreeParameter, prior: AbstractPrior | None, info: Known) -> float:
+    """What is given; else the value of the closure, where there is none that the prior allows its median."""
+    if free.start is not None:
+        return float(free.start)
+    if info.value is None:
+        if prior is not None:
+            return prior.middle
+        raise ValueError(
+            f"{info.path}: expected a start value, because this number is derived from others unless it is "
+            "given, or differs between the cases that share it; add `start`."
+        )
+    value = np.asarray(info.value)
+    if value.shape:
+        raise ValueError(
+            f"{info.path}: expected one number to start from, got an array of shape {value.shape}; "
+            "calibrate a closure without a batch axis."
+        )
+    own = float(value)
+    return own if prior is None or prior.lower < own < prior.upper else prior.middle

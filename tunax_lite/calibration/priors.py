@@ -1,0 +1,400 @@
+"""What is known of a parameter before it is calibrated, and the map from an unconstrained number to it.
+
+A parameter is p = T(x) with x of the normal distribution N(0, 1) and a smooth increasing map T, so that T(0)
+is its median. What is calibrated is x. Whatever the priors of the parameters, the density of the vector of
+all x is that of N(0, I), whose negative logarithm is half the square of its length.
+
+With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and bounds a < b,
+
+    Bounded       p = a + (b - a) sigma(x)                  (a logit-normal distribution)
+    Uniform       p = a + (b - a) Phi(x)
+    LogBounded    ln p = ln a + (ln b - ln a) sigma(x)
+    LogUniform    ln p = ln a + (ln b - ln a) Phi(x)
+    Normal        p = m + s x
+    LogNormal     ln p = ln m + s x
+    Unbounded     p = x
+
+Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: with Phi as
+exp(-x²/2), with sigma as exp(-|x|), from which an optimiser comes back more easily. The tails of the normal
+ones have no end. Where the parameter has no meaning beyond a value, they are cut there, four standard
+deviations or more from the median: less than 1 in 15 000 of the probability is on the bound then.
+"""
+
+import abc
+import dataclasses
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Scalar
+from ..declarations import named, setting
+
+
+class AbstractPrior(abc.ABC):
+    """Distribution of a parameter, and its map from the unconstrained number.
+
+    Attributes:
+        lower, upper: between which all values lie.
+    """
+
+    lower: float
+    upper: float
+
+    @property
+    @abc.abstractmethod
+    def middle(self) -> float:
+        """The median."""
+
+    @abc.abstractmethod
+    def to_physical(self, x: Scalar) -> Scalar:
+        """Parameter value at the unconstrained number x."""
+
+    @abc.abstractmethod
+    def to_unconstrained(self, value: float) -> float:
+        """Unconstrained number of a parameter value.
+
+        Raises:
+            ValueError: a value on its bounds or outside of them, which no x reaches.
+        """
+
+    @abc.abstractmethod
+    def within(self, lower: float, upper: float) -> "AbstractPrior":
+        """The same prior where a parameter has a meaning only between two values.
+
+        Raises:
+            ValueError: a prior that has much of its probability beyond them.
+        """
+
+
+def check_inside(value: float, lower: float, upper: float) -> None:
+    """Raise for a start value that is not between the bounds."""
+    if not lower < value < upper:
+        where = "on a bound" if value in (lower, upper) else "outside"
+        raise ValueError(
+            f"expected a start value between the bounds {lower:g} and {upper:g}, got {value:g} ({where}), "
+            "where the gradient vanishes; choose wider bounds or another start value."
+        )
+
+
+def check_positive(prior: AbstractPrior, name: str) -> None:
+    """Raise for a number of a prior that is not positive and finite."""
+    value = getattr(prior, name)
+    if not (math.isfinite(value) and value > 0.0):
+        raise ValueError(
+            f"{type(prior).__name__}: expected a positive {name.replace('_', ' ')}, got {value:g}."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Interval(AbstractPrior):
+    """Between two finite bounds, by a distribution function and its inverse."""
+
+    lower: float
+    upper: float
+
+    def __post_init__(self):
+        lower, upper = self.lower, self.upper
+        if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+            raise ValueError(
+                f"expected finite bounds, lower < upper, got {lower:g} and {upper:g}; give both, or a normal "
+                "or logarithmic normal prior, which needs none."
+            )
+
+    @staticmethod
+    @abc.abstractmethod
+    def _fraction(x: Scalar) -> Scalar:
+        """Of the interval that lies below x, for x of at most 0."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def _number(below: float, above: float) -> float:
+        """x for a value so far from the bounds below and above it."""
+
+    def within(self, lower: float, upper: float) -> "_Interval":
+        if not (lower <= self.lower and self.upper <= upper):
+            raise ValueError(
+                f"expected a prior within {lower:g} to {upper:g}, got one from {self.lower:g} to "
+                f"{self.upper:g}; choose narrower bounds."
+            )
+        return self
+
+    def _between(self, x: Scalar, lower: float, upper: float) -> Scalar:
+        # Measured from the nearer bound, so that value and gradient are as accurate near one as near the
+        # other; at an infinite x the value is the bound and the gradient 0.
+        distance = (upper - lower) * self._fraction(jnp.where(x < 0.0, x, -x))
+        return jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
+
+
+class _LinearInterval(_Interval):
+    @property
+    def middle(self) -> float:
+        return 0.5 * (self.lower + self.upper)
+
+    def to_physical(self, x: Scalar) -> Scalar:
+        return self._between(x, self.lower, self.upper)
+
+    def to_unconstrained(self, value: float) -> float:
+        check_inside(value, self.lower, self.upper)
+        return self._number(value - self.lower, self.upper - value)
+
+
+class _LogInterval(_Interval):
+    def __post_init__(self):
+        super().__post_init__()
+        if self.lower <= 0.0:
+            raise ValueError(
+                f"expected positive bounds for a logarithmic scale, got a lower bound of {self.lower:g}."
+            )
+
+    @property
+    def middle(self) -> float:
+        return math.sqrt(self.lower) * math.sqrt(self.upper)
+
+    def to_physical(self, x: Scalar) -> Scalar:
+        value = jnp.exp(self._between(x, math.log(self.lower), math.log(self.upper)))
+        return jnp.clip(value, self.lower, self.upper)
+
+    def to_unconstrained(self, value: float) -> float:
+        check_inside(value, self.lower, self.upper)
+        return self._number(math.log(value / self.lower), math.log(self.upper / value))
+
+
+class _Logistic:
+    @staticmethod
+    def _fraction(x: Scalar) -> Scalar:
+        return jax.nn.sigmoid(x)
+
+    @staticmethod
+    def _number(below: float, above: float) -> float:
+        return math.log(below / above)
+
+
+class _Even:
+    @staticmethod
+    def _fraction(x: Scalar) -> Scalar:
+        return 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * x)
+
+    @staticmethod
+    def _number(below: float, above: float) -> float:
+        # From the nearer bound, as in the map.
+        x = NormalDist().inv_cdf(min(below, above) / (below + above))
+        return x if below < above else -x
+
+
+class Bounded(_Logistic, _LinearInterval):
+    """Logit-normal between two bounds, for a parameter that varies by less than an order of magnitude.
+
+    Args:
+        lower, upper: bounds, in the unit of the parameter.
+
+    Raises:
+        ValueError: bounds that are not finite or not ordered.
+    """
+
+
+class LogBounded(_Logistic, _LogInterval):
+    """Logit-normal of the logarithm between two positive bounds, for floors and lengths.
+
+    Args:
+        lower, upper: bounds, in the unit of the parameter.
+
+    Raises:
+        ValueError: bounds that are not finite, not ordered, or not positive.
+    """
+
+
+class Uniform(_Even, _LinearInterval):
+    """All values between two bounds are equally likely.
+
+    Args:
+        lower, upper: bounds, in the unit of the parameter.
+
+    Raises:
+        ValueError: bounds that are not finite or not ordered.
+    """
+
+
+class LogUniform(_Even, _LogInterval):
+    """All orders of magnitude between two positive bounds are equally likely.
+
+    Args:
+        lower, upper: bounds, in the unit of the parameter.
+
+    Raises:
+        ValueError: bounds that are not finite, not ordered, or not positive.
+    """
+
+
+_FAR = 4.0 * (1.0 - 1e-12)
+"""Standard deviations between the median and where a prior may be cut, but for round-off."""
+
+
+def _check_far(distances: tuple[float, float], lower: float, upper: float, given: str) -> None:
+    """Raise where a prior would be cut; distances from the median in standard deviations."""
+    if min(distances) < _FAR:
+        raise ValueError(
+            f"expected a prior whose median is at least four standard deviations from the ends of the range "
+            f"{lower:g} to {upper:g}, got {given}, {min(distances):.3g} from one of them; choose a smaller "
+            "standard deviation, a logarithmic prior, or one with bounds."
+        )
+
+
+@named("normal")
+@dataclasses.dataclass(frozen=True)
+class Normal(AbstractPrior):
+    """A value with a symmetric uncertainty.
+
+    Args:
+        mean, standard_deviation: in the unit of the parameter.
+        lower, upper: where it is cut.
+
+    Raises:
+        ValueError: numbers that are not finite, a standard deviation that is not positive, or a cut less than
+            four of them from the mean.
+    """
+
+    mean: float = setting()
+    standard_deviation: float = setting(above=0.0)
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    def __post_init__(self):
+        check_positive(self, "standard_deviation")
+        if not math.isfinite(self.mean):
+            raise ValueError(f"Normal: expected a finite mean, got {self.mean:g}.")
+        distances = self.mean - self.lower, self.upper - self.mean
+        below, above = (distance / self.standard_deviation for distance in distances)
+        given = f"the mean {self.mean:g} and the standard deviation {self.standard_deviation:g}"
+        _check_far((below, above), self.lower, self.upper, given)
+
+    @property
+    def middle(self) -> float:
+        return self.mean
+
+    def to_physical(self, x: Scalar) -> Scalar:
+        return jnp.clip(self.mean + self.standard_deviation * x, self.lower, self.upper)
+
+    def to_unconstrained(self, value: float) -> float:
+        check_inside(value, self.lower, self.upper)
+        return (value - self.mean) / self.standard_deviation
+
+    def within(self, lower: float, upper: float) -> "Normal":
+        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
+
+
+@named("log_normal")
+@dataclasses.dataclass(frozen=True)
+class LogNormal(AbstractPrior):
+    """A positive value that is known but for a factor.
+
+    Args:
+        median: in the unit of the parameter.
+        log_standard_deviation: of the natural logarithm [1].
+        lower, upper: where it is cut.
+
+    Raises:
+        ValueError: numbers that are not positive and finite, or a cut less than four standard deviations
+            from the median.
+    """
+
+    median: float = setting(above=0.0)
+    log_standard_deviation: float = setting(above=0.0)
+    lower: float = 0.0
+    upper: float = math.inf
+
+    def __post_init__(self):
+        check_positive(self, "median")
+        check_positive(self, "log_standard_deviation")
+        below, above = (end / self.log_standard_deviation for end in self._log_distances())
+        given = (
+            f"the median {self.median:g} and the standard deviation of the logarithm "
+            f"{self.log_standard_deviation:g}"
+        )
+        _check_far((-below, above), self.lower, self.upper, given)
+
+    def _log_distances(self) -> tuple[float, float]:
+        """From the median to where it is cut, in the logarithm."""
+        ends = (math.log(end) if end > 0.0 else -math.inf for end in (self.lower, self.upper))
+        below, above = (end - math.log(self.median) for end in ends)
+        return below, above
+
+    @property
+    def middle(self) -> float:
+        return self.median
+
+    def to_physical(self, x: Scalar) -> Scalar:
+        # The exponent is cut first: an exponential that overflows has no gradient to be cut.
+        exponent = jnp.clip(self.log_standard_deviation * x, *self._log_distances())
+        return jnp.clip(self.median * jnp.exp(exponent), self.lower, self.upper)
+
+    def to_unconstrained(self, value: float) -> float:
+        check_inside(value, self.lower, self.upper)
+        return math.log(value / self.median) / self.log_standard_deviation
+
+    def within(self, lower: float, upper: float) -> "LogNormal":
+        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
+
+
+@dataclasses.dataclass(frozen=True)
+class Unbounded(AbstractPrior):
+    """The standard normal distribution, for numbers of order one without bounds: weights of networks."""
+
+    lower: ClassVar[float] = -math.inf
+    upper: ClassVar[float] = math.inf
+
+    @property
+    def middle(self) -> float:
+        return 0.0
+
+    def to_physical(self, x: Scalar) -> Scalar:
+        return x
+
+    def to_unconstrained(self, value: float) -> float:
+        check_inside(value, self.lower, self.upper)
+        return value
+
+    def within(self, lower: float, upper: float) -> "Unbounded":
+        if math.isfinite(lower) or math.isfinite(upper):
+            raise ValueError(f"expected a prior with bounds within {lower:g} to {upper:g}, got one without.")
+        return self
+
+
+_NUGGET = 1e-8
+"""Of the variance, on the diagonal: without it, neighbours much closer than the length make C singular."""
+
+
+@named("correlated_normal")
+@dataclasses.dataclass(frozen=True)
+class CorrelatedNormal(Normal):
+    """Normal numbers of a vector, correlated over a length; of one of them alone, `Normal`.
+
+        p = mean + s L x,        L Lᵀ = C,        C_ij = exp(-(z_i - z_j)² / (2 length²))
+
+    with the places z_i of the numbers in height or time and the Cholesky factor L: p has the covariance s² C,
+    which a variational assimilation calls the matrix of background errors.
+
+    Args:
+        mean, standard_deviation: of each number, in its unit.
+        length: of the correlation, in the unit of the coordinate: [m] of a profile, [s] of a series.
+        lower, upper: where a number has no meaning any more; they are not cut, but must be far.
+
+    Raises:
+        ValueError: as `Normal`, or a length that is not positive.
+    """
+
+    length: float = setting(above=0.0, kw_only=True)
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_positive(self, "length")
+
+    def factor(self, coordinates: Sequence[float]) -> np.ndarray:
+        """L of numbers at some places, `(n, n)`."""
+        z = np.asarray(coordinates, dtype=float)
+        correlation = np.exp(-0.5 * ((z[:, None] - z[None, :]) / self.length) ** 2)
+        return np.linalg.cholesky(correlation + _NUGGET * np.eye(z.size))

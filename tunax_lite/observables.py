@@ -1,0 +1,285 @@
+"""What can be observed of a column besides the variables of its state, by the names of `QUANTITIES`.
+
+Profiles (buoyancy) and numbers (the depth of the mixed layer): each is a function of the state, the grid and
+the equation of state, differentiable, with the vertical first and the batch last. Diagnostics, misfits,
+figures and tables know them by the same names, which may have numbers in them, of a layer, or of a mixed
+layer by another threshold or reference:
+
+heat_content_above_100m            of the water above 100 m
+mixed_layer_depth_from_10m         0.2 K below the temperature at 10 m
+mixed_layer_depth_0.5K_from_10m    0.5 K below it
+mixed_layer_depth_density_0.125kg  0.125 kg m-3 above the density of the uppermost cell
+
+Depths of the mixed layer by temperature and by density are linear between the two cells around the crossing.
+Their derivative is that of the height of the crossing there, -dT / (dT/dz) of both cells: it says nothing of
+a jump of the crossing to another pair of cells, and is large where the water below the layer is hardly
+stratified. The depth of the largest N² takes the heights of faces only: its derivative is 0, and a
+calibration that has nothing else does not move.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Collection
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._types import CenterArray, Scalar
+from .grid import Grid
+from .physics.equation_of_state import AbstractEquationOfState
+from .physics.mixed_layer import mixed_layer_depth
+from .physics.stratification import buoyancy_frequency_squared
+from .quantities import QUANTITIES, Quantity
+from .state import State
+
+
+class ColumnState(eqx.Module):
+    """The water of a column, of the model or observed: all that an observable depends on."""
+
+    state: State
+    grid: Grid
+    equation_of_state: AbstractEquationOfState
+
+
+def integral_above(values: CenterArray, grid: Grid, depth: float | None) -> Scalar:
+    """Integral [unit m] from a depth [m] to the surface, or over the column; a cell has one value.
+
+    Args:
+        values: on the cells.
+        grid: of the column.
+        depth: lower end of the layer, positive; beyond the bottom the column is the layer.
+    """
+    if depth is None:
+        return jnp.sum(values * grid.cell_thickness, axis=0)
+    lower = jnp.maximum(grid.z_face[:-1], -depth)
+    return jnp.sum(values * jnp.maximum(grid.z_face[1:] - lower, 0.0), axis=0)
+
+
+INTEGRALS = ("heat_content", "salt_content", "potential_energy", "potential_energy_anomaly", "kinetic_energy")
+"""What can be asked for above a depth."""
+THRESHOLDS = {"mixed_layer_depth": ("K", 0.2), "mixed_layer_depth_density": ("kg", 0.03)}
+"""Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
+
+_NUMBER = r"\d+(?:\.\d+)?"
+_ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
+_DEPTH = re.compile(
+    rf"(?P<name>mixed_layer_depth(?:_density)?)(?:_(?P<threshold>{_NUMBER})(?P<unit>K|kg))?"
+    rf"(?:_from_(?P<depth>{_NUMBER})m)?"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parsed:
+    """A name and the numbers in it.
+
+    Args:
+        name: of the table, without numbers.
+        depth: lower end of a layer, or of the reference of a mixed layer [m]; `None` without one.
+        threshold: of a mixed layer, in its unit; `None` without one.
+    """
+
+    name: str
+    depth: float | None = None
+    threshold: float | None = None
+
+
+def parse(name: str) -> Parsed:
+    """A name and its numbers; a name without any, or of another form, as it is.
+
+    Raises:
+        ValueError: a layer without thickness, or a threshold of 0.
+    """
+    found = _ABOVE.fullmatch(name)
+    if found is not None:
+        parsed = Parsed(found["name"], float(found["depth"]))
+        if not parsed.depth:
+            raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
+        return parsed
+    found = _DEPTH.fullmatch(name)
+    if found is None:
+        return Parsed(name)
+    threshold, depth = (None if found[key] is None else float(found[key]) for key in ("threshold", "depth"))
+    unit = THRESHOLDS[found["name"]][0]
+    if threshold is not None and (found["unit"] != unit or threshold == 0.0):
+        raise ValueError(
+            f"expected a threshold of {found['name']} in {unit}, above 0, got {name}; write it like "
+            f"{found['name']}_{THRESHOLDS[found['name']][1]:g}{unit}."
+        )
+    return Parsed(found["name"], depth, threshold)
+
+
+def variable_of(name: str) -> Quantity | None:
+    """The line of the table for a name, with its numbers in words; `None` for a passive tracer."""
+    parsed = parse(name)
+    variable = QUANTITIES.get(parsed.name)
+    if variable is None or parsed.name == name:
+        return variable
+    if parsed.name in INTEGRALS:
+        text = f"{variable.long_name.replace(' of the column', '').replace(' in the column', '')}"
+        text += f" of the water above {parsed.depth:g} m"
+    else:
+        threshold = THRESHOLDS[parsed.name][1] if parsed.threshold is None else parsed.threshold
+        where = "of the surface" if parsed.depth is None else f"at {parsed.depth:g} m"
+        text = (
+            f"depth where the temperature is {threshold:g} K below that {where}"
+            if parsed.name == "mixed_layer_depth"
+            else f"depth where the potential density exceeds that {where} by {threshold:g} kg m-3"
+        )
+    return dataclasses.replace(variable, name=name, long_name=text)
+
+
+def sea_surface_temperature(water: ColumnState) -> Scalar:
+    """Temperature of the uppermost cell [degC], conservative where that of the column is."""
+    return water.state.temperature[-1]
+
+
+def heat_content(water: ColumnState, depth: float | None = None) -> Scalar:
+    """rho_0 c_p integral of T above a depth, relative to 0 degC [J m-2]."""
+    eos = water.equation_of_state
+    return (
+        eos.reference_density * eos.heat_capacity * integral_above(water.state.temperature, water.grid, depth)
+    )
+
+
+def salt_content(water: ColumnState, depth: float | None = None) -> Scalar:
+    """rho_0 integral of S above a depth [kg m-2]."""
+    mass = 1e-3 * water.equation_of_state.reference_density
+    return mass * integral_above(water.state.salinity, water.grid, depth)
+
+
+def potential_density(water: ColumnState) -> CenterArray:
+    """Density of the water if it were brought to the surface [kg m-3]."""
+    state = water.state
+    at_surface = jnp.zeros_like(state.temperature)
+    return water.equation_of_state.density(state.temperature, state.salinity, at_surface)
+
+
+def buoyancy(water: ColumnState) -> CenterArray:
+    """b = -g (rho - rho_0) / rho_0 of the potential density [m s-2]."""
+    state = water.state
+    at_surface = jnp.zeros_like(state.temperature)
+    return water.equation_of_state.buoyancy(state.temperature, state.salinity, at_surface)
+
+
+def potential_energy(water: ColumnState, depth: float | None = None) -> Scalar:
+    """-rho_0 integral of b z above a depth [J m-2]; mixing of stratified water raises it."""
+    moment = integral_above(buoyancy(water) * water.grid.z_center, water.grid, depth)
+    return -water.equation_of_state.reference_density * moment
+
+
+def potential_energy_anomaly(water: ColumnState, depth: float | None = None) -> Scalar:
+    """phi = rho_0 / h integral of (b - mean of b) z above a depth h [J m-3]: what it takes to mix that layer.
+
+    The heights are those of the centers of the cells; a cell that the depth cuts counts with its part above.
+
+    Source: Simpson (1981), Phil. Trans. R. Soc. A 302, 531-546, per volume of the layer.
+    """
+    b, grid = buoyancy(water), water.grid
+    thickness = integral_above(jnp.ones_like(b), grid, depth)
+    mean = integral_above(b, grid, depth) / thickness
+    height = integral_above(grid.z_center + 0.0 * b, grid, depth) / thickness
+    moment = integral_above((b - mean) * (grid.z_center - height), grid, depth)
+    return water.equation_of_state.reference_density * moment / thickness
+
+
+def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
+    """rho_0 integral of (u² + v²) / 2 above a depth [J m-2]."""
+    squared = water.state.u**2 + water.state.v**2
+    return 0.5 * water.equation_of_state.reference_density * integral_above(squared, water.grid, depth)
+
+
+def by_temperature(
+    water: ColumnState, difference: float = 0.2, reference_depth: float | None = None
+) -> Scalar:
+    """Depth where the temperature is `difference` [K] below that at a depth, or of the uppermost cell [m]."""
+    return mixed_layer_depth(
+        water.state.temperature, water.grid, difference=difference, reference_depth=reference_depth
+    )
+
+
+def by_density(water: ColumnState, difference: float = 0.03, reference_depth: float | None = None) -> Scalar:
+    """Depth where the potential density is `difference` [kg m-3] above that at a depth, or of the surface."""
+    return mixed_layer_depth(
+        -potential_density(water), water.grid, difference=difference, reference_depth=reference_depth
+    )
+
+
+def by_stratification(water: ColumnState) -> Scalar:
+    """Depth of the face with the largest N² [m], of the bottom where there is none."""
+    n_squared = buoyancy_frequency_squared(water.state, water.grid, water.equation_of_state)
+    # With the bottom in front, which counts 0: a column without stratification is mixed to the bottom.
+    squared = jnp.concatenate([jnp.zeros_like(n_squared[:1]), n_squared])
+    strongest = jnp.argmax(squared, axis=0)
+    faces = jnp.broadcast_to(water.grid.z_face[:-1], squared.shape)
+    return -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
+
+
+Observable = Callable[[ColumnState], Float[Array, "..."]]
+"""From the water to a profile on the centers, or to one number per column."""
+
+_INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
+    "heat_content": heat_content,
+    "salt_content": salt_content,
+    "potential_energy": potential_energy,
+    "potential_energy_anomaly": potential_energy_anomaly,
+    "kinetic_energy": kinetic_energy,
+}
+OBSERVABLES: dict[str, Observable] = {
+    "buoyancy": buoyancy,
+    "potential_density": potential_density,
+    "sea_surface_temperature": sea_surface_temperature,
+    "mixed_layer_depth": by_temperature,
+    "mixed_layer_depth_density": by_density,
+    "mixed_layer_depth_stratification": by_stratification,
+    **_INTEGRALS,
+}
+"""By name; those with numbers in their names, such as `heat_content_above_100m`, come from `observable`."""
+
+_STATE = ("temperature", "salinity", "u", "v")
+_BY_THRESHOLD = {"mixed_layer_depth": by_temperature, "mixed_layer_depth_density": by_density}
+
+
+def observable(name: str, tracers: Collection[str] = ()) -> Observable:
+    """What a name stands for: a variable of the state, a passive tracer, or one of `OBSERVABLES`.
+
+    Args:
+        name: of the observable.
+        tracers: names of the passive tracers of the state.
+
+    Raises:
+        ValueError: an unknown name, a layer without thickness, or a threshold in another unit.
+    """
+    if name in _STATE:
+        return lambda water: getattr(water.state, name)
+    if name in tracers:
+        return lambda water: water.state.tracers[name]
+    if name in OBSERVABLES:
+        return OBSERVABLES[name]
+    parsed = parse(name)
+    if parsed.name == name:
+        known = ", ".join((*_STATE, *tracers, *OBSERVABLES))
+        layers = ", ".join(f"{integral}_above_100m" for integral in _INTEGRALS)
+        raise ValueError(
+            f"expected one of {known}, or of the water above a depth: {layers}, or with a threshold and a "
+            "reference: mixed_layer_depth_0.5K_from_10m, mixed_layer_depth_density_0.125kg_from_10m, got "
+            f"the variable {name}."
+        )
+    if parsed.name in _INTEGRALS:
+        return functools.partial(_INTEGRALS[parsed.name], depth=parsed.depth)
+    given = {} if parsed.threshold is None else {"difference": parsed.threshold}
+    return functools.partial(_BY_THRESHOLD[parsed.name], reference_depth=parsed.depth, **given)
+
+
+def is_number(name: str) -> bool:
+    """Whether an observable is one number per column, and no profile."""
+    variable = variable_of(name)
+    return variable is not None and variable.location == "scalar"
+
+
+def unit_of_difference(name: str) -> str:
+    """Unit of a difference of two values: K where the values are in degC, 1 for a passive tracer."""
+    variable = variable_of(name)
+    unit = "1" if variable is None else variable.unit
+    return "K" if unit == "degC" else unit

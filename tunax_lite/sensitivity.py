@@ -1,0 +1,399 @@
+"""Jacobians of runs by parameters, for least squares and sensitivities.
+
+    J_ij = d residual_i / d parameter_j
+
+Forward mode pushes a chunk of parameters through the run at a time, reverse mode pulls a chunk of residuals
+back through it. Memory is a straight line in the size of the chunk.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PyTree
+
+from ._types import is_traced
+from .numerics.batch_last import vmap_last
+from .runtime import Program, compile_program, free_memory, shapes_of
+
+Mode = Literal["auto", "forward", "reverse"]
+ChunkSize = int | Literal["auto"] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class JacobianPlan:
+    """How a Jacobian is computed; prints in one line.
+
+    Args:
+        mode: `forward` or `reverse`.
+        chunk_size: parameters pushed forward, or residuals pulled back, at the same time.
+        n_parameters, n_residuals: columns and rows of the matrix.
+        n_bytes: memory of the program: what goes in, comes out and lies between.
+    """
+
+    mode: Literal["forward", "reverse"]
+    chunk_size: int
+    n_parameters: int
+    n_residuals: int
+    n_bytes: int
+
+    @property
+    def n_chunks(self) -> int:
+        n = self.n_parameters if self.mode == "forward" else self.n_residuals
+        return math.ceil(n / self.chunk_size)
+
+    def __str__(self) -> str:
+        chunks = "1 chunk" if self.n_chunks == 1 else f"{self.n_chunks} chunks"
+        return (
+            f"Jacobian of {self.n_residuals} residuals by {self.n_parameters} parameters: {self.mode} mode, "
+            f"{chunks} of {self.chunk_size}, {self.n_bytes} bytes"
+        )
+
+
+class NormalEquations(NamedTuple):
+    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr.
+
+    Args:
+        matrix: JᵀJ.
+        gradient: Jᵀr, the gradient of rᵀr / 2.
+        sum_of_squares: rᵀr.
+    """
+
+    matrix: Float[Array, "parameter parameter"]
+    gradient: Float[Array, " parameter"]
+    sum_of_squares: Float[Array, ""]
+
+
+@dataclasses.dataclass(frozen=True)
+class JacobianResult:
+    """Residuals and their derivatives; both may hold values that are not finite.
+
+    Args:
+        residuals: in one vector.
+        matrix: derivative of each residual by each parameter.
+        plans: how they were computed, one per case.
+    """
+
+    residuals: Float[Array, " residual"]
+    matrix: Float[Array, "residual parameter"]
+    plans: tuple[JacobianPlan, ...]
+
+    @property
+    def plan(self) -> JacobianPlan:
+        """How they were computed, where there is one case only."""
+        (plan,) = self.plans
+        return plan
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
+
+    def normal_equations(self, limit: float = math.inf) -> NormalEquations:
+        """Sums over the residuals; rows with a derivative above a limit are scaled down to it in JᵀJ only."""
+        return _normal_equations(self.residuals, self.matrix, limit)
+
+
+@jax.jit
+def _normal_equations(residuals, matrix, limit) -> NormalEquations:
+    largest = jnp.max(jnp.abs(matrix), axis=1, keepdims=True)
+    scaled = matrix * jnp.minimum(1.0, limit / jnp.maximum(largest, jnp.finfo(matrix.dtype).tiny))
+    return NormalEquations(scaled.T @ scaled, matrix.T @ residuals, residuals @ residuals)
+
+
+def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
+    """Residuals and matrix, `chunk` parameters pushed forward at a time."""
+
+    def columns(start):
+        residuals, tangents = _map_chunk(lambda d: jax.jvp(function, (flat,), (d,)), start, chunk, flat)
+        return residuals[:, 0], tangents
+
+    if chunk == flat.size:
+        return columns(0)
+
+    def turn(i, result):
+        start = jnp.minimum(i * chunk, flat.size - chunk)  # the last chunk overlaps the one before
+        residuals, tangents = columns(start)
+        return residuals, lax.dynamic_update_slice_in_dim(result[1], tangents, start, 1)
+
+    shape = jax.eval_shape(lambda: columns(0)[0])
+    empty = jnp.zeros(shape.shape, shape.dtype), jnp.zeros((shape.size, flat.size), shape.dtype)
+    return lax.fori_loop(0, math.ceil(flat.size / chunk), turn, empty)
+
+
+def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
+    """Residuals and matrix, `chunk` residuals pulled back at a time."""
+    residuals, pull = jax.vjp(function, flat)
+
+    def rows(start):
+        return _map_chunk(lambda cotangent: pull(cotangent)[0], start, chunk, residuals).T
+
+    if chunk == residuals.size:
+        return residuals, rows(0)
+
+    def turn(i, matrix):
+        start = jnp.minimum(i * chunk, residuals.size - chunk)
+        return lax.dynamic_update_slice_in_dim(matrix, rows(start), start, 0)
+
+    empty = jnp.zeros((residuals.size, flat.size), flat.dtype)
+    return residuals, lax.fori_loop(0, math.ceil(residuals.size / chunk), turn, empty)
+
+
+def _map_chunk(function: Callable[[Any], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
+    """Of columns `start` to `start + chunk` of the identity matrix."""
+    vectors = (jnp.arange(like.size)[:, None] == start + jnp.arange(chunk)).astype(like.dtype)
+    if chunk == 1:  # scalars carried through the loops over levels are faster than vectors of one
+        return jax.tree.map(lambda result: result[..., None], function(vectors[:, 0]))
+    return vmap_last(function)(vectors)
+
+
+_PULL_OVER_PUSH = 4
+"""Cost of pulling one residual back, with checkpointing, over that of pushing one parameter forward."""
+_LARGEST_CHUNK_ON_CPU = 32
+"""A larger chunk saves less than a tenth of the time, and its tangents leave the fast caches."""
+
+
+class CompiledJacobian:
+    """The Jacobian of one function, compiled for shapes; call it with parameters and arguments.
+
+    Args:
+        function: from parameters and arguments to residuals, a pytree of floating-point arrays.
+        x: parameters, a pytree of floating-point arrays; columns follow the order of its leaves.
+        args: pytrees of arrays. What the function closes over instead becomes part of the program.
+        mode: `auto` is reverse where it is cheaper: for far fewer residuals than parameters.
+        chunk_size: parameters (or residuals, in reverse mode) at a time. `auto` takes the most that fit the
+            budget; on a CPU not more than pay. `None` takes all. A last chunk overlaps the one before
+            where they do not divide evenly, so that nothing is compiled twice.
+        memory_budget: bytes for `auto`; by default half of the free memory of the device.
+
+    Raises:
+        ValueError: a mode or chunk size that does not exist, no parameters or residuals, or some that are not
+            floating-point numbers; parameters that are not finite, when it is called.
+        MemoryError: a chunk of one does not fit the budget.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., PyTree],
+        x: PyTree,
+        *args: Any,
+        mode: Mode = "auto",
+        chunk_size: ChunkSize = "auto",
+        memory_budget: int | None = None,
+    ):
+        if mode not in ("auto", "forward", "reverse"):
+            raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
+        self._function = function
+        self._shapes = jax.eval_shape(lambda *given: given, x, *args)
+        n_parameters = _count("parameters", self._shapes[0])
+        n_residuals = _count("residuals", jax.eval_shape(function, *self._shapes))
+        if mode == "auto":
+            mode = "reverse" if _PULL_OVER_PUSH * n_residuals < n_parameters else "forward"
+        self._mode: Literal["forward", "reverse"] = mode
+        self._n = n_parameters if mode == "forward" else n_residuals
+        self._problem = f"{n_residuals} residuals by {n_parameters} parameters in {mode} mode"
+        chunk, self.program = self._choose_chunk(chunk_size, memory_budget)
+        self.plan = JacobianPlan(mode, chunk, n_parameters, n_residuals, self.program.memory.total)
+
+    def __call__(self, x: PyTree, *args: Any) -> JacobianResult:
+        """Residuals and matrix at parameters and arguments of the same shapes; nothing is compiled."""
+        _check_finite(x)
+        residuals, matrix = self.program(x, *args)
+        return JacobianResult(residuals, matrix, (self.plan,))
+
+    def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
+        if chunk_size is None:
+            chunk_size = self._n
+        if chunk_size == "auto":
+            return self._largest_that_fits(memory_budget)
+        if isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1:
+            raise ValueError(
+                "jacobian: expected chunk_size to be auto, None or an integer of at least 1, got "
+                f"{chunk_size!r}."
+            )
+        chunk = min(chunk_size, self._n)
+        return chunk, self._compile(chunk)
+
+    def _largest_that_fits(self, memory_budget: int | None) -> tuple[int, Program]:
+        """The fewest chunks that fit, of nearly equal size; memory is a straight line in the chunk size."""
+        budget = int(0.5 * free_memory()) if memory_budget is None else memory_budget
+        if memory_budget is not None and not budget > 0:
+            raise ValueError(f"jacobian: expected a positive memory_budget in bytes, got {budget}.")
+
+        def even(largest: int) -> int:
+            return math.ceil(self._n / math.ceil(self._n / largest))
+
+        chunk = even(_LARGEST_CHUNK_ON_CPU if jax.default_backend() == "cpu" else self._n)
+        program = self._compile(chunk)
+        if program.memory.total <= budget:
+            return chunk, program
+        single = program if chunk == 1 else self._compile(1)
+        least = single.memory.total
+        while chunk > 1 and program.memory.total > budget >= least:
+            bytes_per_column = (program.memory.total - least) / (chunk - 1)
+            chunk = even(min(1 + int((budget - least) / bytes_per_column), chunk - 1))
+            program = single if chunk == 1 else self._compile(chunk)
+        if program.memory.total > budget:
+            raise MemoryError(
+                f"jacobian: expected a budget of at least {least} bytes, which a chunk of 1 needs for "
+                f"{self._problem}, got {budget}; give more memory or fewer residuals, or take the sums over "
+                "the cases of `BlockedJacobian.normal_equations`."
+            )
+        return chunk, program
+
+    def _compile(self, chunk: int) -> Program:
+        by_mode = _forward_mode if self._mode == "forward" else _reverse_mode
+
+        def program(x: PyTree, *args: Any):
+            flat, unravel = ravel_pytree(x)
+            return by_mode(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
+
+        return compile_program(program, *self._shapes)
+
+
+def jacobian(
+    function: Callable[..., PyTree],
+    x: PyTree,
+    *args: Any,
+    mode: Mode = "auto",
+    chunk_size: ChunkSize = "auto",
+    memory_budget: int | None = None,
+) -> JacobianResult:
+    """Residuals and their Jacobian.
+
+    Every call compiles; to keep a `CompiledJacobian`, whose arguments and errors these are, saves that.
+    """
+    _check_finite(x)
+    options = {"mode": mode, "chunk_size": chunk_size, "memory_budget": memory_budget}
+    return CompiledJacobian(function, x, *args, **options)(x, *args)
+
+
+def _check_finite(x: PyTree) -> None:
+    """Raise for values of parameters that are not finite, or not known yet."""
+    if is_traced(x):
+        raise ValueError(
+            "jacobian: expected parameters with values, got traced ones; it compiles by itself, so call it "
+            "outside of jit, grad and vmap."
+        )
+    for path, leaf in jax.tree_util.tree_leaves_with_path(x):
+        values = np.asarray(leaf)
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            place = jax.tree_util.keystr(path) + (str(bad[0].tolist()) if values.ndim else "")
+            raise ValueError(
+                f"jacobian: expected finite parameters, got {values[tuple(bad[0])]} at x{place}."
+            )
+
+
+def _count(what: str, shapes: PyTree) -> int:
+    """Number of values of parameters or residuals, all of which must be floating-point."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            place = jax.tree_util.keystr(path)
+            raise ValueError(
+                f"jacobian: expected {what} that are floating-point numbers, got {leaf.dtype}"
+                f"{f' at {place}' if place else ''}; convert them, or leave out what is not differentiated."
+            )
+    n = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    if n == 0:
+        raise ValueError(f"jacobian: expected at least one of the {what}, got none.")
+    return n
+
+
+Block = Callable[..., PyTree] | tuple[Callable[..., PyTree], tuple]
+"""A function of the parameters, or a function with the tuple of its further arguments."""
+
+
+class BlockedJacobian:
+    """The Jacobian of several cases, compiled for shapes; call it with parameters.
+
+    Args:
+        blocks: one per case. Cases that share a function and the shapes of its arguments share a program.
+        x, mode, memory_budget: as for `CompiledJacobian`; the cases are computed one after another, and the
+            budget is that of one.
+        chunk_size: for all cases, or one for each.
+
+    Raises:
+        ValueError: no case, another number of chunk sizes, or what `CompiledJacobian` raises, with the case.
+        MemoryError: a case that does not fit the budget.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        x: PyTree,
+        *,
+        mode: Mode = "auto",
+        chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
+        memory_budget: int | None = None,
+    ):
+        pairs = [block if isinstance(block, tuple) else (block, ()) for block in blocks]
+        if not pairs:
+            raise ValueError("jacobian_by_case: expected at least one case, got none.")
+        same = chunk_size is None or isinstance(chunk_size, (int, str))
+        sizes: Sequence[ChunkSize] = [chunk_size] * len(pairs) if same else chunk_size  # pyright: ignore[reportAssignmentType]
+        if len(sizes) != len(pairs):
+            raise ValueError(
+                f"jacobian_by_case: expected one chunk_size for each of {len(pairs)} cases, got {len(sizes)}."
+            )
+        compiled: dict[Any, CompiledJacobian] = {}
+        self._calls: list[tuple[CompiledJacobian, tuple]] = []
+        for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
+            key = id(function), size, shapes_of(args)
+            if key not in compiled:
+                try:
+                    compiled[key] = CompiledJacobian(
+                        function, x, *args, mode=mode, chunk_size=size, memory_budget=memory_budget
+                    )
+                except (ValueError, MemoryError) as error:
+                    raise type(error)(f"case {number}: {error}") from None
+            self._calls.append((compiled[key], args))
+        self.n_compiled = len(compiled)
+
+    @property
+    def plans(self) -> tuple[JacobianPlan, ...]:
+        """One per case."""
+        return tuple(compiled.plan for compiled, _ in self._calls)
+
+    def __call__(self, x: PyTree) -> JacobianResult:
+        """Residuals and rows of all cases, in their order."""
+        found = [compiled(x, *args) for compiled, args in self._calls]
+        return JacobianResult(
+            jnp.concatenate([result.residuals for result in found]),
+            jnp.concatenate([result.matrix for result in found]),
+            self.plans,
+        )
+
+    def normal_equations(self, x: PyTree) -> NormalEquations:
+        """Sums over the cases; only the rows of one case at a time are in memory."""
+
+        def of_case(compiled: CompiledJacobian, args: tuple) -> NormalEquations:
+            # Waits, because JAX would otherwise start the next case beside this one.
+            return jax.block_until_ready(compiled(x, *args).normal_equations())
+
+        return functools.reduce(
+            lambda total, part: jax.tree.map(jnp.add, total, part),
+            (of_case(*call) for call in self._calls),
+        )
+
+
+def jacobian_by_case(
+    blocks: Sequence[Block],
+    x: PyTree,
+    *,
+    mode: Mode = "auto",
+    chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
+    memory_budget: int | None = None,
+) -> JacobianResult:
+    """Residuals and Jacobian of several cases, stacked in their order.
+
+    Every call compiles; to keep a `BlockedJacobian`, whose arguments and errors these are, saves that.
+    """
+    _check_finite(x)
+    return BlockedJacobian(blocks, x, mode=mode, chunk_size=chunk_size, memory_budget=memory_budget)(x)
