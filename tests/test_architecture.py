@@ -21,7 +21,7 @@ LAYERS = (
     ("state", "observations"),
     ("forcing", "physics"),
     ("terms",),
-    ("air_sea", "interior", "corrections", "observables"),
+    ("air_sea", "corrections", "observables"),
     ("case",),
     ("closures",),
     ("transport",),

@@ -12,8 +12,8 @@ from tunax_lite.closures import KEpsilon
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.forcing import AbstractForcing, TimeSeriesForcing
-from tunax_lite.interior import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.quantities import QUANTITIES
+from tunax_lite.terms import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 
 GRID = Grid.uniform(40.0, 20)

@@ -12,11 +12,10 @@ from ._types import Scalar, array_field, as_float_array, batch_shape_of, in_prec
 from .corrections import InitialCorrection
 from .forcing import AbstractForcing
 from .grid import Grid
-from .interior import Interior
 from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .state import State
-from .terms import AbstractTerm
+from .terms import AbstractTerm, Interior
 
 
 class Case(eqx.Module):

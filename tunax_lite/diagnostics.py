@@ -20,11 +20,9 @@ from .closures.energy import AbstractEnergyStepper
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .model import Model
-from .numerics.limiters import reciprocal, safe_sqrt, vector_norm
-from .numerics.stencils import column_integral, gradient, with_end_faces
+from .numerics.elementary import column_integral, gradient, reciprocal, safe_sqrt, vector_norm, with_end_faces
 from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
-from .physics.mixed_layer import first_face_below
-from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin
+from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
 from .simulation import batched_case
 from .state import State
 from .terms import CounterGradientHeat

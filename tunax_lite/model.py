@@ -29,11 +29,9 @@ from .closures.base import (
 from .declarations import setting
 from .forcing import WaterSurface
 from .grid import Grid
-from .numerics.limiters import safe_sqrt, vector_norm
-from .numerics.stencils import gradient, mean_of_neighbours, with_end_faces
-from .numerics.thomas import ThomasScan, TwistedThomas
+from .numerics.elementary import gradient, mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .numerics.tridiagonal import PlatformDefault
-from .numerics.tridiagonal_method import AbstractTridiagonalMethod
+from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
 from .physics.stratification import (
     buoyancy_frequency_squared,
     shear_squared,

@@ -29,8 +29,7 @@ from jaxtyping import Array, Float
 from ._types import CenterArray, Scalar
 from .grid import Grid
 from .physics.equation_of_state import AbstractEquationOfState
-from .physics.mixed_layer import mixed_layer_depth
-from .physics.stratification import buoyancy_frequency_squared
+from .physics.stratification import buoyancy_frequency_squared, mixed_layer_depth
 from .quantities import QUANTITIES, Quantity
 from .state import State
 

@@ -21,8 +21,8 @@ from .calibration.checks import CheckRow
 from .calibration.cross_validation import CrossValidationRow, RowT, checks_in_words, cross_validation_in_words
 from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from .config import closure_of
+from .corrections import VARIABLES as INITIAL_VARIABLES
 from .corrections import CorrectedForcing
-from .corrections.initial_state import VARIABLES as INITIAL_VARIABLES
 from .declarations import meanings, summary_and_source
 from .io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
 from .io.netcdf import read_netcdf

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from ._types import CenterArray, FaceArray, Scalar, ScalarLike
 from .closures.base import CloState
 from .numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
-from .numerics.limiters import reciprocal
+from .numerics.elementary import reciprocal
 from .numerics.tridiagonal import solve_tridiagonal_systems
-from .numerics.tridiagonal_method import AbstractTridiagonalMethod
+from .numerics.tridiagonal_methods import AbstractTridiagonalMethod
 from .state import State
 from .terms import AbstractTerm, Column, Tendency
 

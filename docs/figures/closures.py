@@ -17,9 +17,9 @@ import tunax_lite as tl
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.comparison import ShownCase, compare_closures
 from tunax_lite.config import load_comparison
-from tunax_lite.interior import DriftVector, Interior, StokesDrift
 from tunax_lite.plotting import plot_closure_profiles
 from tunax_lite.plotting.style import label_profile
+from tunax_lite.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 
 FOLDER = Path(__file__).parent

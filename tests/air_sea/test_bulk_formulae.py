@@ -10,13 +10,13 @@ import pytest
 
 from tests.air_sea.bulk_numpy import coare, fairall
 from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager, MoistAir, WaterSkin
-from tunax_lite.air_sea.humidity import (
+from tunax_lite.air_sea.air import (
     air_density,
     saturation_vapour_pressure,
     specific_humidity,
     vapour_pressure,
 )
-from tunax_lite.air_sea.large_yeager import neutral_drag
+from tunax_lite.air_sea.transfer_coefficients import neutral_drag
 
 FORMULAE = [Kondo(), Fairall(), Coare30(), Coare36(), LargeYeager()]
 IDS = [type(formula).__name__ for formula in FORMULAE]

@@ -18,7 +18,7 @@ from tunax_lite.closures import (
     OM4WindEnergy,
     ReichlHallbergWindEnergy,
 )
-from tunax_lite.closures.epbl.wind_energy import SurfaceForcing
+from tunax_lite.closures.epbl import SurfaceForcing
 
 GRAVITY, DENSITY, ALPHA, HEAT_CAPACITY = 9.81, 1027.0, 2e-4, 3991.86796
 N_CELLS, DAY = 80, 86400.0

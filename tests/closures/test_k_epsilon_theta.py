@@ -15,10 +15,10 @@ from tunax_lite.closures import (
     SecondMomentClosure,
     TemperatureVarianceState,
 )
-from tunax_lite.closures.two_equation.k_epsilon_theta import VarianceFunctions
+from tunax_lite.closures.k_epsilon_theta import VarianceFunctions
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.terms import CounterGradientHeat
-from tunax_lite.terms.plumes import Plumes
+from tunax_lite.terms.turbulence import Plumes
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 

@@ -21,10 +21,9 @@ from tunax_lite.closures import (
     PacanowskiPhilanderShear,
     VelocityScales,
 )
-from tunax_lite.closures.kpp.boundary_layer import first_crossing, means_over_upper_part
-from tunax_lite.closures.kpp.interior import smoothed
-from tunax_lite.closures.kpp.velocity_scales import Friction
-from tunax_lite.numerics.powers import inverse_cube_root
+from tunax_lite.closures.kpp_interior import smoothed
+from tunax_lite.closures.kpp_layer import Friction, first_crossing, means_over_upper_part
+from tunax_lite.numerics.elementary import inverse_cube_root
 
 FORCINGS = {
     "wind": (0.01, 0.0, 0.0),

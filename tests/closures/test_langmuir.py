@@ -23,7 +23,7 @@ from tunax_lite import (
 )
 from tunax_lite.closures import Harcourt, MellorYamada
 from tunax_lite.closures.stability import Waves
-from tunax_lite.interior import DriftVector, Interior, StokesDrift
+from tunax_lite.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 
 A_1, A_2, B_1, B_2, C_1, C_2, C_3 = 0.92, 0.74, 16.6, 10.1, 0.08, 0.7, 0.2

@@ -25,7 +25,7 @@ from tunax_lite.calibration import (
 )
 from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.closures.network import evaluate, initial_weights, layer_sizes
+from tunax_lite.closures.neural import evaluate, initial_weights, layer_sizes
 from tunax_lite.config.closures import ClosureSection
 
 GRID = random_grid(3, 9)

@@ -21,7 +21,7 @@ from tunax_lite.closures import (
     WithinSpacing,
 )
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.numerics.running import smallest_downward, smallest_upward
+from tunax_lite.numerics.elementary import smallest_downward, smallest_upward
 
 N, DT, USTAR, CORIOLIS = 12, 300.0, 0.012, 5e-5
 GRID = random_grid(5, N)

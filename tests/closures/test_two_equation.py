@@ -45,7 +45,7 @@ from tunax_lite.closures import (
     MellorYamada,
 )
 from tunax_lite.closures.energy import TurbulenceState
-from tunax_lite.interior import BottomFriction, Interior
+from tunax_lite.terms import BottomFriction, Interior
 
 GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
 WAVES = BreakingWaves()

@@ -27,7 +27,10 @@ from tunax_lite.closures import (
 from tunax_lite.config import ConfigError
 from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
 from tunax_lite.gotm import GotmOptions, build_gotm, load_gotm
-from tunax_lite.interior import (
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.sea_water import modelled_water
+from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10
+from tunax_lite.terms import (
     BuoyancyGradient,
     DriftProfiles,
     MeanVelocity,
@@ -37,9 +40,6 @@ from tunax_lite.interior import (
     VelocityAtHeight,
     WindSeaDrift,
 )
-from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.sea_water import modelled_water
-from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10
 
 UV = {"u": 4.0, "v": -3.0}
 

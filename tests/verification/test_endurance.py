@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Trajectory, simulate
-from tunax_lite.closures.two_equation.base import AbstractTwoEquation
+from tunax_lite.closures.length_equation import AbstractTwoEquation
 from tunax_lite.config import Run
 from tunax_lite.gotm import build_gotm, load_gotm
 from tunax_lite.simulation import first_non_finite

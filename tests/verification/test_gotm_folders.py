@@ -9,7 +9,7 @@ from tests.conftest import find_gotm_case
 from tunax_lite import simulate
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.gotm import GotmOptions, build_gotm, load_gotm
-from tunax_lite.physics.mixed_layer import mixed_layer_depth
+from tunax_lite.physics.stratification import mixed_layer_depth
 
 
 def rms(values) -> float:

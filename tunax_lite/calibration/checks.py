@@ -15,13 +15,11 @@ from ..calibration.misfit import Comparison, Target, root_mean_square_errors
 from ..case import Case
 from ..closures import AbstractClosure, Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
-from ..interior import Interior
 from ..model import Model
 from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
 from ..simulation import simulate
 from .known import known_parameters, with_parameters
-from .misfit import Comparison, Target, root_mean_square_errors
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""

@@ -19,9 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._types import at_path, iterate_parameters, iterate_vectors, precision_of
-from ...case import Case
-from ...closures.base import AbstractClosure
 from .._types import at_path, iterate_parameters, iterate_vectors, precision_of
 from ..case import Case
 from ..closures.base import AbstractClosure

@@ -8,13 +8,13 @@ import equinox as eqx
 from .. import constants
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
-from ..numerics.stencils import with_end_faces
+from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
-from ..numerics.tridiagonal_method import AbstractTridiagonalMethod
+from ..numerics.tridiagonal_methods import AbstractTridiagonalMethod
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..terms import AbstractTerm
-from ..terms.plumes import PlumeEnergy
+from ..terms.turbulence import PlumeEnergy
 
 
 class CloState(eqx.Module):
@@ -38,7 +38,6 @@ class CloState(eqx.Module):
         Args:
             state: that the step starts from.
         """
-        del state
         return ()
 
 
@@ -175,5 +174,4 @@ class AbstractDiagnosticClosure(AbstractPlainClosure[S]):
         return self.diagnose(inputs)
 
     def step(self, clo_state: S, inputs: ClosureInputs, dt: ScalarLike) -> S:
-        del clo_state, dt
         return self.diagnose(inputs)

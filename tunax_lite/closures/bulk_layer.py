@@ -12,9 +12,7 @@ from jaxtyping import Array, Bool
 from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..grid import Grid
-from ..numerics.limiters import at_least, at_most, reciprocal
-from ..numerics.running import smallest_upward
-from ..numerics.stencils import difference
+from ..numerics.elementary import at_least, at_most, difference, reciprocal, smallest_upward
 from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 MIXING_NUMBER = 10.0
@@ -83,7 +81,6 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(jnp.zeros_like(inputs.shear_squared) + self.background_coefficient)
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
-        del clo_state
         grid = inputs.grid
         depth, cell = face_depth(grid), grid.cell_thickness[:-1]
         buoyancy = buoyancy_after(inputs, dt)
@@ -140,7 +137,6 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(jnp.zeros_like(inputs.shear_squared))
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
-        del clo_state
         grid = inputs.grid
         column = self._forced(inputs, dt)
         within = self._within(column, inputs)

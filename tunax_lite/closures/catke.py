@@ -33,8 +33,15 @@ from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar
 from ..declarations import check_settings, named, setting
 from ..grid import Grid
 from ..numerics.diffusion import Added, diffuse
-from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ..numerics.stencils import gradient, mean_of_neighbours, with_end_faces
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    gradient,
+    mean_of_neighbours,
+    reciprocal,
+    safe_sqrt,
+    with_end_faces,
+)
 from ..physics.stratification import richardson_number
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 

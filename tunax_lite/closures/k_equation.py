@@ -21,8 +21,7 @@ import jax.numpy as jnp
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
-from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ..numerics.stencils import mean_of_neighbours
+from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt
 from .base import ClosureInputs
 from .stability import AbstractStabilityFunctions
 from .walls import EndCondition, Walls
@@ -201,7 +200,6 @@ class DiffusionByLength(AbstractDiffusion):
         return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
-        del functions, shear_free
         return _ROOT_2 * self.factor
 
 

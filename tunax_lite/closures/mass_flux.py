@@ -25,14 +25,13 @@ from jax import lax
 
 from .._types import CenterArray, FaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
-from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
-from ..numerics.stencils import mean_of_neighbours, with_end_faces
+from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm
-from ..terms.plumes import PlumeEnergy, Plumes
+from ..terms.turbulence import PlumeEnergy, Plumes
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractTurbulenceState
-from .two_equation.k_epsilon import KEpsilon
+from .two_equation import KEpsilon
 
 
 class MassFluxState(CloState):

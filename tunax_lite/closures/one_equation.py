@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float
 from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
 from ..declarations import named, setting
 from ..grid import Grid
-from ..numerics.limiters import at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper, TurbulenceState
 from .k_equation import AbstractLengthScale, LocalEquilibrium, Rates, SchmidtNumber, Step, TransportedEnergy
 from .walls import ShearFreeLayer

@@ -1,10 +1,13 @@
-"""The simplest closures: constant coefficients, and strong mixing where the water is unstable."""
+"""Closures without an energy: constant coefficients, and functions of the Richardson number Ri = N² / S²."""
+
+import abc
 
 import jax.numpy as jnp
 
-from .._types import Scalar, parameter
-from ..declarations import named
-from .base import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
+from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 
 @named("constant")
@@ -48,3 +51,160 @@ class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
         viscosity = jnp.where(unstable, self.convective_viscosity, self.background_viscosity)
         diffusivity = jnp.where(unstable, self.convective_diffusivity, self.background_diffusivity)
         return EddyCoefficients.within(viscosity, diffusivity)
+
+
+TAPERS = ("tanh", "linear", "exponential")
+
+
+class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
+    """nu(Ri) and kappa(Ri) where N² >= 0, a constant coefficient for both elsewhere.
+
+    The switch at N² = 0 is a jump; Ri is N² / max(S², floor).
+
+    Args:
+        background_viscosity, background_diffusivity: of quiet water [m2 s-1].
+        convective_coefficient: nu and kappa where N² < 0 [m2 s-1].
+        shear_squared_floor: smallest S² to divide by [s-2].
+    """
+
+    background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1e2))
+    background_diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1e2))
+    convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
+    shear_squared_floor: Scalar = parameter(1e-14, unit="s-2", valid_range=(1e-30, 1.0))
+
+    @abc.abstractmethod
+    def _stable(self, ri: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """nu and kappa [m2 s-1] for Ri >= 0, backgrounds included."""
+
+    def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
+        n_squared = inputs.buoyancy_frequency_squared
+        stable = n_squared >= 0.0
+        # The masked branch gets Ri = 0, so that no power of a negative number is differentiated.
+        s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
+        ri = jnp.where(stable, n_squared, 0.0) * reciprocal(s_squared)
+        coefficients = (jnp.where(stable, k, self.convective_coefficient) for k in self._stable(ri))
+        return EddyCoefficients.within(*coefficients)
+
+
+@named("pacanowski_philander")
+class PacanowskiPhilander(AbstractRichardson):
+    """nu = nu_0 / (1 + alpha Ri)^n + nu_b,  kappa = nu / (1 + alpha Ri) + kappa_b;  convective if N² < 0.
+
+    Args:
+        viscosity_scale: nu_0 [m2 s-1].
+        alpha, exponent: [1].
+
+    Source: Pacanowski and Philander (1981), J. Phys. Oceanogr. 11, 1443-1451, eqs. 1 and 2; the
+    convective coefficient replaces their instantaneous mixing.
+    """
+
+    viscosity_scale: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e2))
+    alpha: Scalar = parameter(5.0, valid_range=(0.0, 1e3))
+    exponent: Scalar = parameter(2.0, valid_range=(0.0, 20.0))
+
+    def _stable(self, ri: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+        damping = 1.0 + self.alpha * ri
+        viscosity = self.viscosity_scale * damping**-self.exponent + self.background_viscosity
+        return viscosity, viscosity * reciprocal(damping) + self.background_diffusivity
+
+
+@named("munk_anderson")
+class MunkAndersonMixing(AbstractRichardson):
+    """nu = nu_0 (1 + a Ri)^(-1/2) + nu_b,  kappa = kappa_0 (1 + b Ri)^(-3/2) + kappa_b where N² >= 0.
+
+    Args:
+        viscosity_scale, diffusivity_scale: nu_0 and kappa_0, of water without stratification [m2 s-1]; the
+            source takes them equal and gives no number: that of Pacanowski and Philander stands here.
+        viscosity_slope, diffusivity_slope: a and b [1].
+
+    Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295. As stability functions of closures that know
+    the turbulent energy: `MunkAnderson`.
+    """
+
+    viscosity_scale: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e2))
+    diffusivity_scale: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e2))
+    viscosity_slope: Scalar = parameter(10.0, valid_range=(0.0, 1e3))
+    diffusivity_slope: Scalar = parameter(10.0 / 3.0, valid_range=(0.0, 1e3))
+
+    def _stable(self, ri: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+        for_momentum = reciprocal(1.0 + self.viscosity_slope * ri)
+        for_scalars = reciprocal(1.0 + self.diffusivity_slope * ri)
+        viscosity = self.viscosity_scale * safe_sqrt(for_momentum) + self.background_viscosity
+        diffusivity = self.diffusivity_scale * for_scalars * safe_sqrt(for_scalars)
+        return viscosity, diffusivity + self.background_diffusivity
+
+
+@named("ri_based")
+class RiBased(AbstractPlainClosure[EddyCoefficients]):
+    """Wagner's `RiBasedVerticalDiffusivity`, with its default constants, which are not calibrated.
+
+        nu+ = nu_0 f(Ri),   kappa+ = kappa_0 f(Ri) + kappa_ca [N² < 0] + C_en J / N² [base of convection]
+        nu_new = (C_av nu_old + nu+) / (1 + C_av),   the same for kappa
+
+    with J the destabilising surface buoyancy flux. The base of convection is where N² is at least a minimum
+    and the face above is unstable. The average is one over steps, whatever their length: it damps the flicker
+    of the switches.
+
+    Args:
+        shear_viscosity, shear_diffusivity: nu_0 and kappa_0 [m2 s-1].
+        convective_diffusivity: kappa_ca [m2 s-1].
+        entrainment_coefficient, averaging_coefficient: C_en and C_av [1].
+        ri_0, ri_delta: Ri_0 and Ri_d, onset and width of the decrease with x = (Ri - Ri_0) / Ri_d [1].
+        minimum_entrainment_n_squared: below which nothing is entrained [s-2].
+        shear_squared_floor: smallest S² to divide by [s-2]; far below it, the coefficients of water without
+            stratification would depend on the rounding of N².
+        taper: f of x: "tanh", (1 - tanh x) / 2; "linear", 1 - x from 0 to 1; "exponential", exp(-x) for
+            x > 0. Where N² <= 0, f is that of Ri = 0.
+
+    Raises:
+        ValueError: another taper.
+
+    Source: Oceananigans.jl, `RiBasedVerticalDiffusivity`.
+    """
+
+    shear_viscosity: Scalar = parameter(0.7, unit="m2 s-1", valid_range=(0.0, 1e2))
+    shear_diffusivity: Scalar = parameter(0.5, unit="m2 s-1", valid_range=(0.0, 1e2))
+    convective_diffusivity: Scalar = parameter(1.7, unit="m2 s-1", valid_range=(0.0, 1e3))
+    entrainment_coefficient: Scalar = parameter(0.1, valid_range=(0.0, 2.0))
+    averaging_coefficient: Scalar = parameter(0.6, valid_range=(0.0, 1e2))
+    ri_0: Scalar = parameter(0.1, valid_range=(0.0, 2.0))
+    ri_delta: Scalar = parameter(0.4, valid_range=(0.01, 5.0))
+    minimum_entrainment_n_squared: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-14, 1e-4))
+    shear_squared_floor: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-20, 1.0))
+    taper: str = setting("tanh", choices=TAPERS)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    def init(self, inputs: ClosureInputs) -> EddyCoefficients:
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        return EddyCoefficients(faces, faces)
+
+    def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
+        n_squared = inputs.buoyancy_frequency_squared
+        unstable = n_squared < 0.0
+        s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
+        fading = self._fading(at_least(n_squared, 0.0) * reciprocal(s_squared))
+        # Nothing is unstable above the uppermost inner face.
+        unstable_above = jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])])
+        smallest = self.minimum_entrainment_n_squared
+        is_base = (n_squared > smallest) & unstable_above
+        flux = self.entrainment_coefficient * at_least(-inputs.surface_buoyancy_flux, 0.0)
+        entrainment = flux * reciprocal(at_least(n_squared, smallest))
+        convection = jnp.where(unstable, self.convective_diffusivity, jnp.where(is_base, entrainment, 0.0))
+
+        kept = self.averaging_coefficient
+        weight = 1.0 / (1.0 + kept)
+        viscosity = kept * clo_state.eddy_viscosity[1:-1] + self.shear_viscosity * fading
+        diffusivity = kept * clo_state.eddy_diffusivity[1:-1] + self.shear_diffusivity * fading + convection
+        return EddyCoefficients.within(weight * viscosity, weight * diffusivity)
+
+    def _fading(self, ri: InnerFaceArray) -> InnerFaceArray:
+        """f [1]."""
+        x = (ri - self.ri_0) * reciprocal(self.ri_delta)
+        if self.taper == "tanh":
+            return 0.5 * (1.0 - jnp.tanh(x))
+        if self.taper == "linear":
+            return 1.0 - at_most(at_least(x, 0.0), 1.0)
+        # Beyond this f is nothing in either precision.
+        return jnp.exp(-at_most(at_least(x, 0.0), 80.0))

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from .. import constants
 from .._types import Scalar, ScalarLike, parameter
 from ..declarations import check_settings, setting
-from ..numerics.limiters import at_least
+from ..numerics.elementary import at_least
 from .base import ClosureInputs
 
 CONDITIONS = ("flux", "value")

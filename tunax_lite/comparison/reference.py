@@ -17,7 +17,7 @@ import numpy as np
 from ..case import Case, remap
 from ..grid import Grid
 from ..observations import Observations
-from ..physics.mixed_layer import mixed_layer_depth
+from ..physics.stratification import mixed_layer_depth
 
 VARIABLES = ("temperature", "u", "v")
 

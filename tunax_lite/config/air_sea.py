@@ -10,7 +10,7 @@ from ..air_sea import (
     BulkForcing,
     ClearSky,
 )
-from ..air_sea.humidity import HumidityMeasure
+from ..air_sea.air import HumidityMeasure
 from ..declarations import names_of
 from ..quantities import quantity_of
 from .builder import Section, choice, invalid, one_of, section_of

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..grid import Grid
-from ..interior import (
+from ..io.series import Series
+from ..io.yaml_file import ConfigError, naming
+from ..terms import (
     AbstractPressureGradient,
     BuoyancyGradient,
     HorizontalGradient,
@@ -25,8 +27,6 @@ from ..interior import (
     WindVector,
     layered_rate,
 )
-from ..io.series import Series
-from ..io.yaml_file import ConfigError, naming
 from ..time_series import TimeSeries
 from .build_waves import build_stokes_drift
 from .interior import (

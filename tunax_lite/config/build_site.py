@@ -21,11 +21,11 @@ from ..case import Case
 from ..declarations import names_of
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
-from ..interior import WindVector
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError, naming
 from ..observations import Observations
 from ..physics import coriolis_parameter
+from ..terms import WindVector
 from ..time_series import TimeSeries
 from .air_sea import (
     AirSeaSection,

@@ -7,7 +7,9 @@ import numpy as np
 
 from .. import io
 from ..grid import Grid
-from ..interior import (
+from ..io.series import on_common_times, profiles_on_grid
+from ..io.yaml_file import ConfigError, naming
+from ..terms import (
     AbstractStokesDrift,
     DriftProfiles,
     DriftVector,
@@ -16,8 +18,6 @@ from ..interior import (
     WindSeaDrift,
     WindVector,
 )
-from ..io.series import on_common_times, profiles_on_grid
-from ..io.yaml_file import ConfigError, naming
 from ..time_series import TimeSeries
 from .interior import ExponentialDrift, ProfiledDrift, WindSea
 from .series import Setting, read_common

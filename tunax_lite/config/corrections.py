@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from ..case import Case
-from ..corrections import CorrectedForcing, InitialCorrection
-from ..corrections.fluxes import CORRECTIONS
+from ..corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
 from ..forcing import WaterSurface
 from .builder import Section, closest, invalid
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..interior import BottomFriction, BuoyancyGradient, PlumeOnSlope, StokesDrift, VerticalVelocity
+from ..terms import BottomFriction, BuoyancyGradient, PlumeOnSlope, StokesDrift, VerticalVelocity
 from .air_sea import Paths
 from .builder import Section, invalid, section_of
 from .profiles import Profile, ProfileSection

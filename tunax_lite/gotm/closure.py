@@ -21,7 +21,8 @@ from ..closures import (
     WaveShear,
 )
 from ..closures.one_equation import AbstractLength
-from ..closures.stability import AbstractStability, StabilityFunctions
+from ..closures.second_moment import StabilityFunctions
+from ..closures.stability import AbstractStability
 from ..declarations import names_of
 from .settings import Settings
 from .turbulence import Turbulence

@@ -13,11 +13,11 @@ import numpy as np
 
 from .._types import CenterArray
 from ..grid import Grid
-from ..interior import Relaxation, RelaxationTarget, layered_rate
 from ..io.sea_water import modelled_water
 from ..io.series import Series, on_common_times
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
+from ..terms import Relaxation, RelaxationTarget, layered_rate
 from ..time_series import TimeSeries
 from .inputs import Inputs
 from .settings import Settings

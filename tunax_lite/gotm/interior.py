@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from ..interior import (
+from ..io.series import Series, as_series, on_common_times
+from ..terms import (
     AbstractPressureGradient,
     AdvectionScheme,
     BottomFriction,
@@ -20,7 +21,6 @@ from ..interior import (
     VelocityAtHeight,
     VerticalVelocity,
 )
-from ..io.series import Series, as_series, on_common_times
 from ..time_series import TimeSeries
 from .hydrography import Hydrography
 from .inputs import Inputs

@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from ..interior import (
+from ..io.series import Series, as_series, on_common_times
+from ..terms import (
     AbstractStokesDrift,
     DriftProfiles,
     DriftVector,
@@ -12,7 +13,6 @@ from ..interior import (
     WindSeaDrift,
     WindVector,
 )
-from ..io.series import Series, as_series, on_common_times
 from ..time_series import TimeSeries
 from .inputs import Inputs
 

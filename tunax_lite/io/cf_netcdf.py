@@ -19,7 +19,7 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
-from ..physics.rotation import coriolis_parameter
+from ..physics.stratification import coriolis_parameter
 from ..state import State
 from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
 from .cf_forcing import STATE_VARIABLES, Mapping, read_forcing

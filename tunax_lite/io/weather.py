@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from ..air_sea import Weather
-from ..air_sea.humidity import HumidityMeasure
-from ..air_sea.weather import HUMIDITY_QUANTITIES
+from ..air_sea.air import HumidityMeasure
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..time_series import TimeSeries
 from .cf_axes import as_paths
 from .errors import FileFormatError, check_possible, names_its_file

@@ -16,7 +16,7 @@ from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from .tridiagonal import solve_tridiagonal_systems
-from .tridiagonal_method import (
+from .tridiagonal_methods import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,

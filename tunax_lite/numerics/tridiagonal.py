@@ -17,14 +17,14 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import PyTree
 
 from .._types import ColumnArray
-from .thomas import ThomasScan
-from .tridiagonal_method import (
+from .tridiagonal_methods import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,
+    ThomasScan,
     TridiagonalMatrix,
+    VendorLibrary,
 )
-from .vendor import VendorLibrary
 
 SOLUTION = "tridiagonal_solution"
 """Name under which checkpointed loops keep solutions instead of solving again."""

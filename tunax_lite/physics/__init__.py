@@ -9,11 +9,11 @@ from .equation_of_state import LinearEquationOfState as LinearEquationOfState
 from .equation_of_state import SimplifiedEquationOfState as SimplifiedEquationOfState
 from .equation_of_state import SpecificVolumeTeos10 as SpecificVolumeTeos10
 from .equation_of_state import Teos10 as Teos10
-from .mixed_layer import mixed_layer_depth as mixed_layer_depth
-from .rotation import coriolis_parameter as coriolis_parameter
-from .rotation import rotate as rotate
 from .stratification import buoyancy_frequency_squared as buoyancy_frequency_squared
 from .stratification import buoyancy_per_kelvin as buoyancy_per_kelvin
+from .stratification import coriolis_parameter as coriolis_parameter
+from .stratification import mixed_layer_depth as mixed_layer_depth
+from .stratification import rotate as rotate
 from .stratification import shear_squared as shear_squared
 from .stratification import shear_squared_between_cells as shear_squared_between_cells
-from .surface_temperature import surface_temperature as surface_temperature
+from .teos10 import surface_temperature as surface_temperature

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from ..calibration.misfit.sampled import is_determined, on_centers
 from ..grid import Grid
 from ..observations import Observations
-from ..physics.mixed_layer import mixed_layer_depth
+from ..physics.stratification import mixed_layer_depth
 from ..trajectory import Trajectory
 from .style import (
     LOGARITHMIC_DECADES,

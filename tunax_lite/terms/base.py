@@ -106,19 +106,16 @@ class AbstractTerm(eqx.Module):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """What is done to u and v in the step. Both have one matrix: give one object as their rates."""
-        del column
         return {}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """What is done to temperature, salinity and tracers in the step."""
-        del column
         return {}
 
     def after_velocity(
         self, u: CenterArray, v: CenterArray, column: Column
     ) -> tuple[CenterArray, CenterArray]:
         """The new velocity [m s-1], from that which was solved for."""
-        del column
         return u, v
 
     def own_tracers(self) -> tuple[str, ...]:
@@ -127,7 +124,6 @@ class AbstractTerm(eqx.Module):
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if anything the term needs is not known from `start` to `end` [s]."""
-        del start, end
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:

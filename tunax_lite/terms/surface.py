@@ -7,7 +7,7 @@ from ..forcing import SurfaceFluxes
 from ..grid import Grid
 from ..physics.absorption import AbstractAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState
-from ..physics.rotation import rotate
+from ..physics.stratification import rotate
 from ..state import State
 from .base import AbstractTerm, Column, Tendency, or_zero
 

@@ -1,8 +1,26 @@
-"""What turbulence does besides mixing down gradients: terms that closures give in `CloState.terms`."""
+"""What turbulence does besides mixing down gradients: terms that closures give in `CloState.terms`.
 
-from .._types import FaceArray, InnerFaceArray, Scalar
+Plumes of total mass flux M (area times velocity, downward positive) take up water on their way down,
+
+    phi_p(below) = (1 - chi) phi_p(above) + chi phi(cell),     flux of phi upward: -M (phi_p - phi)
+
+with phi the surroundings, which rise in exchange and therefore have the value of the cell below the face.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+from jax import lax
+from jaxtyping import PyTree
+
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar
 from ..forcing import SurfaceFluxes
-from ..numerics.stencils import gradient
+from ..grid import Grid
+from ..numerics.diffusion import CarryingRates
+from ..numerics.elementary import at_least, difference, gradient, mean_of_neighbours, reciprocal
+from ..physics.equation_of_state import AbstractEquationOfState
+from ..state import State
 from .base import AbstractTerm, Column, Tendency
 from .surface import kinematic_fluxes, shortwave_heating
 
@@ -43,7 +61,6 @@ class CounterGradientHeat(AbstractTerm):
     upward: FaceArray
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        del column
         return {"temperature": Tendency(against_gradient=-self.upward[1:-1])}
 
 
@@ -62,3 +79,136 @@ class StokesMixing(AbstractTerm):
         inner = self.viscosity[1:-1]
         u, v = (inner * gradient(drift, column.grid) for drift in column.stokes_drift)
         return {"u": Tendency(downward=u), "v": Tendency(downward=v)}
+
+
+class PlumeWater(NamedTuple):
+    """Water in the plumes on inner faces, by quantity; units as in `State`."""
+
+    velocity: dict[str, InnerFaceArray]
+    scalars: dict[str, InnerFaceArray]
+
+
+class Plumes(AbstractTerm):
+    """Transport by plumes, on faces; zero at both ends.
+
+    Args:
+        mass_flux: of temperature, salinity and tracers [m s-1], positive downward.
+        momentum_flux: the same of velocity, less by what the pressure of the surroundings takes.
+        water: in the plumes, of the state that the step starts from.
+    """
+
+    mass_flux: FaceArray
+    momentum_flux: FaceArray
+    water: PlumeWater
+
+    @classmethod
+    def of(
+        cls, state: State, mass_flux: FaceArray, momentum_flux: FaceArray, entrained_fraction: FaceArray
+    ) -> "Plumes":
+        """Plumes in a column; of their water at a face, chi [1] comes from the cell above it."""
+        quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
+        return cls(mass_flux, momentum_flux, carried(quantities, entrained_fraction[1:-1]))
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        return _exchanged(self.momentum_flux, self.water.velocity)
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        return _exchanged(self.mass_flux, self.water.scalars)
+
+
+def _scalars(state: State) -> dict[str, CenterArray]:
+    return {"temperature": state.temperature, "salinity": state.salinity, **state.tracers}
+
+
+def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
+    """The surroundings rise, implicitly, and the water of the plumes sinks in exchange."""
+    rising = CarryingRates(upward=flux[1:-1])
+    return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
+
+
+def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
+    """Values in the plumes on inner faces, from those of the cells; the march goes down.
+
+    Args:
+        quantities: pytree of values on cells.
+        entrained_fraction: chi of the faces [1]; 1 where a plume begins.
+    """
+
+    def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
+        fraction, cell = level
+        below = jax.tree.map(lambda plume, value: plume + fraction * (value - plume), above, cell)
+        return below, below
+
+    start = jax.tree.map(lambda values: values[-1] + 0.0 * entrained_fraction[-1], quantities)
+    cells = jax.tree.map(lambda values: values[1:], quantities)
+    return lax.scan(sink, start, (entrained_fraction, cells), reverse=True)[1]
+
+
+class PlumeEnergy(eqx.Module):
+    """Energy that plumes turn over in a step, on inner faces.
+
+    Args:
+        shear_production: of kinetic energy of the mean flow into that of turbulence [m2 s-3].
+        buoyancy_production: of potential energy of the mean state into that of turbulence [m2 s-3].
+        slip_squared: square of what the plumes' velocity, but for the pressure, differs from that around
+            them [m2 s-2].
+        rising: mass flux [m s-1] with which k goes up around the plumes; `None` if it does not.
+        sinking_energy: energy in the plumes times their fraction of the area [m2 s-2]; `None` if that of the
+            turbulence stays where it is.
+        sinking_velocity: of the plumes [m s-1], positive downward.
+    """
+
+    shear_production: InnerFaceArray
+    buoyancy_production: InnerFaceArray
+    slip_squared: InnerFaceArray
+    rising: InnerFaceArray | None
+    sinking_energy: InnerFaceArray | None = None
+    sinking_velocity: InnerFaceArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        plumes: Plumes,
+        new: State,
+        old: State,
+        grid: Grid,
+        equation_of_state: AbstractEquationOfState,
+    ) -> "PlumeEnergy":
+        """What the mean flow lost in the step from `old` to `new`, to round-off where expansion is constant.
+
+        Args:
+            plumes: of the step.
+            new, old: state after the step; and before it, already turned.
+            grid, equation_of_state: of the case.
+        """
+        rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
+        water, velocity = plumes.water.scalars, plumes.water.velocity
+        alpha, beta = equation_of_state.expansion(
+            mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
+        )
+        warmth = alpha * (water["temperature"] - new.temperature[:-1])
+        buoyancy = equation_of_state.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
+        slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
+        changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
+        along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
+        return cls(
+            shear_production=momentum * along * reciprocal(grid.center_spacing),
+            buoyancy_production=-rising * buoyancy,
+            slip_squared=slip[0] ** 2 + slip[1] ** 2,
+            rising=rising,
+        )
+
+    def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
+        """Rates at which the volumes around inner faces carry their k to each other, in the cells between.
+
+        The value is that of the face above a cell (the paper's choice), and what sinks is a fraction of the k
+        of its own face: none of k, however little there is, can be carried away twice.
+
+        Args:
+            tke: k at the start of the step [m2 s-2].
+        """
+        if self.sinking_energy is None or self.sinking_velocity is None:
+            return None
+        fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
+        upward = None if self.rising is None else self.rising[1:]
+        return CarryingRates(upward=upward, downward=(self.sinking_velocity * fraction)[1:])

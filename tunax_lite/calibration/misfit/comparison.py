@@ -23,7 +23,7 @@ from ...case import Case
 from ...checkpointing import AbstractCheckpointing, SaveEverything
 from ...declarations import named
 from ...model import Model
-from ...numerics.limiters import safe_sqrt
+from ...numerics.elementary import safe_sqrt
 from ...observables import ColumnState, observable
 from ...simulation import batched_case, run_frames, start_of
 from ...trajectory import Restart

@@ -1,0 +1,375 @@
+"""Radiation at the surface: where the sun stands, what the sky lets through, what the sea reflects and emits.
+
+Each formula of the longwave radiation is the loss of the water as a black body, less what vapour and clouds
+send back, net into the water [W m-2].
+"""
+
+import abc
+import datetime
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
+from .air import KELVIN, MoistAir
+
+_SECONDS_PER_DAY = 86400.0
+_DAYS_BEFORE_EPOCH = 719468
+"""From 1 March of the year 0 to 1 January 1970; years that start in March have their leap day last."""
+
+
+class SunTime(eqx.Module):
+    """Day of the year (1 January is 1) and hour of the day [h], Universal Time."""
+
+    day: Scalar
+    hour: Scalar
+
+
+class SolarPosition(eqx.Module):
+    """The sun over one place.
+
+    Args:
+        start_time: ISO 8601 time at which the time of the case is 0, Universal Time.
+        latitude: [degrees north].
+        longitude: [degrees east].
+
+    Raises:
+        ValueError: a start time that is none.
+
+    Source: Spencer (1971) for the declination; GOTM, which leaves out the equation of time.
+    """
+
+    start_time: str = eqx.field(static=True)
+    latitude: Scalar = parameter(unit="degrees_north", valid_range=(-90.0, 90.0))
+    longitude: Scalar = parameter(unit="degrees_east", valid_range=(-360.0, 360.0))
+
+    def __check_init__(self):
+        self._start()
+
+    def _start(self) -> tuple[int, float]:
+        """Days since 1970 and seconds of the day at the start."""
+        try:
+            start = datetime.datetime.fromisoformat(self.start_time)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"SolarPosition: expected start_time as ISO 8601 time, got {self.start_time!r}; write it "
+                "like 2011-03-21T00:00:00."
+            ) from error
+        if start.tzinfo is not None:
+            start = start.astimezone(datetime.UTC).replace(tzinfo=None)
+        elapsed = start - datetime.datetime(1970, 1, 1)
+        return elapsed.days, elapsed.seconds + 1e-6 * elapsed.microseconds
+
+    def at(self, time: ScalarLike) -> SunTime:
+        """Day and hour at a time [s] since the start, in the Gregorian calendar."""
+        start_day, start_second = self._start()
+        seconds = start_second + (time if isinstance(time, jax.Array) else jnp.asarray(float(time)))
+        days = jnp.floor(seconds / _SECONDS_PER_DAY)
+        hour = (seconds - _SECONDS_PER_DAY * days) / 3600.0
+        return SunTime(_day_of_year(days.astype(jnp.int32) + start_day).astype(hour.dtype), hour)
+
+    def cosine_of_zenith(self, now: SunTime) -> Scalar:
+        """Cosine of the angle between sun and zenith; 0 at night."""
+        theta = 2.0 * jnp.pi * now.day / 365.25
+        declination = (
+            0.006918
+            - 0.399912 * jnp.cos(theta)
+            + 0.070257 * jnp.sin(theta)
+            - 0.006758 * jnp.cos(2.0 * theta)
+            + 0.000907 * jnp.sin(2.0 * theta)
+            - 0.002697 * jnp.cos(3.0 * theta)
+            + 0.001480 * jnp.sin(3.0 * theta)
+        )
+        latitude = jnp.deg2rad(self.latitude)
+        hour_angle = jnp.deg2rad((now.hour - 12.0) * 15.0 + self.longitude)
+        polar = jnp.sin(latitude) * jnp.sin(declination)
+        daily = jnp.cos(latitude) * jnp.cos(declination) * jnp.cos(hour_angle)
+        return at_least(polar + daily, 0.0)
+
+    def noon_altitude(self, now: SunTime) -> Scalar:
+        """Altitude of the sun at noon [degrees], as the formula for clouds has it."""
+        season = 2.0 * jnp.pi * (now.day - 81.0) / 365.0
+        return 90.0 - jnp.abs(self.latitude - 23.439 * jnp.sin(season))
+
+
+def _day_of_year(days_since_epoch):
+    """Day of the year from the days since 1970 (integers)."""
+    days = days_since_epoch + _DAYS_BEFORE_EPOCH
+    of_era = days % 146097  # 400 years
+    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    since_march = of_era - (365 * year + year // 4 - year // 100)
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    return jnp.where(since_march >= 306, since_march - 305, since_march + jnp.where(is_leap, 61, 60))
+
+
+@named("clear_sky")
+class ClearSky(eqx.Module):
+    """Shortwave radiation through the atmosphere, reduced by clouds.
+
+    Args:
+        solar_constant: [W m-2].
+        transmissivity: of the clear sky to the direct beam at the zenith [1].
+        ozone_absorption: by ozone and vapour [1].
+
+    Source: Rosati and Miyakoda (1988), J. Phys. Oceanogr. 18, 1601-1626; clouds after Reed (1977),
+    J. Phys. Oceanogr. 7, 482-485.
+    """
+
+    solar_constant: Scalar = parameter(1350.0, unit="W m-2", valid_range=(0.0, 2000.0))
+    transmissivity: Scalar = parameter(0.7, valid_range=(1e-3, 1.0))
+    ozone_absorption: Scalar = parameter(0.09, valid_range=(0.0, 1.0))
+
+    def downward(self, cosine_of_zenith: Scalar, noon_altitude: Scalar, cloud: Scalar | float) -> Scalar:
+        """Shortwave radiation on the water [W m-2]; 0 at night.
+
+        Args:
+            cosine_of_zenith: of the sun [1], at least 0.
+            noon_altitude: [degrees].
+            cloud: cover from 0 to 1.
+        """
+        incoming = self.solar_constant * cosine_of_zenith
+        # Where the sun is lower than this its direct light is below 1e-15 of the incoming.
+        path = reciprocal(at_least(cosine_of_zenith, 0.01))
+        direct = incoming * jnp.exp(jnp.log(self.transmissivity) * path)
+        diffuse = 0.5 * ((1.0 - self.ozone_absorption) * incoming - direct)
+        through_clouds = at_most(1.0 - 0.62 * cloud + 0.0019 * noon_altitude, 1.0)
+        return (direct + diffuse) * through_clouds
+
+
+class AbstractAlbedo(eqx.Module):
+    """Albedo from the position of the sun."""
+
+    needs_sun: ClassVar[bool]
+
+    @abc.abstractmethod
+    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
+        """Reflected fraction for a zenith angle [degrees] (90 at night) and a day of the year."""
+
+
+@named("constant")
+class ConstantAlbedo(AbstractAlbedo):
+    """The same at all times.
+
+    Args:
+        albedo: reflected fraction of the light [1].
+    """
+
+    needs_sun = False
+    albedo: Scalar = parameter(valid_range=(0.0, 1.0))
+
+    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
+        return self.albedo
+
+
+_PAYNE_ZENITH = (0, 10, 20, 30, 40, 50, 54, 58, 62, 66, 70, 74, 76, 78, 80, 82, 84, 86, 88, 90)
+_PAYNE_ALBEDO = (
+    (0.034, 0.034, 0.036, 0.039, 0.043, 0.054, 0.061, 0.071, 0.084, 0.103)
+    + (0.131, 0.164, 0.193, 0.250, 0.300, 0.385, 0.480, 0.603, 0.656, 0.719)
+)  # fmt: skip
+
+
+@named("payne")
+class Payne(AbstractAlbedo):
+    """By the height of the sun, linear between the entries of a table.
+
+    GOTM takes the neighbouring entries between 50 and 74 degrees, which moves its albedo by up to 0.0015.
+
+    Source: Payne (1972), J. Atmos. Sci. 29, 959-970.
+    """
+
+    needs_sun = True
+
+    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
+        zenith = jnp.asarray(zenith)
+        angles = jnp.asarray(_PAYNE_ZENITH, dtype=zenith.dtype)
+        return jnp.interp(zenith, angles, jnp.asarray(_PAYNE_ALBEDO, dtype=zenith.dtype))
+
+
+_COGLEY = (
+    (1.000, 1.000, 0.301, 0.293, 0.171, 0.148, 0.160, 0.246, 0.342, 1.000, 1.000, 1.000),
+    (1.000, 0.301, 0.319, 0.225, 0.160, 0.131, 0.145, 0.206, 0.294, 0.305, 1.000, 1.000),
+    (0.301, 0.338, 0.229, 0.148, 0.116, 0.112, 0.114, 0.134, 0.202, 0.313, 0.301, 1.000),
+    (0.339, 0.240, 0.155, 0.105, 0.088, 0.084, 0.086, 0.098, 0.136, 0.216, 0.321, 0.355),
+    (0.220, 0.161, 0.108, 0.084, 0.075, 0.073, 0.074, 0.080, 0.099, 0.144, 0.210, 0.241),
+    (0.145, 0.111, 0.085, 0.073, 0.068, 0.067, 0.068, 0.071, 0.080, 0.103, 0.138, 0.161),
+    (0.103, 0.086, 0.073, 0.067, 0.065, 0.064, 0.064, 0.066, 0.071, 0.082, 0.100, 0.111),
+    (0.083, 0.074, 0.067, 0.064, 0.063, 0.063, 0.063, 0.064, 0.066, 0.072, 0.081, 0.087),
+    (0.072, 0.067, 0.064, 0.063, 0.064, 0.064, 0.064, 0.063, 0.063, 0.066, 0.071, 0.074),
+    (0.066, 0.064, 0.063, 0.064, 0.066, 0.068, 0.067, 0.064, 0.063, 0.064, 0.066, 0.068),
+)
+"""Zenith angles 90, 80, ... 0 degrees by months."""
+_MONTH_STARTS = (1, 32, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+_MONTH = 365.25 / 12.0
+
+
+@named("cogley")
+class Cogley(AbstractAlbedo):
+    """By the height of the sun and the season, bilinear in a table whose months count from their first day.
+
+    Source: Cogley (1979), Mon. Weather Rev. 107, 775-781; GOTM.
+    """
+
+    needs_sun = True
+
+    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
+        zenith, day = jnp.asarray(zenith), jnp.asarray(day)
+        table = jnp.asarray(_COGLEY, dtype=zenith.dtype)
+        row = (90.0 - at_most(at_least(zenith, 0.0), 90.0)) * 0.1
+        upper = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, 8)
+        by_zenith = row - upper.astype(row.dtype)
+        month = jnp.clip(jnp.floor(day / _MONTH).astype(jnp.int32), 0, 11)
+        by_month = (day - jnp.asarray(_MONTH_STARTS, dtype=zenith.dtype)[month]) * (1.0 / _MONTH)
+
+        def of_month(index):
+            return table[upper, index] + by_zenith * (table[upper + 1, index] - table[upper, index])
+
+        first, second = of_month(month), of_month((month + 1) % 12)
+        return at_most(at_least(first + by_month * (second - first), 0.0), 1.0)
+
+
+EMISSIVITY = 0.97
+"""Of sea water [1]."""
+STEFAN_BOLTZMANN = 5.670374419e-8
+"""[W m-2 K-4]"""
+LEAST_VAPOUR_PRESSURE = 10.0
+"""Below which the dew point is that of this pressure [Pa], about 1 % relative humidity."""
+
+
+def emitted(water_temperature: Scalar) -> Scalar:
+    """Radiation of the water [W m-2] at a temperature [degC]."""
+    return EMISSIVITY * STEFAN_BOLTZMANN * (water_temperature + KELVIN) ** 4
+
+
+def cloud_coefficient(latitude: Scalar) -> Scalar:
+    """Weight of the squared cloud cover, tabulated for whole degrees of latitude [1].
+
+    Source: Clark et al. (1974), as in GOTM: 0.497 at the equator to 0.919 at the poles, even steps.
+    """
+    return 0.497202 + 0.00468296 * jnp.floor(jnp.abs(latitude) + 0.5)
+
+
+class AbstractLongwave(eqx.Module):
+    """Net longwave radiation."""
+
+    needs_cloud: ClassVar[bool]
+
+    @abc.abstractmethod
+    def net(
+        self,
+        water_temperature: Scalar,
+        air: MoistAir,
+        cloud: Scalar | float,
+        latitude: Scalar | float,
+        series: Scalar | float,
+    ) -> Scalar:
+        """Net radiation into the water [W m-2].
+
+        Args:
+            water_temperature: [degC].
+            air: near the surface.
+            cloud: cover from 0 to 1.
+            latitude: [degrees north].
+            series: the measured radiation [W m-2], where there is one.
+        """
+
+
+@named("clark")
+class Clark(AbstractLongwave):
+    """Source: Clark et al. (1974), NOAA Technical Report NMFS SSRF-682."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
+        return _cloudy(water_temperature, air, cloud, latitude, vapour)
+
+
+@named("hastenrath_lamb")
+class HastenrathLamb(AbstractLongwave):
+    """Source: Hastenrath and Lamb (1978), Heat Budget Atlas of the Tropical Oceans."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
+        return _cloudy(water_temperature, air, cloud, latitude, vapour)
+
+
+def _cloudy(water_temperature, air, cloud, latitude, vapour):
+    kelvin = water_temperature + KELVIN
+    clear = 1.0 - cloud_coefficient(latitude) * cloud * cloud
+    warmer = 4.0 * kelvin**3 * (water_temperature - air.temperature)
+    return -EMISSIVITY * STEFAN_BOLTZMANN * (clear * kelvin**4 * vapour + warmer)
+
+
+@named("bignami")
+class Bignami(AbstractLongwave):
+    """For the Mediterranean. Source: Bignami et al. (1995), J. Geophys. Res. 100, 2501-2514."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        received = (air.temperature + KELVIN) ** 4 * (0.653 + 0.00535 * 0.01 * air.vapour_pressure)
+        return STEFAN_BOLTZMANN * (1.0 + 0.1762 * cloud * cloud) * received - emitted(water_temperature)
+
+
+@named("berliand_berliand")
+class BerliandBerliand(AbstractLongwave):
+    """Source: Berliand and Berliand (1952), Izv. Akad. Nauk SSSR, Ser. Geofiz. 1, as used by ROMS."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        kelvin = air.temperature + KELVIN
+        vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
+        clear = (1.0 - 0.6823 * cloud * cloud) * kelvin**4 * vapour
+        warmer = 4.0 * kelvin**3 * (water_temperature - air.temperature)
+        return -EMISSIVITY * STEFAN_BOLTZMANN * (clear + warmer)
+
+
+@named("josey1")
+class Josey1(AbstractLongwave):
+    """Without humidity. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 9."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        return _sky(air.temperature + KELVIN + _cloud_warming(cloud)) - emitted(water_temperature)
+
+
+@named("josey2")
+class Josey2(AbstractLongwave):
+    """With the dew point of the air. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 14."""
+
+    needs_cloud = True
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        vapour_pressure = at_least(air.vapour_pressure, LEAST_VAPOUR_PRESSURE)
+        dew_point = 34.07 + 4157.0 / jnp.log(2.1718e10 / vapour_pressure)
+        kelvin = air.temperature + KELVIN
+        vapour = 0.84 * (dew_point - kelvin + 4.01)
+        return _sky(kelvin + _cloud_warming(cloud) + vapour) - emitted(water_temperature)
+
+
+def _cloud_warming(cloud):
+    """Effective temperature of the sky above that of the air [K]."""
+    return (10.77 * cloud + 2.34) * cloud - 18.44
+
+
+def _sky(kelvin):
+    # A twentieth of what the sky sends is reflected.
+    return 0.955 * STEFAN_BOLTZMANN * kelvin**4
+
+
+@named("downward")
+class DownwardLongwave(AbstractLongwave):
+    """The measured radiation of the sky, less that of the water."""
+
+    needs_cloud = False
+
+    def net(self, water_temperature, air, cloud, latitude, series):
+        return series - emitted(water_temperature)

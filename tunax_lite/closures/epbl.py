@@ -1,0 +1,292 @@
+"""Energetics-based planetary boundary layer: K from a profile, limited by an energy budget.
+
+    integral of K N² over the layer = m* u*³ + n* (what convection releases)
+
+In the water with the forcing of the next step, a march down from the surface gives each face its K until the
+energy of the step is spent. The face where it ends gets what is left, those below nothing. K and m* depend on
+the depth H of the layer, which is that where the energy ends. m* is how much of the work of the wind, u*³,
+lifts water that reaches down to a depth.
+
+Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; Adcroft et al. (2019), J. Adv. Model. Earth
+Syst. 11, 3167-3211, for OM4.
+"""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
+from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .bulk_layer import buoyancy_after, face_depth
+from .epbl_march import (
+    Depths,
+    Energy,
+    EnergyColumn,
+    EnergyVelocity,
+    Faces,
+    Mixed,
+    cube_root,
+    march,
+    self_consistent_depth,
+)
+
+Levels = Float[Array, "..."]
+"""One number per column, or one per level."""
+_SMALLEST_VELOCITY = 1e-6
+_SMALLEST_RATIO = 1e-30
+
+
+class SurfaceForcing(NamedTuple):
+    """What enters through the surface.
+
+    Args:
+        friction_velocity: u* [m s-1].
+        buoyancy_flux: B with all shortwave radiation [m2 s-3], positive stabilises.
+        rotation: |f| [s-1].
+    """
+
+    friction_velocity: Scalar
+    buoyancy_flux: Scalar
+    rotation: Scalar
+
+    def rotation_per_depth(self) -> Scalar:
+        """|f| / u*, finite without wind [m-1]."""
+        return self.rotation * reciprocal(at_least(self.friction_velocity, _SMALLEST_VELOCITY))
+
+
+class AbstractWindEnergy(eqx.Module):
+    """A formula for m*."""
+
+    @abc.abstractmethod
+    def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
+        """m* of layers of some depths H [m]."""
+
+
+@named("constant")
+class ConstantWindEnergy(AbstractWindEnergy):
+    """m* = m exp(-c |f| H / u*).
+
+    Args:
+        scale: m [1].
+        decay: c [1].
+
+    Source: Oberhuber (1993), J. Phys. Oceanogr. 23, 808-829, for the decay; defaults of MOM6.
+    """
+
+    scale: Scalar = parameter(1.2, valid_range=(0.0, 10.0))
+    decay: Scalar = parameter(2.5, valid_range=(0.0, 10.0))
+
+    def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
+        return self.scale * jnp.exp(-self.decay * forcing.rotation_per_depth() * depth)
+
+
+@named("om4")
+class OM4WindEnergy(AbstractWindEnergy):
+    """m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first where B stabilises.
+
+    Args:
+        heating_scale: c_s [1].
+        rotation_scale: c_e [1].
+        largest: m [1]; 1.25 is a layer as deep as the length of Obukhov.
+        largest_heated: the largest m* [1].
+        convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) where B
+            destabilises [1].
+
+    Source: Adcroft et al. (2019); numbers of the configuration OM4 of MOM6.
+    """
+
+    heating_scale: Scalar = parameter(0.29, valid_range=(0.0, 10.0))
+    rotation_scale: Scalar = parameter(0.152, valid_range=(0.0, 10.0))
+    largest: Scalar = parameter(1.25, valid_range=(0.0, 10.0))
+    largest_heated: Scalar = parameter(10.0, valid_range=(0.0, 100.0))
+    convective_reduction: Scalar = parameter(0.667, valid_range=(0.0, 1.0))
+
+    def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
+        velocity, flux = forcing.friction_velocity, forcing.buoyancy_flux
+        turning = at_least(forcing.rotation_per_depth() * depth, _SMALLEST_RATIO)
+        rotating = at_most(at_least(-self.rotation_scale * jnp.log(turning), 0.0), self.largest)
+        divisor = at_least(velocity * velocity * forcing.rotation, _SMALLEST_RATIO)
+        heated = self.heating_scale * safe_sqrt(at_least(flux, 0.0) * reciprocal(divisor))
+        heated = at_most(heated, self.largest_heated)
+        efficiency = jnp.where(heated > rotating, heated, rotating)
+        convection = at_least(-flux, 0.0) * depth
+        wind = 2.0 * efficiency * velocity * velocity * velocity + _SMALLEST_RATIO
+        return efficiency * (1.0 - self.convective_reduction * convection * reciprocal(convection + wind))
+
+
+@named("reichl_hallberg")
+class ReichlHallbergWindEnergy(AbstractWindEnergy):
+    """m* = c_1 X / (1 + X) + c_4 (B² H / (u*⁵ |f|))^c_5, X = c_2 exp(-c_3 |f| H / u*).
+
+    The second term where B stabilises.
+
+    Args:
+        rotation_scale, rotation_ratio, rotation_decay: c_1, c_2, c_3 [1].
+        heating_scale, heating_exponent: c_4, c_5 [1].
+        largest: m* [1]; 1.25 is a layer as deep as the length of Obukhov.
+
+    Source: Reichl and Hallberg (2018); the limit from Adcroft et al. (2019).
+    """
+
+    rotation_scale: Scalar = parameter(0.275, valid_range=(0.0, 10.0))
+    rotation_ratio: Scalar = parameter(8.0, valid_range=(0.0, 100.0))
+    rotation_decay: Scalar = parameter(5.0, valid_range=(0.0, 20.0))
+    heating_scale: Scalar = parameter(0.2, valid_range=(0.0, 10.0))
+    heating_exponent: Scalar = parameter(0.4, valid_range=(0.1, 2.0))
+    largest: Scalar = parameter(1.25, valid_range=(0.0, 10.0))
+
+    def efficiency(self, depth: Levels, forcing: SurfaceForcing) -> Levels:
+        velocity, heating = forcing.friction_velocity, at_least(forcing.buoyancy_flux, 0.0)
+        turning = forcing.rotation_per_depth() * depth
+        rotating = self.rotation_ratio * jnp.exp(-self.rotation_decay * turning)
+        rotating = self.rotation_scale * rotating * reciprocal(1.0 + rotating)
+        squared = velocity * velocity
+        divisor = at_least(squared * squared * velocity * forcing.rotation, _SMALLEST_RATIO)
+        ratio = at_least(heating * heating * reciprocal(divisor), _SMALLEST_RATIO)
+        # The two logarithms apart: that of the depths of the grid does not change from step to step.
+        heated = jnp.exp(self.heating_exponent * (jnp.log(ratio) + jnp.log(depth)))
+        return at_most(rotating + self.heating_scale * heated, self.largest)
+
+
+_OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
+"""The fraction 0.001 of the squared rotation of the earth acts everywhere [s-1]."""
+_UNSTABLE = 1e-7
+"""-N² at which convection below the layer is complete [s-2]."""
+
+
+class EPBLState(CloState):
+    """Eddy coefficients [m2 s-1] and the depth that the energy reaches [m]."""
+
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    boundary_layer_depth: Scalar
+
+
+@named("epbl", epbl_om4="as_in_om4")
+class EPBL(AbstractPlainClosure[EPBLState]):
+    """A boundary layer whose diffusivity is limited by the energy of wind and convection.
+
+    Args:
+        convective_efficiency: n*, fraction of the energy that convection releases which lifts water [1].
+        von_karman: kappa in K = kappa w l [1].
+        wind_velocity: c_u; w = [c_u u* + c_w (max(-B, 0) z)^(1/3)] max(1 - z / H, 1 - a) [1].
+        convective_velocity: c_w [1].
+        velocity_decay: a, fraction of w that is gone at the base [1].
+        transition: l / z at the base [1].
+        background_coefficient: of both viscosity and diffusivity, added everywhere [m2 s-1].
+        convective_coefficient: where the water below the layer is unstable [m2 s-1].
+        least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
+        wind_energy: formula for m*.
+        energy_velocity: formula for w in place of that with c_u, c_w and the decay; `None` for that.
+        exponent: of the length, l = z (1 - z / H)^exponent above the base.
+
+    Raises:
+        ValueError: an exponent that is not a whole number from 1 to 4.
+
+    Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers and order of the march of MOM6.
+    """
+
+    convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
+    von_karman: Scalar = parameter(0.41, valid_range=(0.1, 1.0))
+    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0))
+    convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
+    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0))
+    transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
+    background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+    convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
+    least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
+    wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
+    energy_velocity: EnergyVelocity | None = None
+    exponent: int = setting(2, choices=(1, 2, 3, 4))
+
+    def __check_init__(self):
+        check_settings(self)
+
+    @classmethod
+    def as_in_om4(cls, **others: Any) -> "EPBL":
+        """The numbers and formulas of the configuration OM4 of MOM6.
+
+        Args:
+            others: arguments that replace or complete them.
+        """
+        numbers = {
+            "convective_efficiency": 0.06,
+            "transition": 0.01,
+            "exponent": 1,
+            "least_rotation": _OM4_ROTATION,
+            "wind_energy": OM4WindEnergy(),
+            "energy_velocity": EnergyVelocity(),
+        }
+        return cls(**(numbers | others))
+
+    def init(self, inputs: ClosureInputs) -> EPBLState:
+        at_rest = jnp.zeros_like(inputs.shear_squared) + self.background_coefficient
+        faces = with_end_faces(at_rest, 0.0, 0.0)
+        depth = jnp.zeros_like(at_rest[0]) + inputs.grid.cell_thickness[-1]
+        return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=depth)
+
+    def step(self, clo_state: EPBLState, inputs: ClosureInputs, dt: ScalarLike) -> EPBLState:
+        grid, forcing = inputs.grid, self._surface_forcing(inputs)
+        water = EnergyColumn(buoyancy_after(inputs, dt), grid, dt, forcing.rotation, self.von_karman)
+        scale = self._scale(inputs, face_depth(grid))
+
+        def mixed(depth: Depths) -> Mixed:
+            return march(
+                water,
+                self._energy(depth, inputs, forcing),
+                self._profile(scale, depth, inputs),
+                self.energy_velocity,
+            )
+
+        layer = self_consistent_depth(lambda depth: mixed(depth).reached, grid, water.buoyancy[0])
+        result = mixed(layer[None])
+        fraction, coefficient = result.fraction[:, 0], result.coefficient[:, 0]
+        unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
+        coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
+        faces = with_end_faces(coefficient + self.background_coefficient, 0.0, 0.0)
+        return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=result.reached[0])
+
+    def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:
+        """What the shape multiplies: kappa w z [m2 s-1], or kappa z where the march finds w [m]."""
+        if self.energy_velocity is not None:
+            return self.von_karman * (depth + jnp.zeros_like(inputs.buoyancy_frequency_squared))
+        flux = inputs.surface_buoyancy_flux
+        if inputs.radiative_buoyancy_flux is not None:
+            light = inputs.radiative_buoyancy_flux
+            flux = flux + (light[-1] - light[1:-1])
+        velocity = self.convective_velocity * cube_root(at_least(-flux, 0.0) * depth)
+        velocity = velocity + self.wind_velocity * inputs.surface_friction_velocity
+        return self.von_karman * velocity * depth
+
+    def _profile(self, scale: InnerFaceArray, layer: Depths, inputs: ClosureInputs) -> Faces:
+        """K, or kappa l, of layers of some depths; down to the bottom l decreases to 0."""
+        grid = inputs.grid
+        part = at_most(face_depth(grid)[:, None] * reciprocal(layer), 1.0)
+        shape = self.transition + (1.0 - self.transition) * (1.0 - part) ** self.exponent
+        shape = at_most(shape, (1.0 - face_depth(grid) * reciprocal(grid.depth))[:, None])
+        if self.energy_velocity is None:
+            shape = shape * at_least(1.0 - part, 1.0 - self.velocity_decay)
+        return scale[:, None] * shape
+
+    def _energy(self, layer: Depths, inputs: ClosureInputs, forcing: SurfaceForcing) -> Energy:
+        """What enters for layers of some depths; the uppermost cell mixes what enters at its surface."""
+        velocity = forcing.friction_velocity
+        wind = self.wind_energy.efficiency(layer, forcing) * (velocity * velocity * velocity)
+        top = 0.5 * inputs.grid.cell_thickness[-1] * inputs.surface_buoyancy_flux
+        return Energy(
+            wind=at_least(wind - at_least(top, 0.0), 0.0),
+            convection=at_least(-top, 0.0),
+            efficiency=self.convective_efficiency,
+        )
+
+    def _surface_forcing(self, inputs: ClosureInputs) -> SurfaceForcing:
+        flux = inputs.surface_buoyancy_flux
+        if inputs.radiative_buoyancy_flux is not None:
+            flux = flux + inputs.radiative_buoyancy_flux[-1]
+        squared = inputs.coriolis_parameter**2 + self.least_rotation**2
+        return SurfaceForcing(inputs.surface_friction_velocity, flux, safe_sqrt(squared))

@@ -1,1 +1,0 @@
-"""A boundary layer whose diffusivity is as large as the energy of wind and convection allows."""

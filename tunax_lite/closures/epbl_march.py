@@ -1,0 +1,263 @@
+"""The march from the surface down, which gives every face its K while the energy of the step lasts.
+
+Two bodies of thicknesses h_a, h_b, mean buoyancies b_a, b_b and depths d_a, d_b that exchange the volume x
+take the energy x (b_a - b_b) (d_b - d_a) per area. In a backward Euler step of length dt with the conductance
+k = K dt / dz between them, x = k / (1 + k (1 / h_a + 1 / h_b)). The upper body is all water above the face as
+it is when nothing below the face mixes, which follows from cell to cell:
+
+    b_a <- b + (x / h) (b_a - b),    d_a <- d + (x / h) (d_a - d),    1 / h_a <- (1 - x / h) / h
+
+The sum of these energies over the faces is the change of the potential energy in the step, to round-off.
+Wind and convection bring energy, mixing uses it up, and unstable faces release some, of which the fraction
+n* is there for the faces below. The face where energy ends exchanges the volume that the rest pays for.
+
+The depth of the layer is the root of what its own energy reaches less what is assumed. Every round tries
+several depths in one march, and goes on between the two where the sign changes; secants follow, until the
+root is exact enough to be differentiated. The cost is the same for all columns and steps. The derivative is
+that of the root, by the implicit function theorem: no round is differentiated.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from .._types import CenterArray, Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..grid import Grid
+from ..numerics.elementary import at_least, at_most, reciprocal
+
+Depths = Float[Array, "depth *#batch"]
+"""One number for every depth of the layer that is tried."""
+Faces = Float[Array, "inner depth *#batch"]
+
+_SMALLEST_POWER = 1e-18
+Numbers = Float[Array, "..."]
+"""One number per column, per level, or per depth of the layer that is tried."""
+_SMALLEST_CUBE = 1e-11
+"""Of a velocity [m3 s-3]: below, it is linear in the energy."""
+_SMALLEST_VELOCITY = 1e-12
+
+
+def cube_root(cube: Numbers) -> Numbers:
+    """x^(1/3) of energy from 0 on [m3 s-3]; linear in x, and finite in its derivative, at 0."""
+    return cube * jnp.exp((-2.0 / 3.0) * jnp.log(cube + _SMALLEST_CUBE))
+
+
+@named("om4")
+class EnergyVelocity(eqx.Module):
+    """w = (E + c R)^(1/3), with what wind (E) and convection (R) have left where it mixes.
+
+    A face whose mixing releases energy counts with all that it could release.
+
+    Args:
+        convection: c [1].
+        rotation: c_f; the length is l / (1 + c_f |f| l / w) [1].
+
+    Source: Adcroft et al. (2019), J. Adv. Model. Earth Syst. 11, 3167-3211; numbers of MOM6.
+    """
+
+    convection: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
+    rotation: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
+
+    def diffusivity(self, energy: Numbers, length: Numbers, turning: Numbers) -> Numbers:
+        """K = kappa w l [m2 s-1].
+
+        Args:
+            energy: E + c R [m3 s-3].
+            length: kappa l without rotation [m].
+            turning: c_f |f| / kappa [s-1].
+        """
+        velocity = cube_root(at_least(energy, 0.0))
+        return velocity * velocity * length * reciprocal(velocity + turning * length + _SMALLEST_VELOCITY)
+
+
+class EnergyColumn(NamedTuple):
+    """The column of a step.
+
+    Args:
+        buoyancy: with the forcing of the step, before its mixing [m s-2].
+        grid: of the column.
+        dt: length of the step [s].
+        rotation: |f| [s-1].
+        von_karman: kappa [1].
+    """
+
+    buoyancy: CenterArray
+    grid: Grid
+    dt: ScalarLike
+    rotation: Scalar
+    von_karman: Scalar
+
+
+class Energy(NamedTuple):
+    """What enters at the surface.
+
+    Args:
+        wind, convection: [m3 s-3].
+        efficiency: n*, fraction of the energy of convection that lifts water [1].
+    """
+
+    wind: Depths
+    convection: Scalar
+    efficiency: Scalar
+
+
+class Mixed(NamedTuple):
+    """What a march leaves.
+
+    Args:
+        coefficient: K [m2 s-1].
+        fraction: of the energy that each face needs which there was, from 0 to 1.
+        reached: depth where the energy ends [m].
+    """
+
+    coefficient: Faces
+    fraction: Faces
+    reached: Depths
+
+
+def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyVelocity | None) -> Mixed:
+    """Go down from the surface, for several depths of the layer at once.
+
+    Args:
+        water: that mixes.
+        energy: that is there.
+        profile: K [m2 s-1], or kappa l [m] where there is a formula for w.
+        velocity: formula for w.
+    """
+    grid, dt = water.grid, water.dt
+    level = jnp.zeros_like(water.buoyancy)[:, None]
+    cell, depth = grid.cell_thickness[:, None] + level, level - grid.z_center[:, None]
+    inverse_cell = reciprocal(cell)
+    per_spacing = (dt * reciprocal(grid.center_spacing))[:, None]
+    step, fall = water.buoyancy[1:, None] - water.buoyancy[:-1, None], depth[:-1] - depth[1:]
+    same = jnp.zeros_like(profile[0] + energy.wind + cell[0])
+    left = same + energy.wind + energy.efficiency * energy.convection
+    start = (inverse_cell[-1] + same, same, same, left, 1.0 + same, cell[-1] + same)
+    if velocity is not None:
+        start = *start, same + energy.wind + velocity.convection * energy.convection
+        turning = velocity.rotation * water.rotation * reciprocal(water.von_karman)
+    inverse_dt = 1.0 / dt
+
+    def down(above, face):
+        inverse, lighter, higher, left, goes_on, reached, *available = above
+        profile, per_spacing, cell, inverse_cell, step, fall = face
+        lighter, higher = lighter + step, higher + fall
+        both, lever = inverse + inverse_cell, lighter * higher * inverse_dt
+        if velocity is None:
+            wanted = profile * per_spacing
+        else:
+            most = velocity.convection * at_least(-lever, 0.0) * reciprocal(both)
+            wanted = velocity.diffusivity(available[0] + most, profile, turning) * per_spacing
+        exchanged = wanted * reciprocal(1.0 + wanted * both)
+        needed = exchanged * lever
+        taken = at_least(needed, 0.0)
+        part = at_most(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 1.0)
+        ends = left < taken
+        # Unstable water needs no energy, but it is reached only as far as the faces above mix.
+        part = goes_on * jnp.where(needed < 0.0, 1.0, part)
+        # Where the energy ends nothing is left, not even rounding: the next face may need as little.
+        taken, released = jnp.where(ends, left, part * taken), part * (taken - needed)
+        exchanged = part * exchanged
+        renewed = exchanged * inverse_cell
+        below = (
+            inverse_cell * (1.0 - renewed),
+            renewed * lighter,
+            renewed * higher,
+            left - taken + energy.efficiency * released,
+            part,
+            reached + part * cell,
+        )
+        if velocity is not None:
+            kept = 1.0 - taken * reciprocal(at_least(left, _SMALLEST_POWER))
+            below = *below, available[0] * kept + velocity.convection * released
+        return below, (exchanged * reciprocal(1.0 - exchanged * both), part)
+
+    faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], step, fall)
+    last, (conductance, fraction) = lax.scan(down, start, faces, reverse=True)
+    return Mixed(conductance / per_spacing, fraction, last[5])
+
+
+_N_TRIED = 4
+_BRACKET = 0.1
+"""Width of the last bracket of the rounds [mean thickness of a cell]."""
+_N_SECANTS = 6
+"""Two are enough where the excess is smooth; where the base enters another cell it has a kink."""
+_SMALLEST_DIFFERENCE = 1e-12
+
+
+def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
+    """H with reached(H) = H [m], the shallowest that the first round sees where there are several.
+
+    Args:
+        reached: depths that energy reaches in layers of some depths; from the uppermost cell to the bottom.
+        grid: of the column.
+        like: a number with the batch axes of the column.
+    """
+    n = grid.n_cells
+    n_rounds = math.ceil(math.log(n / _BRACKET) / math.log(_N_TRIED + 1))
+    start = jnp.zeros_like(like)
+
+    def search(_, start: Scalar) -> Scalar:
+        below_surface = grid.z_face[-1] - grid.z_face[::-1]
+        faces = [max(round(n * k / (_N_TRIED - 1)), 1) for k in range(_N_TRIED)]
+        tried = jnp.stack([start + below_surface[face] for face in faces])
+        bracket = _Bracket(tried[0], start, tried[-1], start)
+
+        def narrow(_, bracket_and_tried):
+            bracket, tried = bracket_and_tried
+            bracket = bracket.narrowed(tried, reached(tried) - tried)
+            return bracket, bracket.inner()
+
+        bracket, _ = lax.fori_loop(0, n_rounds, narrow, (bracket, tried))
+        last = bracket.upper, bracket.below
+        start = bracket.secant(last, (bracket.lower, bracket.above))
+
+        def approach(_, depth_and_last):
+            depth, last = depth_and_last
+            here = depth, excess(depth)
+            return bracket.secant(here, last), here
+
+        return lax.fori_loop(0, _N_SECANTS, approach, (start, last))[0]
+
+    def excess(depth: Scalar) -> Scalar:
+        return reached(depth[None])[0] - depth
+
+    return lax.custom_root(excess, start, search, lambda slope, y: y / slope(jnp.ones_like(y)))
+
+
+class _Bracket(NamedTuple):
+    """Two depths, and by how much what is reached from them exceeds them: at least 0, and at most 0."""
+
+    lower: Scalar
+    above: Scalar
+    upper: Scalar
+    below: Scalar
+
+    def narrowed(self, tried: Depths, excess: Depths) -> "_Bracket":
+        """The first neighbours between which the excess becomes negative; the last ones where it does not."""
+        depth = jnp.concatenate([self.lower[None], tried, self.upper[None]])
+        excess = jnp.concatenate([self.above[None], excess, self.below[None]])
+        upper = jnp.min(jnp.where(excess < 0.0, depth, depth[-1]), axis=0)
+        lower = jnp.max(jnp.where(depth < upper, depth, depth[0]), axis=0)
+        above = jnp.max(jnp.where(depth == lower, excess, 0.0), axis=0)
+        below = jnp.min(jnp.where(depth == upper, excess, 0.0), axis=0)
+        return _Bracket(lower, above, upper, below)
+
+    def secant(self, here: tuple[Scalar, Scalar], last: tuple[Scalar, Scalar]) -> Scalar:
+        """Where the line through two points (depth, excess) is zero, within the bracket."""
+        rise = here[1] - last[1]
+        level = jnp.abs(rise) < _SMALLEST_DIFFERENCE
+        change = here[1] * (here[0] - last[0]) * reciprocal(jnp.where(level, 1.0, rise))
+        depth = here[0] - jnp.where(level, 0.0, change)
+        return at_least(at_most(depth, self.upper), self.lower)
+
+    def inner(self) -> Depths:
+        """Depths between the two."""
+        step = (self.upper - self.lower) * (1.0 / (_N_TRIED + 1))
+        return jnp.stack([self.lower + k * step for k in range(1, _N_TRIED + 1)])

@@ -1,0 +1,228 @@
+"""k-epsilon with an equation for the variance of temperature, which drives heat against its gradient.
+
+    dtheta'²/dt = d/dz (nu / sigma_theta dtheta'²/dz) - 2 w'theta' dT/dz - 2/c_T eps/k theta'²
+    w'theta' = -kappa dT/dz + Gamma,   Gamma = c_mu* k/eps g alpha theta'²,   B = -kappa N² + g alpha Gamma
+
+with c_T = 2 ctt of the stability functions, and with alpha_N, alpha_M of `second_moment` and
+alpha_theta = (g alpha)² theta'² k/eps²,
+
+    c_mu = (n0 + n1 alpha_N + n2 alpha_M + n3 alpha_theta) / D,   c_mu' = N_b / D,
+    c_mu* = (s0 + s1 alpha_N + s2 alpha_M) / D.
+
+Of the coefficients of `second_moment` those terms are missing in N_n and D that are due to a variance in
+equilibrium, theta'² = -2 ctt (k/eps) w'theta' dT/dz; they are linear in ctt and give c_mu* and n3. With that
+variance c_mu and the flux are those of `second_moment`. Salinity goes down its gradient with kappa, its
+variance and covariance with temperature are left out, as in the source.
+
+Source: Legay, Deremble, Penduff, Brasseur and Molines (2025), J. Adv. Model. Earth Syst. 17, e2024MS004243.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..numerics.elementary import at_least, gradient, mean_of_neighbours, reciprocal, with_end_faces
+from ..physics.stratification import buoyancy_per_kelvin
+from ..state import State
+from ..terms import AbstractTerm, CounterGradientHeat
+from .base import ClosureInputs
+from .energy import AbstractEnergyStepper, AbstractTurbulenceState, EnergyStepper, TurbulenceState
+from .k_equation import EddyNumbers, Production, advance
+from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
+from .stability import AbstractStability
+from .two_equation import AbstractKEpsilon
+from .walls import EndCondition
+
+_SMALLEST_VARIANCE = 1e-15  # K2, where it divides: its inverse squared is finite in float32
+
+
+class VarianceFunctions(eqx.Module):
+    """c_mu, c_mu' and c_mu* where the variance of temperature is known.
+
+    Args:
+        without: the functions where the temperature does not vary.
+        n3: coefficient of alpha_theta in c_mu, divided by d0 as all of them [1].
+        s0, s1, s2: coefficients of c_mu* [1].
+    """
+
+    without: StabilityFunctions
+    n3: Scalar
+    s0: Scalar
+    s1: Scalar
+    s2: Scalar
+
+    @classmethod
+    def of(cls, closure: SecondMomentClosure) -> "VarianceFunctions":
+        """The functions that the constants of a closure imply; `ctt` enters none of them."""
+        none, unit = (
+            eqx.tree_at(lambda c: c.ctt, closure, jnp.full_like(closure.ctt, ctt)).stability_functions()
+            for ctt in (0.0, 0.5)
+        )
+        s0, s1, s2 = unit.d1 - none.d1, unit.d4 - none.d4, unit.d3 - none.d3
+        n3 = ((unit.n1 - none.n1) * none.d1 - none.n0 * s1 - none.n1 * s0) / none.b0
+        return cls(none, n3, s0, s1, s2)
+
+    def in_flow(
+        self,
+        time_scale_squared: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+        variance_per_tke: InnerFaceArray,
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+        """c_mu, c_mu' and c_mu* [1], limited to 0 to 2.
+
+        Args:
+            time_scale_squared: (k/eps)² [s2].
+            n_squared, s_squared: N² and S² of the flow [s-2].
+            variance_per_tke: (g alpha)² theta'² / k [s-2].
+        """
+        f = self.without
+        alpha_n, alpha_m = f.limited(time_scale_squared * n_squared, time_scale_squared * s_squared)
+        inverse = f.inverse_denominator(alpha_n, alpha_m)
+        by_variance = self.n3 * (time_scale_squared * variance_per_tke)
+        c_mu = (f.n0 + f.n1 * alpha_n + f.n2 * alpha_m + by_variance) * inverse
+        c_mu_prime = (f.b0 + f.b1 * alpha_n + f.b2 * alpha_m) * inverse
+        c_mu_star = (self.s0 + self.s1 * alpha_n + self.s2 * alpha_m) * inverse
+        return bounded(c_mu), bounded(c_mu_prime), bounded(c_mu_star)
+
+
+class TemperatureVarianceState(AbstractTurbulenceState):
+    """State of k-epsilon with the variance of temperature, on faces.
+
+    Args:
+        temperature_variance: theta'² [K2].
+        variance_driven_flux: Gamma, upward [K m s-1].
+    """
+
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    turbulent_kinetic_energy: FaceArray
+    dissipation_rate: FaceArray
+    temperature_variance: FaceArray
+    variance_driven_flux: FaceArray
+    stokes_viscosity: FaceArray | None = None
+
+    @classmethod
+    def of(
+        cls, turbulence: TurbulenceState, variance: FaceArray, flux: FaceArray
+    ) -> "TemperatureVarianceState":
+        """The state of the turbulence, with a variance and the flux that it drives."""
+        own = {field.name: getattr(turbulence, field.name) for field in dataclasses.fields(turbulence)}
+        return cls(**own, temperature_variance=variance, variance_driven_flux=flux)
+
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        return *self.wave_terms(), CounterGradientHeat(self.variance_driven_flux)
+
+
+def _functions_of_legay() -> SecondMomentClosure:
+    return SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73)
+
+
+@named("k_epsilon_theta")
+class KEpsilonTheta(AbstractKEpsilon[TemperatureVarianceState]):
+    """k-epsilon-theta with the constants of its authors; the common settings are those of
+    `AbstractKEpsilon`.
+
+    Args:
+        sigma_theta: turbulent Schmidt number of the variance [1].
+
+    Raises:
+        ValueError: stability functions other than a second-moment closure in weak equilibrium.
+    """
+
+    c_eps_3_minus: Scalar | None = parameter(-0.65, valid_range=(-5.0, 2.0))
+    c_eps_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 5.0))
+    sigma_eps: Scalar = parameter(1.2, valid_range=(0.1, 5.0))
+    length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
+    turbulent_kinetic_energy_floor: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-16, 1e-3))
+    surface_roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-5, 20.0))
+    charnock_constant: Scalar | None = parameter(1400.0, valid_range=(0.0, 1e6))
+    stability: AbstractStability = eqx.field(default_factory=_functions_of_legay)
+    sigma_theta: Scalar = parameter(1.0, valid_range=(0.1, 5.0))
+
+    def __check_init__(self):
+        stability = self.stability
+        if not isinstance(stability, SecondMomentClosure) or stability.equilibrium != "weak":
+            got = getattr(stability, "equilibrium", type(stability).__name__)
+            raise ValueError(
+                "KEpsilonTheta: expected stability functions of SecondMomentClosure with equilibrium 'weak', "
+                f"got {got!r}; the equation for the variance needs their constants."
+            )
+
+    def prepare(self) -> "TemperatureVarianceStepper":
+        assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
+        functions = VarianceFunctions.of(self.stability)
+        energy = dataclasses.replace(self._energy_stepper(), functions=functions.without)
+        return TemperatureVarianceStepper(energy, functions, self.sigma_theta, self.stability.ctt)
+
+
+class TemperatureVarianceStepper(AbstractEnergyStepper[TemperatureVarianceState]):
+    """k-epsilon beside the equation for the variance.
+
+    Args:
+        energy: k-epsilon.
+        functions: stability functions for a given variance.
+        sigma_theta: turbulent Schmidt number of the variance [1].
+        ctt: c_T / 2 [1].
+    """
+
+    energy: EnergyStepper
+    functions: VarianceFunctions
+    sigma_theta: Scalar
+    ctt: Scalar
+
+    def init(self, inputs: ClosureInputs) -> TemperatureVarianceState:
+        state = self.energy.init(inputs)
+        nothing = jnp.zeros_like(state.eddy_viscosity)
+        return TemperatureVarianceState.of(state, nothing, nothing)
+
+    def step(
+        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
+    ) -> TemperatureVarianceState:
+        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
+        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        lifting = lift**2 * clo_state.temperature_variance[1:-1]
+        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(
+            (tke * reciprocal(dissipation)) ** 2,
+            inputs.buoyancy_frequency_squared,
+            inputs.shear_squared,
+            lifting * reciprocal(tke),
+        )
+        production, numbers = self.production(clo_state, inputs), EddyNumbers(c_mu, c_mu_prime, None)
+        new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
+        variance = self._advance_variance(clo_state, inputs, dt)
+        tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
+        flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
+        faces = (with_end_faces(values, 0.0, 0.0) for values in (variance, flux))
+        return TemperatureVarianceState.of(new, *faces)
+
+    def production(self, clo_state: TemperatureVarianceState, inputs: ClosureInputs) -> Production:
+        production = self.energy.production(clo_state, inputs)
+        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
+        lifted = lift * clo_state.variance_driven_flux[1:-1]
+        return production._replace(buoyancy=production.buoyancy + lifted)
+
+    def _advance_variance(
+        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
+    ) -> InnerFaceArray:
+        """theta'² at the end of the step [K2], from the flux of the step; it stays positive (Patankar)."""
+        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        variance, diffusivity = clo_state.temperature_variance[1:-1], clo_state.eddy_diffusivity[1:-1]
+        slope = gradient(inputs.state.temperature, inputs.grid)
+        produced = 2.0 * (diffusivity * slope - clo_state.variance_driven_flux[1:-1]) * slope
+        consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
+        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1]) * reciprocal(
+            self.sigma_theta * inputs.grid.cell_thickness[1:-1]
+        )
+        return advance(
+            variance,
+            conductance,
+            at_least(produced, 0.0),
+            dissipation * reciprocal(self.ctt * tke) + consumed,
+            (EndCondition(), EndCondition()),
+            inputs,
+            dt,
+        )

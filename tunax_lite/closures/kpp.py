@@ -1,0 +1,363 @@
+"""The K-profile parameterisation: coefficients of one shape in a boundary layer whose depth is diagnosed.
+
+    nu = h w_m(sigma) G(sigma),   kappa = h w_s(sigma) G(sigma),   sigma = depth / h
+
+In convection a fraction C_s G of the surface flux is carried without a gradient. The order is that of GOTM's
+driver of CVMix: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
+that h; convection of the interior.
+
+Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403; CVMix and GOTM where they leave a
+choice.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
+from ..state import State
+from ..terms import AbstractTerm, NonlocalTransport
+from .base import AbstractPlainClosure, CloState, ClosureInputs
+from .kpp_interior import (
+    AbstractInteriorShear,
+    Coefficients,
+    DoubleDiffusion,
+    InteriorConvection,
+    LargeShear,
+    gradient_richardson_number,
+    smoothed,
+    thermal_and_haline,
+)
+from .kpp_layer import (
+    INTERPOLATIONS,
+    SHAPES,
+    Cubic,
+    Friction,
+    VelocityScales,
+    at_layer_depth,
+    first_crossing,
+    fraction_unstable,
+    larger_of_both_faces,
+    limited,
+    matched,
+    means_over_upper_part,
+    nonlocal_shape,
+    simple,
+)
+from .langmuir import Langmuir, LangmuirEffect
+
+
+class KPPState(CloState):
+    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, depth of the boundary layer [m]."""
+
+    eddy_viscosity: FaceArray
+    eddy_diffusivity: FaceArray
+    nonlocal_transport: FaceArray
+    boundary_layer_depth: Scalar
+    eddy_salt_diffusivity: FaceArray | None = None
+
+    def salt_diffusivity(self) -> FaceArray | None:
+        return self.eddy_salt_diffusivity
+
+    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
+        return (NonlocalTransport(self.nonlocal_transport),)
+
+
+class Layer(NamedTuple):
+    """The boundary layer of one step.
+
+    Args:
+        depth: h [m].
+        buoyancy_flux: into the water above h [m2 s-3].
+        friction: powers of u*.
+        effect: of Langmuir turbulence, if there is any.
+    """
+
+    depth: Scalar
+    buoyancy_flux: Scalar
+    friction: Friction
+    effect: LangmuirEffect | None
+
+
+@named("kpp")
+class KPP(AbstractPlainClosure[KPPState]):
+    """K-profile parameterisation.
+
+    Args:
+        critical_richardson_number: of Ri_b at the depth of the layer [1].
+        surface_layer_fraction: eps, fraction of the layer in which similarity holds [1].
+        entrainment_ratio: beta, entrained over surface buoyancy flux in free convection [1].
+        weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
+        unresolved_shear_floor: least V_t² [m2 s-2].
+        nonlocal_coefficient: C* [1].
+        ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
+        background_viscosity, background_diffusivity: below the layer [m2 s-1].
+        initial_eddy_coefficient: of the first step [m2 s-1].
+        velocity_scales: similarity functions.
+        shear, double_diffusion, convection: of the interior; `None` for none.
+        langmuir: enhancement by waves; `None` for none, and without effect where there are no waves.
+        depth_interpolation: of Ri_b: `linear`, `quadratic` or `cubic`.
+        shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
+        match_slope: whether matched shapes have the slope of the interior too, as in the paper.
+        enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
+        limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
+        n_smoothing: running means over Ri of the interior shear.
+
+    Raises:
+        ValueError: an option that is not there.
+    """
+
+    critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
+    surface_layer_fraction: Scalar = parameter(0.1, valid_range=(0.01, 0.9))
+    entrainment_ratio: Scalar = parameter(0.2, valid_range=(0.0, 2.0))
+    weak_concavity: Scalar = parameter(2.1, valid_range=(0.0, 10.0))
+    strong_concavity: Scalar = parameter(1.7, valid_range=(0.0, 10.0))
+    concavity_slope: Scalar = parameter(200.0, unit="s", valid_range=(0.0, 1e4))
+    unresolved_shear_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-14, 1e-2))
+    nonlocal_coefficient: Scalar = parameter(10.0, valid_range=(0.0, 50.0))
+    ekman_factor: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
+    background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
+    background_diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+    initial_eddy_coefficient: Scalar = parameter(1e-6, unit="m2 s-1", valid_range=(0.0, 1e3))
+    velocity_scales: VelocityScales = eqx.field(default_factory=VelocityScales)
+    shear: AbstractInteriorShear | None = eqx.field(default_factory=LargeShear)
+    double_diffusion: DoubleDiffusion | None = None
+    convection: InteriorConvection | None = None
+    langmuir: Langmuir | None = None
+    depth_interpolation: str = setting("quadratic", choices=INTERPOLATIONS)
+    shape: str = setting("simple", choices=SHAPES)
+    match_slope: bool = setting(False)
+    enhanced_diffusivity: bool = setting(True)
+    limit_by_ekman_depth: bool = setting(False)
+    limit_by_monin_obukhov_depth: bool = setting(False)
+    n_smoothing: int = setting(1, at_least=0)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    @property
+    def von_karman(self) -> Scalar:
+        """kappa of the logarithmic layer [1], for the drag of the bottom."""
+        return self.velocity_scales.von_karman
+
+    def init(self, inputs: ClosureInputs) -> KPPState:
+        nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared, 0.0, 0.0))
+        start = nothing + self.initial_eddy_coefficient
+        salt = None if self.double_diffusion is None else start
+        return KPPState(start, start, nothing, jnp.zeros_like(nothing[0]), salt)
+
+    def step(self, clo_state: KPPState, inputs: ClosureInputs, dt: ScalarLike) -> KPPState:
+        interior = self._interior(inputs)
+        friction = Friction.of(inputs.surface_friction_velocity)
+        before = clo_state.boundary_layer_depth
+        effect = None
+        if self.langmuir is not None:
+            effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
+        depth = self._depth(before, friction, effect, inputs)
+        layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
+        mixing, nonlocal_fraction = self._mix(layer, interior, inputs)
+        if self.convection is not None:
+            weight = self.convection.weight(inputs.buoyancy_frequency_squared)
+            viscosity, diffusivity, salt = mixing
+            more = weight * self.convection.diffusivity
+            mixing = Coefficients(
+                viscosity + weight * self.convection.viscosity,
+                diffusivity + more,
+                None if salt is None else salt + more,
+            )
+        salt = mixing.salt_diffusivity
+        return KPPState(
+            with_end_faces(mixing.viscosity, 0.0, 0.0),
+            with_end_faces(mixing.diffusivity, 0.0, 0.0),
+            with_end_faces(nonlocal_fraction, 0.0, 0.0),
+            depth,
+            None if salt is None else with_end_faces(salt, 0.0, 0.0),
+        )
+
+    def _interior(self, inputs: ClosureInputs) -> Coefficients:
+        """Coefficients below the boundary layer."""
+        nothing = jnp.zeros_like(inputs.buoyancy_frequency_squared)
+        viscosity, diffusivity = nothing + self.background_viscosity, nothing + self.background_diffusivity
+        if self.shear is not None:
+            richardson = smoothed(gradient_richardson_number(inputs), self.n_smoothing)
+            by_shear = self.shear.coefficients(richardson)
+            viscosity, diffusivity = viscosity + by_shear[0], diffusivity + by_shear[1]
+        if self.double_diffusion is None:
+            return Coefficients(viscosity, diffusivity, None)
+        heat, salt = self.double_diffusion.diffusivities(*thermal_and_haline(inputs))
+        return Coefficients(viscosity, diffusivity + heat, diffusivity + salt)
+
+    def _depth(
+        self, before: Scalar, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
+    ) -> Scalar:
+        """Depth of the boundary layer [m]."""
+        grid, depth = inputs.grid, -inputs.grid.z_center
+        richardson = self._bulk_richardson_number(depth, friction, effect, inputs)
+        critical = self.critical_richardson_number
+        found = first_crossing(richardson, critical, depth, self.depth_interpolation)
+        limits = [depth[0]]
+        flux = _buoyancy_flux_above(before, inputs)
+        stable = flux > 0.0
+        if self.limit_by_ekman_depth:
+            f = jnp.abs(inputs.coriolis_parameter)
+            ekman = self.ekman_factor * friction.speed * reciprocal(at_least(f, 1e-12))
+            limits.append(jnp.where(stable & (f > 0.0), ekman, depth[0]))
+        if self.limit_by_monin_obukhov_depth:
+            loss = self.velocity_scales.von_karman * jnp.where(stable, flux, 1.0)
+            obukhov = friction.cube * reciprocal(at_least(loss, 1e-20))
+            limits.append(jnp.where(stable, obukhov, depth[0]))
+        return limited(found, depth[grid.n_cells - 1], limits)
+
+    def _bulk_richardson_number(
+        self, depth: CenterArray, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
+    ) -> CenterArray:
+        """Ri_b at the centers [1]."""
+        state, eps = inputs.state, self.surface_layer_fraction
+        buoyancy = inputs.equation_of_state.buoyancy(
+            state.temperature, state.salinity, jnp.zeros((), depth.dtype)
+        )
+        fields = (buoyancy - buoyancy[-1], state.u, state.v)
+        upper = means_over_upper_part(fields, eps * depth, inputs.grid)
+        excess, u, v = (mean - values for mean, values in zip(upper, fields, strict=True))
+        unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
+        denominator = u * u + v * v + at_least(unresolved, self.unresolved_shear_floor)
+        return (1.0 - 0.5 * eps) * depth * excess * reciprocal(denominator)
+
+    def _unresolved_shear_squared(
+        self, depth: CenterArray, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
+    ) -> CenterArray:
+        """V_t² [m2 s-2]."""
+        scales, eps = self.velocity_scales, self.surface_layer_fraction
+        flux = _buoyancy_flux_above_centers(inputs)
+        velocity = scales.scalar(scales.forcing(eps * depth, flux), friction)
+        frequency = safe_sqrt(larger_of_both_faces(inputs.buoyancy_frequency_squared))
+        concavity = at_least(self.weak_concavity - self.concavity_slope * frequency, self.strong_concavity)
+        convection = safe_sqrt(self.entrainment_ratio * reciprocal(scales.scalar_convection()[1] * eps))
+        scale = convection * reciprocal(scales.von_karman * scales.von_karman)
+        if effect is not None and self.langmuir is not None:
+            factor, cube = self.langmuir.entrainment(effect, depth, flux, inputs)
+            lost = jnp.zeros(()) if cube is None else flux < 0.0
+            entrained = scale * velocity * factor
+            if cube is not None:
+                # (w³ / w_s)^(1/2) in place of the scale times w_s.
+                safe = at_least(jnp.where(lost, velocity, 1.0), 1e-8)
+                of_waves = safe_sqrt(cube * reciprocal(safe))
+                entrained = jnp.where(lost, of_waves, entrained)
+        else:
+            entrained = scale * velocity
+        return depth * frequency * concavity * entrained * reciprocal(self.critical_richardson_number)
+
+    def _mix(
+        self, layer: Layer, interior: Coefficients, inputs: ClosureInputs
+    ) -> tuple[Coefficients, InnerFaceArray]:
+        """Coefficients of the whole column, and the non-local fraction, on inner faces."""
+        grid, h = inputs.grid, layer.depth
+        inverse_h = reciprocal(h)
+        face, center = -grid.z_face[1:-1], -grid.z_center
+        inside = face <= h
+        # The deepest center in the layer; between it and the next lies the face at the base.
+        last = jnp.max(jnp.where(center <= h, center, 0.0), axis=0)
+        at_base = (center[1:] <= h) & (h < center[:-1])
+        if not self.enhanced_diffusivity:
+            at_base = jnp.zeros_like(at_base)
+        reach = jnp.where(at_base, (h - center[1:]) * reciprocal(grid.center_spacing), 0.0)
+        sigma, sigma_last = at_most(face * inverse_h, 1.0), last * inverse_h
+        fraction = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
+
+        def blend(coefficient, velocity, velocity_last, cubic):
+            shape = simple if cubic is None else cubic
+            within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
+            enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
+            return jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
+
+        momentum, scalars = self._velocities(layer, face, sigma)
+        momentum_last, scalars_last = self._velocities(layer, last, None)
+        of_momentum, of_heat, of_salt = self._cubics(layer, interior, grid)
+        salt = interior.salt_diffusivity
+        mixing = Coefficients(
+            blend(interior.viscosity, momentum, momentum_last, of_momentum),
+            blend(interior.diffusivity, scalars, scalars_last, of_heat),
+            None if salt is None else blend(salt, scalars, scalars_last, of_salt),
+        )
+        carried = nonlocal_shape(self.shape, sigma, of_heat)
+        carried_last = nonlocal_shape(self.shape, sigma_last, of_heat)
+        # At the base what the enhanced coefficient carries, without its part of the interior.
+        carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
+        strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
+        return mixing, jnp.where(inside, strength * carried, 0.0)
+
+    def _velocities(self, layer: Layer, depth, sigma):
+        """w_m and w_s [m s-1] at a depth [m] in the layer, with what waves add.
+
+        The enhancement of RWHGK16 has the shape of the coefficients; it is left out at the last center
+        (`sigma` is `None`).
+        """
+        scales = self.velocity_scales
+        reach = self.surface_layer_fraction * layer.depth
+        forcing = scales.forcing(at_most(depth, reach), layer.buoyancy_flux)
+        momentum, scalars = (
+            scales.momentum(forcing, layer.friction),
+            scales.scalar(forcing, layer.friction),
+        )
+        if layer.effect is None or self.langmuir is None:
+            return momentum, scalars
+        factor = layer.effect.enhancement
+        if self.langmuir.method == "RWHGK16":
+            if sigma is None:
+                return momentum, scalars
+            factor = 1.0 + simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
+        return momentum * factor, scalars * factor
+
+    def _cubics(self, layer: Layer, interior: Coefficients, grid) -> tuple[Cubic | None, ...]:
+        """Matched shapes of momentum, heat and salt; `None` for the simple one."""
+        if self.shape in ("simple", "parabolic_nonlocal"):
+            return None, None, None
+        effect = layer.effect
+        if effect is not None and self.langmuir is not None and self.langmuir.method == "RWHGK16":
+            effect = None
+        momentum, scalars = self._velocities(layer._replace(effect=effect), layer.depth, None)
+        stable_slope = None
+        if self.match_slope:
+            fourth = at_least(layer.friction.speed * layer.friction.cube, 1e-16)
+            gained = at_least(layer.buoyancy_flux, 0.0)
+            stable_slope = self.velocity_scales.stable_slope * gained * reciprocal(fourth)
+
+        def of(coefficient, velocity):
+            if coefficient is None:
+                return None
+            below = at_layer_depth(coefficient, layer.depth, grid)
+            return matched(below, layer.depth, velocity, stable_slope)
+
+        return (
+            of(interior.viscosity, momentum),
+            of(interior.diffusivity, scalars),
+            of(interior.salt_diffusivity, scalars),
+        )
+
+    def _nonlocal_strength(self) -> Scalar:
+        """C_s = C* kappa (kappa eps c_s)^(1/3) [1]."""
+        kappa = self.velocity_scales.von_karman
+        cube = kappa * self.surface_layer_fraction * self.velocity_scales.scalar_convection()[1]
+        root = inverse_cube_root(cube)
+        return self.nonlocal_coefficient * kappa * cube * root * root
+
+
+def _buoyancy_flux_above(depth: Scalar, inputs: ClosureInputs) -> Scalar:
+    """Buoyancy that the water above a depth [m] gains [m2 s-3]: at the surface, and of shortwave light."""
+    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
+    if shortwave is None:
+        return flux
+    grid = inputs.grid
+    filled = (depth + grid.z_face[1:]) * reciprocal(grid.cell_thickness)
+    absorbed = (shortwave[1:] - shortwave[:-1]) * at_most(at_least(filled, 0.0), 1.0)
+    return flux + jnp.sum(absorbed, axis=0)
+
+
+def _buoyancy_flux_above_centers(inputs: ClosureInputs) -> CenterArray:
+    flux, shortwave = inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
+    if shortwave is None:
+        return flux + jnp.zeros_like(inputs.grid.z_center)
+    return flux + shortwave[-1] - 0.5 * (shortwave[1:] + shortwave[:-1])

@@ -1,1 +1,0 @@
-"""The K-profile parameterisation, part by part."""

@@ -1,0 +1,228 @@
+"""Langmuir turbulence: in KPP stronger mixing and entrainment, in the closure TKE a production of k.
+
+    La_SL² = u* / |<u_s>_SL - u_s(h)|
+
+<u_s>_SL is the mean Stokes drift of the upper fifth of the boundary layer. The angle between the wind and the
+Langmuir cells follows from the law of the wall.
+
+Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kemper (2017), J. Phys. Oceanogr.
+47, 2863-2886 (LF17); Reichl et al. (2016), J. Phys. Oceanogr. 46, 863-890 (RWHGK16); Van Roekel et al.
+(2012), J. Geophys. Res. 117, C05028, for the angle.
+"""
+
+import math
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import CenterArray, InnerFaceArray, Scalar, parameter
+from ..declarations import check_settings, named, setting
+from ..grid import Grid
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, vector_norm
+from .base import ClosureInputs
+
+METHODS = ("LWF16", "LF17", "RWHGK16")
+_WEAKEST = 1e-4
+"""Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]."""
+
+
+class LangmuirEffect(NamedTuple):
+    """What the waves do to one column.
+
+    Args:
+        enhancement: of the mixing coefficients [1].
+        inverse_la_squared: La^-2 of the entrainment [1].
+    """
+
+    enhancement: Scalar
+    inverse_la_squared: Scalar
+
+
+@named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
+class Langmuir(eqx.Module):
+    """Enhancement by Langmuir turbulence.
+
+    Args:
+        method: `LWF16` mixing and entrainment times one factor; `LF17` its mixing, and entrainment of Li and
+            Fox-Kemper (2017); `RWHGK16` for hurricanes.
+        surface_layer_fraction: of the boundary layer, over which the drift is averaged [1].
+        wave_roughness: four times the height of the waves, at least 0.08 m [m].
+        largest_enhancement: bound of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
+        first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
+        convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
+        entrainment_factor: that of La^(-1/2) in the entrainment of RWHGK16 [1].
+        wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of
+            the surface stress.
+
+    Raises:
+        ValueError: another method.
+    """
+
+    method: str = setting("LF17", choices=METHODS)
+    surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
+    wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
+    largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))
+    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0))
+    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0))
+    convection: Scalar = parameter(0.15, valid_range=(0.0, 10.0))
+    shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0))
+    langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0))
+    entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0))
+    wind_direction: Scalar | None = parameter(None, unit="rad", valid_range=(-7.0, 7.0))
+
+    def __check_init__(self):
+        check_settings(self)
+
+    def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
+        """Enhancement under the waves of the inputs; `None` without waves.
+
+        Args:
+            depth: of the boundary layer one step before [m].
+            von_karman: kappa [1].
+            inputs: Stokes drift, wind and friction velocity.
+        """
+        if inputs.waves is None:
+            return None
+        speed = inputs.surface_friction_velocity
+        drift = inputs.waves.drift
+        means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
+        at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
+        given = inputs.waves.at_surface
+        if given is None:
+            given = tuple(_extrapolated(u, inputs.grid) for u in drift)
+        at_surface = vector_norm(*given)
+        active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
+        difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
+        inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
+        turned, aligned = self._angles(means, at_surface, depth, von_karman, inputs)
+        turned, aligned = jnp.where(active, turned, 1.0), jnp.where(active, aligned, 1.0)
+        if self.method == "RWHGK16":
+            inverse = inverse * aligned
+            factor = 1.0 + safe_sqrt(inverse)
+        else:
+            cells = inverse * aligned * reciprocal(at_least(turned, 1e-6))
+            first = cells * reciprocal(self.first_order * self.first_order)
+            second = cells * reciprocal(self.second_order * self.second_order)
+            factor = turned * safe_sqrt(1.0 + first + second * second)
+        bound = self.largest_enhancement
+        if bound is None:
+            bound = 2.25 if self.method == "RWHGK16" else 2.0
+        return LangmuirEffect(at_most(factor, bound), inverse)
+
+    def _angles(
+        self,
+        drift: tuple[Scalar, Scalar],
+        at_surface: Scalar,
+        depth: Scalar,
+        kappa: Scalar,
+        inputs: ClosureInputs,
+    ) -> tuple[Scalar, Scalar]:
+        """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
+        u, v = inputs.surface_momentum_flux
+        if self.wind_direction is not None:
+            u, v = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
+        inverse = reciprocal(at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12))
+        along = (u * drift[0] + v * drift[1]) * inverse
+        across = (u * drift[1] - v * drift[0]) * inverse
+        layers = jnp.log(at_least(depth * reciprocal(self.wave_roughness), 1.0))
+        shear = inputs.surface_friction_velocity * layers * reciprocal(at_least(kappa * at_surface, 1e-12))
+        cells = shear + along
+        inverse = reciprocal(at_least(vector_norm(cells, across), 1e-12))
+        return jnp.abs(cells) * inverse, jnp.abs(along * cells + across * across) * inverse
+
+    def entrainment(
+        self, effect: LangmuirEffect, depth: CenterArray, buoyancy_flux: CenterArray, inputs: ClosureInputs
+    ) -> tuple[Scalar, CenterArray | None]:
+        """Factor on V_t² [1], and w³ in place of it where buoyancy is lost [m3 s-3].
+
+        Args:
+            effect: of the waves.
+            depth: of the centers [m].
+            buoyancy_flux: into the water above them [m2 s-3].
+            inputs: friction velocity.
+        """
+        if self.method == "LWF16":
+            return effect.enhancement, None
+        if self.method == "RWHGK16":
+            fourth_root = safe_sqrt(safe_sqrt(effect.inverse_la_squared))
+            return 1.0 + self.entrainment_factor * fourth_root, None
+        cube = inputs.surface_friction_velocity**3
+        mechanical = cube * (self.shear + self.langmuir * effect.inverse_la_squared)
+        return jnp.ones_like(mechanical), mechanical - self.convection * buoyancy_flux * depth
+
+
+def _upper_mean(values: CenterArray, thickness: Scalar, grid: Grid) -> Scalar:
+    """Mean from the surface down to a depth [m], at least over the uppermost cell."""
+    cell = grid.cell_thickness
+    thickness = at_least(thickness, cell[-1])
+    within = at_least(at_most(thickness + grid.z_face[1:], cell), 0.0)
+    return jnp.sum(values * within, axis=0) * reciprocal(thickness)
+
+
+def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
+    """Value of the cell that contains a depth [m]."""
+    upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
+    within = (upper < depth) & (depth <= lower)
+    found = jnp.sum(jnp.where(within, values, 0.0), axis=0)
+    return jnp.where(depth <= 0.0, values[-1], found)
+
+
+def _extrapolated(values: CenterArray, grid: Grid) -> Scalar:
+    """Value at the surface, linear through the two uppermost cells."""
+    slope = (values[-1] - values[-2]) * reciprocal(grid.center_spacing[-1])
+    return values[-1] + 0.5 * slope * grid.cell_thickness[-1]
+
+
+@named("axell")
+class LangmuirCells(eqx.Module):
+    """Production of k by Langmuir cells, (u_s w³) / H with w = c u_s sin(pi d / H) at the depth d above H.
+
+    H is where a parcel with the kinetic energy u_s²/2 is stopped by the stratification,
+    integral of max(N², 0) d over d = u_s²/2, linear between the faces.
+
+    Args:
+        velocity_ratio: c [1].
+        stokes_drift_ratio: surface Stokes drift u_s over u* [1]; 0.016 of the wind at 10 m, with a drag
+            coefficient of 1.5e-3 and densities of 1.22 and 1026 kg m-3.
+
+    Source: Axell (2002), J. Geophys. Res. 107, 3200, eqs. 44 to 47; NEMO for the constants.
+    """
+
+    velocity_ratio: Scalar = parameter(0.15, valid_range=(0.0, 1.0))
+    stokes_drift_ratio: Scalar = parameter(
+        0.016 * math.sqrt(1026.0 / (1.22 * 1.5e-3)), valid_range=(0.0, 100.0)
+    )
+
+    def production(self, inputs: ClosureInputs) -> InnerFaceArray:
+        """[m2 s-3]"""
+        drift = self.stokes_drift_ratio * inputs.surface_friction_velocity
+        z = inputs.grid.z_face
+        depth = z[-1] - z[1:-1]
+        lowest = self._depth(0.5 * drift**2, depth, inputs)
+        inverse = reciprocal(at_least(lowest, 1e-2))
+        fraction = at_most(depth * inverse, 1.0)
+        velocity = self.velocity_ratio * drift * _sine_of_half_turns(fraction)
+        return jnp.where(depth < lowest, velocity**3 * inverse, 0.0)
+
+    def _depth(self, energy: Scalar, depth: InnerFaceArray, inputs: ClosureInputs) -> Scalar:
+        """H [m]."""
+        grid = inputs.grid
+        work = at_least(inputs.buoyancy_frequency_squared, 0.0) * depth * grid.center_spacing
+        until = jnp.cumsum(work[::-1], axis=0)[::-1]
+        # Fraction of the cell above each face that is passed; 1e-15 where nothing in it stops a parcel.
+        passed = (energy - until + work) * reciprocal(at_least(work, 1e-15))
+        passed = at_most(at_least(passed, 0.0), 1.0)
+        thickness = jnp.broadcast_to(grid.cell_thickness, (depth.shape[0] + 1, *work.shape[1:]))
+        at_bottom = jnp.where(energy > until[0], thickness[0], 0.0)
+        return jnp.sum(passed * thickness[1:], axis=0) + at_bottom
+
+
+def _sine_of_half_turns(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """sin(pi x) between 0 and 1, to 1e-10: a polynomial costs a tenth of the sine."""
+    square = (math.pi * (x - 0.5)) ** 2
+    result = jnp.full_like(square, -1.0 / math.factorial(14))
+    for k in range(6, -1, -1):
+        result = result * square + (-1.0) ** k / math.factorial(2 * k)
+    return result

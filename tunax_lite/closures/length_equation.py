@@ -1,0 +1,379 @@
+"""The equation for the length scale that all two-equation closures share, and how it follows from parameters.
+
+    psi = c_mu0^p k^m l^n,   eps = c_mu0³ k^(3/2) / l
+    dpsi/dt = d/dz (nu / sigma_psi dpsi/dz) + psi/k (c_1 P + c_4 P_St + c_3 B - c_2 eps)
+
+A closure names the exponents and the constants. What is carried from step to step is eps.
+
+For steps much longer than k/eps (`long_steps`) there is more: backward Euler with rates of the start of the
+step goes wrong in two ways. Turbulence that nothing feeds has k/eps growing by a dt, a > 0, and hardly
+recovers from a collapse. And a psi that holds k other than epsilon does, such as omega, follows a production
+that the next step will not have: from rest k/omega falls as far as k rises. There the equation is written
+for epsilon, at the k that the step has found,
+
+    psi = c_mu0^p k^m l^n ~ k^s eps^(-n),   s = m + 3/2 n,   dln psi/dt = s dln k/dt - n dln eps/dt,
+    psi/k (c_i - s) in place of psi/k c_i for all sources,   less s psi/k D_k,
+
+with D_k what diffusion brought to k in this step. Where k falls, the sink grows such that k/eps grows as it
+does in time. With dt -> 0, and where nothing changes, all this is the equation as it was.
+
+Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baumert (1995), J. Geophys. Res.
+100, 8523-8540, for c_3 in stable water.
+"""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import setting
+from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
+from .energy import AbstractEnergyClosure, EnergyStepper, Limits, S
+from .k_equation import (
+    AbstractDiffusion,
+    AbstractLengthScale,
+    Rates,
+    SchmidtNumber,
+    Step,
+    TransportedEnergy,
+    advance,
+    split_sources,
+)
+from .stability import AbstractStabilityFunctions
+from .walls import EndCondition, ShearFreeLayer, Wall
+
+WALL_LENGTHS = ("parabolic", "triangular", "linear")
+
+
+class Exponents(NamedTuple):
+    """p, m and n of psi = c_mu0^p k^m l^n, known when the program is built [1]."""
+
+    p: float
+    m: float
+    n: float
+
+
+class SourceConstants(NamedTuple):
+    """Constants of P, eps, B and P_St in the equation for psi [1], each a number or one per face."""
+
+    c_1: Scalar | InnerFaceArray
+    c_2: Scalar | InnerFaceArray
+    c_3: Scalar | InnerFaceArray
+    c_4: Scalar | InnerFaceArray
+
+
+class LengthScaleConstants(NamedTuple):
+    """Constants of P, eps, B < 0, B > 0 and P_St in the equation for psi [1].
+
+    `c_2` is that in a logarithmic layer, where it may contain a wall function. `c_3_stable` is `None` until
+    it follows from the steady-state Richardson number; `c_3_unstable` where it is that of stable water.
+    """
+
+    c_1: Scalar
+    c_2: Scalar
+    c_3_stable: Any
+    c_3_unstable: Scalar | None
+    c_4: Scalar
+
+
+class WallFunction(eqx.Module):
+    """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that grows with the length.
+
+    Args:
+        e_2: E_2 [1].
+        von_karman: kappa [1].
+        wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
+            bottom, or the distance to the surface.
+    """
+
+    e_2: Scalar
+    von_karman: Scalar
+    wall_length: str = eqx.field(static=True)
+
+    def sink_constant(self, rates: Rates, now: Step) -> InnerFaceArray:
+        """c_2 [1]."""
+        z = now.inputs.grid.z_face
+        from_surface = -z[1:-1] + now.walls.surface.roughness_length
+        from_bottom = z[1:-1] - z[0] + now.walls.bottom.roughness_length
+        if self.wall_length == "parabolic":
+            inverse = reciprocal(from_surface) + reciprocal(from_bottom)
+        elif self.wall_length == "triangular":
+            inverse = reciprocal(at_most(from_surface, from_bottom))
+        else:
+            inverse = reciprocal(from_surface)
+        length_squared = (now.functions.c_mu_0**3 * rates.time_scale) ** 2 * rates.tke
+        near_wall = self.e_2 / self.von_karman**2 * inverse**2
+        return 0.5 + 0.5 * near_wall * length_squared
+
+
+class TransportedLength(AbstractLengthScale):
+    """The equation for psi.
+
+    Args:
+        exponents: p, m and n of psi.
+        constants: of the sources.
+        diffusion: of psi.
+        limits: of k and epsilon.
+        wall_function: of the sink; `None` for a constant one.
+        long_steps: whether steps may be much longer than k/eps; a step is then taken twice.
+    """
+
+    exponents: Exponents = eqx.field(static=True)
+    constants: LengthScaleConstants
+    diffusion: AbstractDiffusion
+    limits: Limits
+    wall_function: WallFunction | None
+    long_steps: bool = eqx.field(static=True)
+
+    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
+        (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
+        constants = self._source_constants(rates, now)
+        if self.long_steps:
+            sources = sources_at_long_steps(rates, tke, constants, self.exponents, c_mu_0, now.dt)
+        else:
+            sources = sources_of_psi(rates, constants, self.exponents, c_mu_0)
+        psi, source, sink_rate = sources
+        at_bottom = self._end_condition(now.walls.bottom, tke[0], now.functions)
+        at_surface = self._end_condition(now.walls.surface, tke[-1], now.functions)
+        conductance, ends = self.diffusion.conductance(rates, now), (at_bottom, at_surface)
+        new_psi = advance(psi, conductance, source, sink_rate, ends, now.inputs, now.dt)
+        new_psi = at_least(new_psi, self._lowest_psi(tke, c_mu_0))
+        return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (tke, 1.5 + m / n))
+
+    def _source_constants(self, rates: Rates, now: Step) -> SourceConstants:
+        c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
+        if self.wall_function is not None:
+            c_2 = self.wall_function.sink_constant(rates, now)
+        if c_3_unstable is not None:
+            c_3 = jnp.where(rates.production.buoyancy > 0.0, c_3_unstable, c_3)
+        return SourceConstants(c_1, c_2, c_3, c_4)
+
+    def _lowest_psi(self, tke: InnerFaceArray, c_mu_0: Scalar) -> InnerFaceArray:
+        """psi that an explicit flux or source may have taken below zero is put back to.
+
+        A psi that grows with the length is that of the shortest length, of k and epsilon at their floors; of
+        the others next to nothing remains, and the floor of epsilon holds.
+        """
+        p, m, n = self.exponents
+        if n < 0.0:
+            return jnp.full_like(tke, jnp.finfo(tke.dtype).tiny)
+        floor = self.limits.tke_floor
+        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / self.limits.dissipation_floor
+        return product_of_powers((c_mu_0, p), (tke, m), (shortest, n))
+
+    def _end_condition(
+        self, wall: Wall, neighbour_tke: Scalar, functions: AbstractStabilityFunctions
+    ) -> EndCondition:
+        """What holds for psi at a wall, or its flux from there, by the law of the layer.
+
+        The flux is -D dpsi/dz for D = d sqrt(k) l, psi = c_mu0^p k^m l^n, k ~ (z + z_0)^alpha, l ~ z + z_0.
+        """
+        p, m, n = self.exponents
+        condition, c_mu_0 = wall.boundary.length_scale, functions.c_mu_0
+        distance, tke = wall.distance(condition), neighbour_tke
+        if wall.waves is not None:
+            tke = at_least(wall.tke_at(distance, c_mu_0), self.limits.tke_floor)
+        if condition == "value":
+            length = wall.length_slope * distance
+            return EndCondition(value=product_of_powers((c_mu_0, p), (tke, m), (length, n)))
+        logarithmic_slope = n if wall.waves is None else m * wall.waves.decay + n
+        factor = -logarithmic_slope * self.diffusion.at_wall(functions, wall.waves is not None)
+        of_tke = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
+        return EndCondition(flux=factor * of_tke * power(distance, n))
+
+
+def sources_of_psi(
+    rates: Rates, constants: SourceConstants, exponents: Exponents, c_mu_0: Scalar
+) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    """psi at the start of the step, its source and the rate of its implicit sink [s-1]."""
+    (p, m, n), (c_1, c_2, c_3, c_4) = exponents, constants
+    shear_part = c_1 * rates.production.shear
+    if rates.production.stokes is not None:
+        shear_part = shear_part + c_4 * rates.production.stokes
+    consumed = c_2 * rates.dissipation
+    by_buoyancy = c_3 * rates.production.buoyancy
+    source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=rates.waves_join_sink)
+    psi = product_of_powers((c_mu_0, p + 3.0 * n), (rates.dissipation, -n), (rates.tke, m + 1.5 * n))
+    # The sink is psi/k times this and is divided by psi: 1/k remains.
+    return psi, psi * rates.inverse_tke * source, sink * rates.inverse_tke
+
+
+def sources_at_long_steps(
+    rates: Rates,
+    new_tke: InnerFaceArray,
+    constants: SourceConstants,
+    exponents: Exponents,
+    c_mu_0: Scalar,
+    dt: ScalarLike,
+) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    """psi of the new k and the old epsilon, its source and the rate of its implicit sink [s-1].
+
+    Args:
+        rates: turbulence that the rates are taken from.
+        new_tke: k at the end of the step [m2 s-2].
+        constants, exponents: of the equation for psi.
+        c_mu_0: of the stability functions [1].
+        dt: length of the step [s].
+    """
+    p, m, n = exponents
+    of_tke = m + 1.5 * n
+    c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
+    shear_part = c_1 * rates.production.shear
+    if rates.production.stokes is not None:
+        shear_part = shear_part + c_4 * rates.production.stokes
+    net = shear_part + c_3 * rates.production.buoyancy
+    fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
+    inverse, new_inverse = rates.inverse_tke, reciprocal(new_tke)
+    fall = rates.tke_before * new_inverse
+    others = [-c_2 * rates.dissipation * inverse, -_recovery(rates, fall, c_2, n, dt)]
+    if of_tke != 0.0:
+        source, sink_rate = rates.sources_of_tke()
+        others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
+    growth = fed * inverse + sum(at_least(x, 0.0) for x in others)
+    sink_rate = (fed - net) * inverse + sum(at_least(-x, 0.0) for x in others)
+
+    def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
+        return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))
+
+    return psi(rates.dissipation_before), psi(rates.dissipation) * growth, sink_rate
+
+
+def _recovery(
+    rates: Rates, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float, dt: ScalarLike
+) -> InnerFaceArray:
+    """Rate of a further sink [s-1] with which k/eps grows by a dt where nothing is produced.
+
+    With x = dt eps/k, k is divided by 1 + x there, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
+    """
+    # The time scale of the start: that of the middle has grown already.
+    x = dt * rates.dissipation_before / rates.tke_before
+    further = at_least(fall - 1.0, 0.0) * x
+    if n > 0.0:
+        return (c_2 + n) * further / dt
+    slow = 1.0 + at_least(-c_2 / n, 0.0) * x
+    fast = slow + at_least(-(c_2 + n) / n, 0.0) * further
+    return (power(fast, -n) - power(slow, -n)) / dt
+
+
+class AbstractTwoEquation(AbstractEnergyClosure[S]):
+    """k and a second quantity psi that holds the length scale.
+
+    Args:
+        steady_state_richardson_number: where sheared stratified turbulence neither grows nor decays [1]; c_3
+            in stable water follows from it unless that is given.
+        imposed_von_karman: kappa of the logarithmic layer [1], from which a constant of the equation for psi
+            follows; `None` for what the constants imply.
+        long_steps: whether steps may be much longer than k/eps: see `equation`. It costs a second step of
+            the closure, and vanishes as steps become short.
+    """
+
+    steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
+    imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
+    long_steps: bool = setting(False)
+
+    @property
+    def von_karman(self) -> Scalar:
+        """kappa of the logarithmic layer that the constants imply [1]."""
+        return self._energy_stepper().walls.von_karman
+
+    @abc.abstractmethod
+    def _energy_stepper(self) -> EnergyStepper:
+        """The equations for k and psi that the parameters give."""
+
+    def _stable_constant(self) -> Any:
+        """c_3 in stable water [1], given or derived."""
+        equation = self._energy_stepper().length_scale
+        assert isinstance(equation, TransportedLength)
+        return equation.constants.c_3_stable
+
+    def _with_schmidt_numbers(
+        self,
+        exponents: Exponents,
+        constants: LengthScaleConstants,
+        sigma: Scalar,
+        shear_free_sigma: Any = None,
+    ) -> EnergyStepper:
+        """A constant sink and Schmidt numbers.
+
+        Args:
+            exponents, constants: of the equation for psi.
+            sigma: Schmidt number of psi [1]; it follows from `imposed_von_karman` if that is given.
+            shear_free_sigma: function from the stability functions to the Schmidt number below breaking
+                waves, towards which that of psi varies; `None` for a constant one.
+        """
+        functions = self.stability.stability_functions()
+        c_mu_0, n = functions.c_mu_0, exponents.n
+        if self.imposed_von_karman is not None:
+            growth = at_least(constants.c_2 - constants.c_1, 1e-4)
+            sigma = (n * self.imposed_von_karman / c_mu_0) ** 2 / growth
+        shear_free = sigma if shear_free_sigma is None else shear_free_sigma(functions)
+        waves = self.surface.breaking_waves
+        if waves is not None:
+            decay, slope = _shear_free_decay(exponents, constants.c_2, self.sigma_k, shear_free, functions)
+            waves = ShearFreeLayer.of(waves, decay, slope, functions.c_mu_shear_free / self.sigma_k)
+        return self._with_equation(
+            functions,
+            exponents,
+            constants,
+            constants.c_2,
+            SchmidtNumber(self.sigma_k, self.sigma_k),
+            SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None),
+            self._von_karman(exponents, constants, sigma, c_mu_0),
+            waves,
+        )
+
+    def _von_karman(
+        self, exponents: Exponents, constants: LengthScaleConstants, sigma: Scalar, c_mu_0: Scalar
+    ) -> Scalar:
+        """kappa of the logarithmic layer [1], imposed or implied."""
+        if self.imposed_von_karman is not None:
+            return self.imposed_von_karman
+        # Without a logarithmic layer (c_1 >= c_2) a thin one stands in: kappa divides at the walls.
+        growth = at_least(sigma * (constants.c_2 - constants.c_1), 1e-4)
+        return c_mu_0 * safe_sqrt(growth) / abs(exponents.n)
+
+    def _with_equation(
+        self,
+        functions: AbstractStabilityFunctions,
+        exponents: Exponents,
+        constants: LengthScaleConstants,
+        interior_c_2: Scalar,
+        diffusion_of_tke: AbstractDiffusion,
+        diffusion_of_psi: AbstractDiffusion,
+        von_karman: Scalar,
+        waves: ShearFreeLayer | None,
+        *,
+        wall_function: WallFunction | None = None,
+        has_shortest: bool = False,
+    ) -> EnergyStepper:
+        """The two equations; `interior_c_2` is c_2 far from walls, from which c_3 follows."""
+        if constants.c_3_stable is None:
+            ri, c_1 = self.steady_state_richardson_number, constants.c_1
+            c_3 = interior_c_2 + (c_1 - interior_c_2) / ri * functions.equilibrium_ratio(ri)
+            constants = constants._replace(c_3_stable=c_3)
+        limits = self._limits(has_shortest=has_shortest)
+        parts = exponents, constants, diffusion_of_psi, limits, wall_function, self.long_steps
+        length_scale, k_equation = TransportedLength(*parts), TransportedEnergy(diffusion_of_tke)
+        return self._composed(
+            k_equation, length_scale, functions, von_karman, waves, limits, repeats=self.long_steps
+        )
+
+
+def _shear_free_decay(
+    exponents: Exponents,
+    c_2: Scalar,
+    sigma_k: Scalar,
+    sigma_psi: Scalar,
+    functions: AbstractStabilityFunctions,
+) -> tuple[Scalar, Scalar]:
+    """alpha and L [1] of turbulence that is stirred at a wall without shear."""
+    _, m, n = exponents
+    c_mu_0 = functions.c_mu_0
+    spread = sigma_k + 24.0 * sigma_psi * c_2
+    both = 1.0 + 4.0 * m
+    decay = -4.0 * n * safe_sqrt(sigma_k) / (both * safe_sqrt(sigma_k) - safe_sqrt(spread))
+    inside = (both + 8.0 * m**2) * sigma_k + 12.0 * sigma_psi * c_2
+    inside = inside - both * safe_sqrt(sigma_k * spread)
+    return decay, c_mu_0 * safe_sqrt(c_mu_0 / functions.c_mu_shear_free * inside / (12.0 * n**2))

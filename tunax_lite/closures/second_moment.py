@@ -1,0 +1,310 @@
+"""Second-moment closure: the non-dimensional functions c_mu and c_mu' of algebraic stress models.
+
+With alpha_N = (k/eps)² N² and alpha_M = (k/eps)² S²,
+
+    c_mu = N_n / D,   c_mu' = N_b / D,   nu = c_mu k²/eps,   kappa = c_mu' k²/eps,
+    N_n = n0 + n1 alpha_N + n2 alpha_M,   N_b = b0 + b1 alpha_N + b2 alpha_M,
+    D = d0 + d1 alpha_N + d2 alpha_M + d3 alpha_N alpha_M + d4 alpha_N² + d5 alpha_M²,
+
+whose coefficients follow from the constants of the pressure-strain and pressure-scrambling models.
+In quasi-equilibrium alpha_M is not taken from the flow but solves P + B = eps,
+c_mu alpha_M - c_mu' alpha_N = 1, a quadratic equation; in weak equilibrium it is that of the flow.
+
+Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Burchard and Deleersnijder
+(2001), J. Mar. Syst. 28, 55-67, for the limits of alpha_N and alpha_M.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
+from .stability import AbstractStability, AbstractStabilityFunctions
+
+# Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
+# column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
+# where c_mu' has its maximum, 0.3.
+_SMALLEST_DENOMINATOR = 1e-3
+_LARGEST_FUNCTION = 2.0
+_SMALLEST_ALPHA_M = 1e-10
+
+EQUILIBRIA = ("quasi", "weak")
+
+
+class SecondMomentSet(NamedTuple):
+    """The constants of `SecondMomentClosure` in the notation of Umlauf and Burchard (2005) [1]."""
+
+    cc1: float
+    cc2: float
+    cc3: float
+    cc4: float
+    cc5: float
+    cc6: float
+    ct1: float
+    ct2: float
+    ct3: float
+    ct4: float
+    ct5: float
+    ctt: float
+
+
+PUBLISHED_SETS = {
+    "gibson_launder": SecondMomentSet(
+        3.6, 0.8, 1.2, 1.2, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8
+    ),  # Gibson and Launder (1978), J. Fluid Mech. 86, 491-511
+    "mellor_yamada": SecondMomentSet(
+        6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.0, 0.0, 0.0, 0.0, 0.6102
+    ),  # Mellor and Yamada (1982), Rev. Geophys. 20, 851-875
+    "kantha_clayson": SecondMomentSet(
+        6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.7, 0.7, 0.0, 0.2, 0.6102
+    ),  # Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266
+    "luyten": SecondMomentSet(
+        3.0, 0.8, 2.0, 1.118, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8
+    ),  # Luyten et al. (1996), J. Geophys. Res. 101, 1327-1346
+    "canuto_a": SecondMomentSet(
+        5.0, 0.8, 1.968, 1.136, 0.0, 0.4, 5.95, 0.6, 1.0, 0.0, 0.3333, 0.72
+    ),  # Canuto et al. (2001), J. Phys. Oceanogr. 31, 1413-1426, model A
+    "canuto_b": SecondMomentSet(
+        5.0, 0.6983, 1.9664, 1.094, 0.0, 0.495, 5.6, 0.6, 1.0, 0.0, 0.3333, 0.477
+    ),  # the same, model B
+    "cheng": SecondMomentSet(
+        5.0, 0.7983, 1.968, 1.136, 0.0, 0.5, 5.52, 0.2134, 0.357, 0.0, 0.3333, 0.82
+    ),  # Cheng et al. (2002), J. Atmos. Sci. 59, 1550-1565
+}
+"""Constants by name, for `SecondMomentClosure.of`."""
+
+
+def bounded(function: InnerFaceArray) -> InnerFaceArray:
+    """A stability function between 0 and 2 [1], with zero gradient beyond."""
+    return at_most(at_least(function, 0.0), _LARGEST_FUNCTION)
+
+
+class StabilityFunctions(AbstractStabilityFunctions):
+    """The functions c_mu and c_mu' of one second-moment closure.
+
+    Args:
+        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral water [1].
+        c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
+        lowest_alpha_n: the most negative alpha_N that is used [1].
+        equilibrium: which of `quasi_equilibrium` and `weak_equilibrium` holds in the flow.
+    """
+
+    n0: Scalar
+    n1: Scalar
+    n2: Scalar
+    b0: Scalar
+    b1: Scalar
+    b2: Scalar
+    d1: Scalar
+    d2: Scalar
+    d3: Scalar
+    d4: Scalar
+    d5: Scalar
+    c_mu_0: Scalar
+    lowest_alpha_n: Scalar
+    equilibrium: str = eqx.field(default="quasi", static=True)
+
+    @property
+    def c_mu_shear_free(self) -> Scalar:
+        """c_mu / `c_mu_0`³ where alpha_N = alpha_M = 0 [1]."""
+        return self.n0 / self.c_mu_0**3
+
+    @property
+    def critical_richardson_number(self) -> Scalar:
+        """The Richardson number at which alpha_N of equilibrium grows beyond all limits [1]."""
+        # The square of `equilibrium_ratio` vanishes: t2 y² + s y - c = 0 for y = 1 / Ri.
+        s, c = self.n1 - self.b2 - self.d3, self.b1 + self.d4
+        return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
+
+    def in_flow(
+        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        alpha_n = time_scale_squared * n_squared
+        if self.equilibrium == "quasi":
+            return self.quasi_equilibrium(alpha_n)
+        return self.weak_equilibrium(alpha_n, time_scale_squared * s_squared)
+
+    def weak_equilibrium(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""
+        return self(*self.limited(alpha_n, alpha_m))
+
+    def limited(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """Stability and shear number of the flow within the limits of the closure.
+
+        Args:
+            alpha_n: (k/eps)² N² [1]; limited from below as in `quasi_equilibrium`.
+            alpha_m: (k/eps)² S² [1]; limited from above, so that the shear stress grows with the shear.
+        """
+        alpha_n = at_least(alpha_n, self.lowest_alpha_n)
+        n0, n1, d1, d4 = self.n0, self.n1, self.d1, self.d4
+        highest = n0 + (n1 + d1 * n0 + (d1 * n1 + d4 * n0 + d4 * n1 * alpha_n) * alpha_n) * alpha_n
+        slope = self.d2 * n0 + (self.d2 * n1 + self.d3 * n0 + self.d3 * n1 * alpha_n) * alpha_n
+        highest = highest * reciprocal(at_least(slope, _SMALLEST_DENOMINATOR * n0))
+        return alpha_n, at_most(at_least(alpha_m, _SMALLEST_ALPHA_M), at_least(highest, 0.0))
+
+    def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] where production balances dissipation.
+
+        Args:
+            alpha_n: (k/eps)² N² [1]; limited from below, with zero gradient beyond the limit.
+
+        Returns:
+            c_mu and c_mu', 0 to 2, with zero gradient beyond. Where the quadratic has no real root, its
+            vertex is used.
+        """
+        alpha_n = at_least(alpha_n, self.lowest_alpha_n)
+        # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
+        t0 = -1.0 - (self.d1 + self.b0) * alpha_n - (self.d4 + self.b1) * alpha_n**2
+        t1 = self.n0 - self.d2 + (self.n1 - self.d3 - self.b2) * alpha_n
+        t2 = self.n2 - self.d5
+        root = t1 + safe_sqrt(t1**2 - 4.0 * t2 * t0)
+        alpha_m = -2.0 * t0 * reciprocal(at_least(root, 1e-10))
+        return self(alpha_n, alpha_m)
+
+    def __call__(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] at given stability and shear numbers, limited to 0 to 2."""
+        inverse = self.inverse_denominator(alpha_n, alpha_m)
+        c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
+        c_mu_prime = (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
+        return bounded(c_mu), bounded(c_mu_prime)
+
+    def inverse_denominator(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> InnerFaceArray:
+        """1 / D [1]."""
+        denominator = (
+            1.0
+            + (self.d1 + self.d4 * alpha_n) * alpha_n
+            + (self.d2 + self.d3 * alpha_n + self.d5 * alpha_m) * alpha_m
+        )
+        return reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
+
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
+
+        Without equilibrium at that Richardson number the vertex of the quadratic is used.
+        """
+        ri = richardson_number
+        # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
+        q1 = self.n0 / ri - self.b0 - self.d1 - self.d2 / ri
+        q2 = (self.n1 + self.n2 / ri) / ri - self.b1 - self.b2 / ri - self.d4 - self.d3 / ri - self.d5 / ri**2
+        alpha_n = 2.0 / at_least(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
+        alpha_m = alpha_n / ri
+        c_mu = self.n0 + self.n1 * alpha_n + self.n2 * alpha_m
+        c_mu_prime = self.b0 + self.b1 * alpha_n + self.b2 * alpha_m
+        return c_mu / c_mu_prime
+
+
+@named(**{name: constants._asdict() for name, constants in PUBLISHED_SETS.items()})
+class SecondMomentClosure(AbstractStability):
+    """Constants of the second-moment closure; the default is Canuto's model A, others are in `of`.
+
+    Args:
+        cc1 ... cc6: pressure-strain model [1].
+        ct1 ... ct5, ctt: pressure-scrambling model of the buoyancy flux and its variance [1].
+        instability_limit: the most negative alpha_N used, as a fraction of the value at which the shear
+            number of quasi-equilibrium reaches zero [1].
+        equilibrium: "quasi" (P + B = eps in the functions) or "weak" (the shear of the flow).
+
+    Raises:
+        ValueError: another equilibrium.
+    """
+
+    cc1: Scalar = parameter(5.0, valid_range=(2.0, 12.0))
+    cc2: Scalar = parameter(0.8, valid_range=(0.0, 1.3))
+    cc3: Scalar = parameter(1.968, valid_range=(0.0, 2.5))
+    cc4: Scalar = parameter(1.136, valid_range=(0.0, 2.0))
+    cc5: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
+    cc6: Scalar = parameter(0.4, valid_range=(0.0, 1.0))
+    ct1: Scalar = parameter(5.95, valid_range=(2.0, 15.0))
+    ct2: Scalar = parameter(0.6, valid_range=(0.0, 1.5))
+    ct3: Scalar = parameter(1.0, valid_range=(0.0, 2.0))
+    ct4: Scalar = parameter(0.0, valid_range=(-1.0, 0.9))
+    ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
+    ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
+    instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
+    equilibrium: str = setting("quasi", choices=EQUILIBRIA)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    @classmethod
+    def of(cls, name: str, **others: Any) -> "SecondMomentClosure":
+        """The closure with published constants.
+
+        Args:
+            name: one of `PUBLISHED_SETS`.
+            others: arguments that replace or complete them.
+
+        Raises:
+            ValueError: a name that is not there.
+        """
+        if name not in PUBLISHED_SETS:
+            raise ValueError(
+                f"SecondMomentClosure: expected a set out of {', '.join(PUBLISHED_SETS)}, got {name!r}."
+            )
+        return cls(**(PUBLISHED_SETS[name]._asdict() | others))
+
+    def stability_functions(self) -> StabilityFunctions:
+        """The functions that these constants imply."""
+        n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
+        linear, square = d1 + b0, d4 + b1
+        # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is exact for
+        # square = 0 too; without a real root the vertex is used.
+        zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
+        return StabilityFunctions(
+            *(n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5),
+            self._c_mu_0(),
+            self.instability_limit * zero_shear,
+            self.equilibrium,
+        )
+
+    def _c_mu_0(self) -> Scalar:
+        n = 0.5 * self.cc1
+        a1, a2, a3, _ = self._stress_constants()
+        radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
+        return safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
+
+    def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
+        return (
+            2.0 / 3.0 - 0.5 * self.cc2,
+            1.0 - 0.5 * self.cc3,
+            1.0 - 0.5 * self.cc4,
+            0.5 - 0.5 * self.cc6,
+        )
+
+    def _coefficients(self) -> tuple[Scalar, ...]:
+        """n0, n1, n2, b0, b1, b2, d1 ... d5 over d0: Umlauf and Burchard (2005), A.20 to A.22."""
+        a1, a2, a3, a5 = self._stress_constants()
+        t1, t2 = 1.0 - self.ct2, 1.0 - self.ct3
+        t3, t5 = 2.0 * (1.0 - self.ct4), 2.0 * self.ctt * (1.0 - self.ct5)
+        n, nt = 0.5 * self.cc1, self.ct1
+        strain = a2**2 - 3.0 * a3**2
+        d0 = 36.0 * n**3 * nt**2
+        d1 = 84.0 * a5 * t3 * n**2 * nt + 36.0 * t5 * n**3 * nt
+        d2 = 9.0 * (t2**2 - t1**2) * n**3 - 12.0 * strain * n * nt**2
+        d3 = (
+            12.0 * a5 * t3 * (a2 * t1 - 3.0 * a3 * t2) * n
+            + 12.0 * a5 * t3 * (a3**2 - a2**2) * nt
+            + 12.0 * t5 * (3.0 * a3**2 - a2**2) * n * nt
+        )
+        d4 = 48.0 * a5**2 * t3**2 * n + 36.0 * a5 * t3 * t5 * n**2
+        d5 = 3.0 * strain * (t1**2 - t2**2) * n
+        n0 = 36.0 * a1 * n**2 * nt**2
+        n1 = (
+            -12.0 * a5 * t3 * (t1 + t2) * n**2
+            + 8.0 * a5 * t3 * (6.0 * a1 - a2 - 3.0 * a3) * n * nt
+            + 36.0 * a1 * t5 * n**2 * nt
+        )
+        n2 = 9.0 * a1 * (t2**2 - t1**2) * n**2
+        b0 = 12.0 * t3 * n**3 * nt
+        b1 = 12.0 * a5 * t3**2 * n**2
+        b2 = 9.0 * a1 * t3 * (t1 - t2) * n**2 + (6.0 * a1 * (a2 - 3.0 * a3) - 4.0 * strain) * t3 * n * nt
+        return tuple(c / d0 for c in (n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5))

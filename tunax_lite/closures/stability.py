@@ -1,0 +1,193 @@
+"""How stratification and shear set c_mu and c_mu': what stability functions are, and those of first order,
+
+    c_mu = c_mu_0^4,   c_mu' = c_mu / Pr(Ri),   Ri = N² / S²
+
+with one formula for the Prandtl number per variant.
+"""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
+
+
+class Waves(NamedTuple):
+    """What stability functions may know of the Stokes drift, on inner faces.
+
+    Args:
+        shear: dU/dz . dU_s/dz [s-2].
+        shear_squared: |dU_s/dz|² [s-2].
+        production: of turbulence by the Stokes drift [m2 s-3].
+        length: of the turbulence [m].
+        depth: below the surface [m].
+        spacing: between the centers on both sides [m].
+    """
+
+    shear: InnerFaceArray
+    shear_squared: InnerFaceArray
+    production: InnerFaceArray
+    length: InnerFaceArray
+    depth: InnerFaceArray
+    spacing: InnerFaceArray
+
+
+class AbstractStabilityFunctions(eqx.Module):
+    """c_mu and c_mu' in nu = c_mu k²/eps and kappa = c_mu' k²/eps, with all coefficients computed.
+
+    Args:
+        c_mu_0: fourth root of c_mu in neutral equilibrium [1].
+        c_mu_shear_free: c_mu over `c_mu_0`³ where neither shear nor buoyancy act [1], so that there
+            nu = c_mu_shear_free sqrt(k) l.
+    """
+
+    c_mu_0: eqx.AbstractVar[Scalar]
+    c_mu_shear_free: eqx.AbstractVar[Scalar]
+
+    @abc.abstractmethod
+    def in_flow(
+        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """c_mu and c_mu' [1] for given (k/eps)² [s2], N² and S² [s-2]."""
+
+    @abc.abstractmethod
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        """c_mu / c_mu' [1] where P + B = eps at a given Richardson number."""
+
+
+class AbstractWaveFunctions(AbstractStabilityFunctions):
+    """Stability functions that the Stokes drift changes, and with which it drives momentum."""
+
+    @abc.abstractmethod
+    def in_waves(
+        self,
+        time_scale_squared: InnerFaceArray,
+        n_squared: InnerFaceArray,
+        s_squared: InnerFaceArray,
+        waves: Waves,
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+        """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
+
+
+class AbstractStability(eqx.Module):
+    """Constants of stability functions."""
+
+    @abc.abstractmethod
+    def stability_functions(self) -> AbstractStabilityFunctions:
+        """The functions that these constants imply."""
+
+
+# Shear numbers below which Ri no longer grows; those of GOTM.
+_SMALLEST_ALPHA_M, _SMALLEST_DIVISOR = 1e-10, 1e-8
+
+
+class AbstractFirstOrder(AbstractStability):
+    """Stability functions with a Prandtl number; constants as in GOTM.
+
+    Args:
+        c_mu_0: fourth root of c_mu [1].
+    """
+
+    c_mu_0: Scalar = parameter(0.5477, valid_range=(0.3, 1.0))
+
+    @abc.abstractmethod
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        """nu / kappa [1] at a gradient Richardson number of either sign."""
+
+    def stability_functions(self) -> "FirstOrderFunctions":
+        return FirstOrderFunctions(self, self.c_mu_0, self.c_mu_0)
+
+
+class FirstOrderFunctions(AbstractStabilityFunctions):
+    """The functions of a variant of `AbstractFirstOrder`."""
+
+    stability: AbstractFirstOrder
+    c_mu_0: Scalar
+    c_mu_shear_free: Scalar
+
+    def in_flow(
+        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        alpha_m = at_least(time_scale_squared * s_squared, _SMALLEST_ALPHA_M)
+        ri = time_scale_squared * n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
+        c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
+        return c_mu, c_mu * reciprocal(self.stability.prandtl_number(ri) + jnp.zeros_like(ri))
+
+    def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
+        return self.stability.prandtl_number(jnp.asarray(richardson_number))
+
+
+@named("constant")
+class ConstantStability(AbstractFirstOrder):
+    """Pr = Pr_0.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        return self.neutral_prandtl_number
+
+
+@named("munk_anderson")
+class MunkAnderson(AbstractFirstOrder):
+    """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable water, Pr_0 elsewhere.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+
+    Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295; 3.33 for 10/3 as in GOTM.
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        ri = at_least(richardson_number, 0.0)
+        numerator = 1.0 + 3.33 * ri
+        return self.neutral_prandtl_number * numerator * safe_sqrt(numerator * reciprocal(1.0 + 10.0 * ri))
+
+
+@named("schumann_gerz")
+class SchumannGerz(AbstractFirstOrder):
+    """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable water, at most 3; Pr_0 elsewhere.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+        flux_richardson_number: Ri_inf, of the flux in very stable water [1].
+
+    Source: Schumann and Gerz (1995), J. Appl. Meteorol. 34, 33-48; the limit is GOTM's.
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.74, valid_range=(0.1, 10.0))
+    flux_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 1.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        scaled = at_least(richardson_number, 0.0) / self.flux_richardson_number
+        # Beyond Pr = 3 the limit holds; the exponential need not see how far.
+        scaled = at_most(scaled, 30.0)
+        neutral = self.neutral_prandtl_number
+        return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
+
+
+@named("brueggemann")
+class Brueggemann(AbstractFirstOrder):
+    """Pr = 6.6 Ri, at least 1 and at most 10: the one-equation closure of ICON-O.
+
+    Args:
+        slope: of Pr over Ri [1].
+
+    Source: Blanke and Delecluse (1993), J. Phys. Oceanogr. 23, 1363-1388, with the slope of Brueggemann et
+    al. (2024) as GOTM has it.
+    """
+
+    slope: Scalar = parameter(6.6, valid_range=(0.5, 50.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        return at_most(at_least(self.slope * richardson_number, 1.0), 10.0)

@@ -1,0 +1,398 @@
+"""The closure of Gaspar et al. with the options of NEMO and Veros.
+
+    dk/dt = d/dz (alpha nu dk/dz) + nu S² - kappa N² - c_eps k^(3/2) / l_d
+    nu = max(c_k l_m sqrt(k), background),   kappa = max(nu / Pr, background),   l = sqrt(2 k) / N
+    1 / Pr = Ri_c / max(Ri, Ri_c), at least 1 / Pr_max
+
+k lives on the inner faces and on the surface, which has half a cell. Its diffusion is implicit, the sources
+are explicit, and of the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the fraction w is
+implicit. With l_up the reach of l from the surface downward and l_down from the bottom upward,
+
+    l_up(z) = min over z' >= z of l(z') + z' - z,    l_down(z) = min over z' <= z of l(z') + z - z',
+
+neither changes faster than the distance: |dl/dz| <= 1. The minima begin with given lengths at both ends.
+
+Source: Gaspar et al. (1990), J. Geophys. Res. 95, 16179-16193; Blanke and Delecluse (1993), J. Phys.
+Oceanogr. 23, 1363-1388; NEMO 5.0, `zdftke`; Veros, `core/tke`, after Eden's pyOM2.
+"""
+
+import abc
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .. import constants
+from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..grid import Grid
+from ..numerics.diffusion import Added, EndValues, diffuse
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    mean_of_neighbours,
+    reciprocal,
+    smallest_downward,
+    smallest_upward,
+    with_end_faces,
+)
+from .base import AbstractPlainClosure, ClosureInputs
+from .energy import TurbulenceState
+from .langmuir import LangmuirCells
+from .walls import EndCondition, charnock_length
+
+Lengths = tuple[InnerFaceArray, InnerFaceArray]
+"""Two lengths on the inner faces [m]."""
+
+
+class AbstractLengthBounds(eqx.Module):
+    """Lengths of mixing and of dissipation on the inner faces."""
+
+    @abc.abstractmethod
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+        """l_m and l_d [m], positive.
+
+        Args:
+            length: sqrt(2 k) / N with its floor [m].
+            surface, bottom: lengths on the two ends [m].
+            grid: the vertical grid.
+        """
+
+
+@named("within_column")
+class WithinColumn(AbstractLengthBounds):
+    """Both at most the distances to the surface and the bottom.
+
+    Args:
+        half_spacing: count the distance to the surface from half the face spacing above it, as in Veros.
+    """
+
+    half_spacing: bool = setting(False)
+
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+        z = grid.z_face
+        from_surface = z[-1] - z[1:-1]
+        if self.half_spacing:
+            from_surface = from_surface + 0.5 * grid.center_spacing
+        length = at_most(length, jnp.minimum(from_surface, z[1:-1] - z[0]))
+        return length, length
+
+
+@named("within_spacing")
+class WithinSpacing(AbstractLengthBounds):
+    """Both at most the distance between the neighbouring centers."""
+
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+        length = at_most(length, grid.center_spacing)
+        return length, length
+
+
+@named("bounded_slope")
+class BoundedSlope(AbstractLengthBounds):
+    """Both min(l_up, l_down)."""
+
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+        upward, downward = _reach(length, surface, bottom, grid)
+        length = at_most(upward, downward)
+        return length, length
+
+
+@named("up_and_down")
+class UpAndDown(AbstractLengthBounds):
+    """l_m = min(l_up, l_down), l_d = sqrt(l_up l_down).
+
+    Source: Bougeault and Lacarrere (1989), Mon. Wea. Rev. 117, 1872-1890, for the two lengths; Madec et al.
+    (1998) for the bounds.
+    """
+
+    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+        upward, downward = _reach(length, surface, bottom, grid)
+        return at_most(upward, downward), jnp.sqrt(upward * downward)
+
+
+def _reach(length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+    """l_up and l_down [m]."""
+    z, ends = grid.z_face[1:-1], grid.z_face
+    upward = at_most(smallest_upward(length + z), surface + ends[-1]) - z
+    downward = at_most(smallest_downward(length - z), bottom - ends[0]) + z
+    return upward, downward
+
+
+class AbstractSurfaceEnergy(eqx.Module):
+    """The condition for k at the surface."""
+
+    @abc.abstractmethod
+    def condition(self, friction_velocity: Scalar) -> EndCondition:
+        """A value [m2 s-2] or a flux [m3 s-3] of k."""
+
+
+@named("value")
+class SurfaceValue(AbstractSurfaceEnergy):
+    """k = max(factor u*², floor) at the surface.
+
+    The factor is 67.83 below breaking waves (3.75 without them).
+
+    Args:
+        factor: of u*² [1].
+        floor: least k at the surface [m2 s-2].
+
+    Source: Mellor and Blumberg (2004), J. Phys. Oceanogr. 34, 693-698; NEMO.
+    """
+
+    factor: Scalar = parameter(67.83, valid_range=(0.0, 1000.0))
+    floor: Scalar = parameter(1e-4, unit="m2 s-2", valid_range=(1e-12, 1e-1))
+
+    def condition(self, friction_velocity: Scalar) -> EndCondition:
+        return EndCondition(value=at_least(self.factor * friction_velocity**2, self.floor))
+
+
+@named("flux")
+class SurfaceFlux(AbstractSurfaceEnergy):
+    """k enters through the surface at the rate factor u*³.
+
+    Args:
+        factor: of u*³ [1].
+
+    Source: the global set-ups of Veros.
+    """
+
+    factor: Scalar = parameter(1.0, valid_range=(0.0, 1000.0))
+
+    def condition(self, friction_velocity: Scalar) -> EndCondition:
+        return EndCondition(flux=self.factor * friction_velocity**3)
+
+
+@named("exponential")
+class Penetration(eqx.Module):
+    """Below the surface k grows in every step by a fraction of its surface value, decaying downward.
+
+    k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much. With a
+    `time_step` the addition is in proportion to the step.
+
+    Args:
+        fraction: of k at the surface [1].
+        time_step: for which the fraction holds [s]; `None` for every step.
+        depth: of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
+
+    Source: Rodgers et al. (2014), Biogeosciences 11, 4077-4098; NEMO.
+    """
+
+    fraction: Scalar = parameter(0.05, valid_range=(0.0, 1.0))
+    time_step: Scalar | None = parameter(None, unit="s", valid_range=(1.0, 86400.0))
+    depth: Scalar | None = parameter(None, unit="m", valid_range=(0.1, 200.0))
+
+    def added(self, at_surface: Scalar, inputs: ClosureInputs, dt: ScalarLike) -> InnerFaceArray:
+        """What k gains in a step [m2 s-2]."""
+        fraction = self.fraction if self.time_step is None else self.fraction * dt / self.time_step
+        depth = self.depth
+        if depth is None:
+            sine = jnp.abs(inputs.coriolis_parameter) * (constants.ROTATION_PERIOD / (4.0 * math.pi))
+            depth = at_most(at_least(45.0 * sine, 0.5), 30.0)
+        z = inputs.grid.z_face
+        height = z[1:-1] - z[-1]
+        return fraction * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
+
+
+_SMALLEST_SQUARE = 1e-15
+"""Of N² where the length follows from it, and of S² in Ri [s-2]."""
+
+
+@named("tke", tke_veros="veros")
+class TKE(AbstractPlainClosure[TurbulenceState]):
+    """One equation for k, length from k and N; the defaults are those of NEMO.
+
+    Args:
+        c_k, c_eps: of the viscosity and of the dissipation [1].
+        alpha_tke: diffusivity of k over the viscosity [1].
+        critical_richardson_number: Ri_c of the Prandtl number [1]; `None` for 2 / (2 + c_eps / c_k).
+        largest_prandtl_number: Pr_max [1].
+        prandtl_number: constant Pr in place of the two above [1].
+        turbulent_kinetic_energy_floor: lowest k [m2 s-2].
+        length_floor: lowest l, and l at the bottom [m].
+        charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
+            sqrt(2 k) / N there, at most half of the uppermost cell.
+        surface_length_floor: [m].
+        background_viscosity, background_diffusivity: lowest coefficients [m2 s-1].
+        largest_viscosity: [m2 s-1]; `None` for no limit.
+        convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for that of the turbulence.
+        bottom_factor: k / u*² on the bottom where the model has bottom friction [1].
+        length_bounds: which lengths mix and dissipate.
+        surface_energy: k or its flux at the surface.
+        langmuir_cells: their production of k; off with waves in the model, which produce k themselves.
+        penetration: of k below the surface.
+        implicit_fraction: w of the sink, at least 1.
+
+    Raises:
+        ValueError: an implicit fraction below 1, with which k can become negative.
+    """
+
+    c_k: Scalar = parameter(0.1, valid_range=(1e-3, 1.0))
+    c_eps: Scalar = parameter(0.7, valid_range=(1e-2, 10.0))
+    alpha_tke: Scalar = parameter(1.0, valid_range=(0.0, 100.0))
+    critical_richardson_number: Scalar | None = parameter(None, valid_range=(1e-2, 10.0))
+    largest_prandtl_number: Scalar = parameter(10.0, valid_range=(1.0, 1e3))
+    prandtl_number: Scalar | None = parameter(None, valid_range=(0.1, 1e3))
+    turbulent_kinetic_energy_floor: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-14, 1e-3))
+    length_floor: Scalar = parameter(0.01, unit="m", valid_range=(1e-8, 1.0))
+    charnock_constant: Scalar | None = parameter(0.4 * 2e5, valid_range=(0.0, 1e7))
+    surface_length_floor: Scalar = parameter(0.04, unit="m", valid_range=(1e-8, 10.0))
+    background_viscosity: Scalar = parameter(1.2e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
+    background_diffusivity: Scalar = parameter(1.2e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+    largest_viscosity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(1e-2, 1e4))
+    convective_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1e3))
+    bottom_factor: Scalar = parameter(3.75, valid_range=(0.0, 1000.0))
+    length_bounds: AbstractLengthBounds = eqx.field(default_factory=UpAndDown)
+    surface_energy: AbstractSurfaceEnergy = eqx.field(default_factory=SurfaceValue)
+    langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
+    penetration: Penetration | None = eqx.field(default_factory=Penetration)
+    implicit_fraction: float = setting(1.5, at_least=1.0)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    @classmethod
+    def nemo(cls, **settings) -> "TKE":
+        """NEMO's reference namelist: the defaults of the class, with other `settings`."""
+        return cls(**settings)
+
+    @classmethod
+    def veros(cls, **settings) -> "TKE":
+        """The global set-ups of Veros, with other `settings`; its k has no floor, which ours needs."""
+        of_veros = {
+            "alpha_tke": 30.0,
+            "critical_richardson_number": 1.0 / 6.6,
+            "turbulent_kinetic_energy_floor": 1e-12,
+            "length_floor": 1e-8,
+            "charnock_constant": None,
+            "background_viscosity": 2e-4,
+            "background_diffusivity": 2e-5,
+            "largest_viscosity": 100.0,
+            "length_bounds": WithinColumn(half_spacing=True),
+            "surface_energy": SurfaceFlux(),
+            "langmuir_cells": None,
+            "penetration": None,
+            "implicit_fraction": 1.0,
+        }
+        return cls(**{**of_veros, **settings})
+
+    def init(self, inputs: ClosureInputs) -> TurbulenceState:
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        tke = faces + self.turbulent_kinetic_energy_floor
+        return TurbulenceState(
+            eddy_viscosity=faces + self.background_viscosity,
+            eddy_diffusivity=faces + self.background_diffusivity,
+            turbulent_kinetic_energy=tke,
+            dissipation_rate=self.c_eps * tke * jnp.sqrt(tke) / self.length_floor,
+        )
+
+    def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
+        tke, at_surface = self._advance(clo_state, inputs, dt)
+        root = jnp.sqrt(tke)
+        mixing, dissipating, surface_length = self._lengths(tke, at_surface, inputs)
+        viscosity, diffusivity = self._coefficients(mixing * root, inputs)
+        dissipation = self.c_eps * tke * root * reciprocal(dissipating)
+        of_surface = self.c_eps * at_surface * jnp.sqrt(at_surface) / surface_length
+        floor = self.turbulent_kinetic_energy_floor
+        of_bottom = self.c_eps * floor * jnp.sqrt(floor) / self.length_floor
+        return TurbulenceState(
+            eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
+            eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
+            turbulent_kinetic_energy=with_end_faces(tke, floor, at_surface),
+            dissipation_rate=with_end_faces(dissipation, of_bottom, of_surface),
+        )
+
+    def _advance(
+        self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
+    ) -> tuple[InnerFaceArray, Scalar]:
+        """k at the end of the step, on inner faces and at the surface [m2 s-2]."""
+        grid, weight = inputs.grid, self.implicit_fraction
+        # From the lowest inner face to the surface.
+        tke, dissipation = clo_state.turbulent_kinetic_energy[1:], clo_state.dissipation_rate[1:]
+        produced = self._produced(clo_state, inputs)
+        volumes = jnp.concatenate([grid.center_spacing, 0.5 * grid.cell_thickness[-1:]])
+        source = jnp.concatenate([produced, jnp.zeros_like(tke[-1:])]) + (weight - 1.0) * dissipation
+        sink_rate = weight * dissipation * reciprocal(tke)
+        surface = self.surface_energy.condition(inputs.surface_friction_velocity)
+        from_bottom = None
+        if inputs.bottom is not None:
+            at_bottom = self.bottom_factor * inputs.bottom.friction_velocity**2
+            at_bottom = at_least(at_bottom, self.turbulent_kinetic_energy_floor)
+            exchange = 0.5 * self.alpha_tke * clo_state.eddy_viscosity[1] / grid.cell_thickness[0]
+            from_bottom = exchange * at_bottom
+            sink_rate = jnp.concatenate([sink_rate[:1] + exchange / volumes[0], sink_rate[1:]])
+        new = diffuse(
+            tke,
+            self._conductance(clo_state, grid),
+            volumes,
+            dt,
+            source=Added(source * volumes, from_bottom, surface.flux),
+            sink_rate=sink_rate,
+            held=None if surface.value is None else EndValues(surface=surface.value),
+            method=inputs.tridiagonal_method,
+        )
+        new = at_least(new, self.turbulent_kinetic_energy_floor)
+        inner, at_surface = new[:-1], new[-1]
+        if self.penetration is not None:
+            inner = inner + self.penetration.added(at_surface, inputs, dt)
+        return inner, at_surface
+
+    def _produced(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> InnerFaceArray:
+        """By shear, waves and buoyancy, with the coefficients that mixed the column in this step [m2 s-3]."""
+        s_squared = inputs.shear_squared
+        if inputs.waves is not None:
+            s_squared = s_squared + inputs.waves.shear
+        produced = clo_state.eddy_viscosity[1:-1] * s_squared
+        produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
+        if self.langmuir_cells is not None:
+            produced = produced + self.langmuir_cells.production(inputs)
+        return produced
+
+    def _conductance(self, clo_state: TurbulenceState, grid: Grid) -> ColumnArray:
+        """Diffusivity of k over the thickness, in the cells above the lowest inner face [m s-1]."""
+        at_surface = clo_state.turbulent_kinetic_energy[-1:]
+        # What l and k at the surface give; the model itself mixes nothing through it.
+        ratio = at_surface**2 / clo_state.dissipation_rate[-1:]
+        surface = at_least(self.c_k * self.c_eps * ratio, self.background_viscosity)
+        viscosity = jnp.concatenate([clo_state.eddy_viscosity[1:-1], surface])
+        return self.alpha_tke * mean_of_neighbours(viscosity) * reciprocal(grid.cell_thickness[1:])
+
+    def _lengths(
+        self, tke: InnerFaceArray, at_surface: Scalar, inputs: ClosureInputs
+    ) -> tuple[InnerFaceArray, InnerFaceArray, Scalar]:
+        """l_m and l_d on inner faces, and l at the surface [m]."""
+        n_squared = at_least(inputs.buoyancy_frequency_squared, _SMALLEST_SQUARE)
+        length = at_least(jnp.sqrt(2.0 * tke * reciprocal(n_squared)), self.length_floor)
+        if self.charnock_constant is None:
+            of_parcel = jnp.sqrt(2.0 * at_surface / n_squared[-1])
+            surface = at_most(of_parcel, 0.5 * inputs.grid.cell_thickness[-1])
+            surface = at_least(surface, self.length_floor)
+        else:
+            stirred = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
+            surface = at_least(stirred, self.surface_length_floor)
+        return *self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
+
+    def _coefficients(
+        self, mixed: InnerFaceArray, inputs: ClosureInputs
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+        """nu and kappa from l_m sqrt(k) [m2 s-1]."""
+        n_squared = inputs.buoyancy_frequency_squared
+        viscosity = self.c_k * mixed
+        if self.largest_viscosity is not None:
+            viscosity = at_most(viscosity, self.largest_viscosity)
+        diffusivity = viscosity * self._inverse_prandtl_number(n_squared, inputs.shear_squared)
+        diffusivity = at_least(diffusivity, self.background_diffusivity)
+        if self.convective_diffusivity is not None:
+            diffusivity = jnp.where(n_squared < 0.0, self.convective_diffusivity, diffusivity)
+        return at_least(viscosity, self.background_viscosity), diffusivity
+
+    def _inverse_prandtl_number(
+        self, n_squared: InnerFaceArray, s_squared: InnerFaceArray
+    ) -> InnerFaceArray | Scalar:
+        if self.prandtl_number is not None:
+            return 1.0 / self.prandtl_number
+        critical = self.critical_richardson_number
+        if critical is None:
+            critical = 2.0 / (2.0 + self.c_eps / self.c_k)
+        critical = critical * at_least(s_squared, _SMALLEST_SQUARE)
+        inverse = critical * reciprocal(at_least(n_squared, critical))
+        return at_least(inverse, 1.0 / self.largest_prandtl_number)

@@ -1,1 +1,0 @@
-"""One equation for k, with the length of a parcel against the stratification: Gaspar, NEMO, Veros."""

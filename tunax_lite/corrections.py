@@ -1,0 +1,242 @@
+"""Corrections of a case whose numbers a calibration may find: of what drives it, of what it starts from.
+
+The fluxes through the surface have a bias and a scale, constant or linear in time between knots. The profiles
+of the start have increments, the control variables of state estimation, linear between given heights; above
+the highest and below the lowest of these that of the nearest one holds. On heights and not on cells, so that
+they mean the same on every grid.
+"""
+
+from collections.abc import Iterable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._types import ColumnArray, Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
+from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from .grid import Grid
+from .state import State
+from .time_series import TimeSeries
+
+Knots = Float[Array, "_ *#batch"]
+"""One number, or one at each knot."""
+
+
+def _bias(unit: str):
+    return vector_parameter(unit=unit, coordinate="time", default=None)
+
+
+def _scale():
+    return vector_parameter(valid_range=(0.0, 10.0), coordinate="time", default=None)
+
+
+class CorrectedForcing(AbstractForcing):
+    """Another forcing whose fluxes are multiplied by a scale and shifted by a bias, `scale * flux + bias`.
+
+    Each correction is a vector: one number that holds at all times, or one for each of the times, linear in
+    between and constant before the first and after the last. Fluxes that follow from the weather do so from
+    the corrected water: what a correction heats, the air cools in part.
+
+    Args:
+        forcing: what is corrected.
+        time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
+        stress_u_bias, stress_v_bias: added to the stress [N m-2].
+        stress_scale: times both components of the stress, and its drag [1].
+        heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
+        heat_flux_scale: times the heat absorbed at the surface [1].
+        shortwave_flux_bias: added to the shortwave radiation [W m-2], at night, too.
+        shortwave_flux_scale: times the shortwave radiation [1].
+        freshwater_flux_bias: added to precipitation minus evaporation [kg m-2 s-1].
+        freshwater_flux_scale: times precipitation minus evaporation [1].
+        salt_flux_bias: added to the flux of salt into the water [kg m-2 s-1].
+        salt_flux_scale: times the flux of salt [1].
+
+    Raises:
+        ValueError: knots that do not increase, or a correction of another number of values.
+    """
+
+    forcing: AbstractForcing
+    time: Float[Array, " knot"] | None = array_field(1, default=None, converter=as_float_array)
+    stress_u_bias: Knots | None = _bias("N m-2")
+    stress_v_bias: Knots | None = _bias("N m-2")
+    stress_scale: Knots | None = _scale()
+    heat_flux_bias: Knots | None = _bias("W m-2")
+    heat_flux_scale: Knots | None = _scale()
+    shortwave_flux_bias: Knots | None = _bias("W m-2")
+    shortwave_flux_scale: Knots | None = _scale()
+    freshwater_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    freshwater_flux_scale: Knots | None = _scale()
+    salt_flux_bias: Knots | None = _bias("kg m-2 s-1")
+    salt_flux_scale: Knots | None = _scale()
+
+    @classmethod
+    def neutral(cls, forcing: AbstractForcing, corrections: Iterable[str], time=None) -> "CorrectedForcing":
+        """Corrections that change nothing, to be found by a calibration.
+
+        Args:
+            forcing: what is corrected.
+            corrections: names of the fields, `heat_flux_bias` for one.
+            time: knots [s]; `None` for constants.
+
+        Raises:
+            ValueError: another name, or knots that cannot be used.
+        """
+        corrections = tuple(corrections)
+        unknown = [name for name in corrections if name not in CORRECTIONS]
+        if unknown or not corrections:
+            raise ValueError(
+                f"corrected forcing: expected corrections among {', '.join(CORRECTIONS)}, got "
+                f"{', '.join(unknown) or 'none'}."
+            )
+        n_knots = 1 if time is None else len(time)
+        values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
+        return cls(forcing, None if time is None else jnp.asarray(time, dtype=float), **values)
+
+    def __check_init__(self):
+        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._given().values()):
+            return
+        n_knots = 1 if self.time is None else len(self.time)
+        if self.time is not None and isinstance(self.time, jax.Array):
+            TimeSeries(self.time, np.zeros(n_knots), "knots of the corrected forcing")
+        for name, values in self._given().items():
+            if values.shape[0] not in (1, n_knots):
+                raise ValueError(
+                    f"corrected forcing: expected one number of {name}, or one at each of the {n_knots} "
+                    f"knots, got {values.shape[0]}."
+                )
+
+    def _given(self) -> dict[str, Knots]:
+        return {name: getattr(self, name) for name in CORRECTIONS if getattr(self, name) is not None}
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.forcing.check_covers(start, end)
+
+    def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
+        fluxes = self.forcing.at(time, water)
+        given = self._given()
+        moving = {} if self.time is None else {k: v for k, v in given.items() if v.shape[0] > 1}
+        now = {name: values[0] for name, values in given.items() if name not in moving}
+        if moving:
+            assert self.time is not None
+            now |= TimeSeries(self.time, moving).at(time)
+        scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
+        self._check_scaled(fluxes, scales)
+        changed = {}
+        for name in _FLUXES:
+            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
+            if flux is not None and name in scales:
+                flux = scales[name] * flux
+            changed[name] = flux if bias is None else bias if flux is None else flux + bias
+        drag = fluxes.surface_drag
+        if drag is not None and "stress_u" in scales:
+            drag = scales["stress_u"] * drag
+        kept = {name: getattr(fluxes, name) for name in _KEPT}
+        return SurfaceFluxes(**changed, surface_drag=drag, **kept)
+
+    def _check_scaled(self, fluxes: SurfaceFluxes, scales: dict[str, Scalar]) -> None:
+        scaled = {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        idle = {_SCALES[name] for name in scales} - scaled
+        if idle:
+            raise ValueError(
+                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
+                "leave the scale out, or give a bias."
+            )
+
+
+_FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+_KEPT = ("latent_heat_flux", "sensible_heat_flux", "longwave_flux", "tracer_fluxes")
+_SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
+CORRECTIONS = tuple(
+    name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))
+)
+"""Names of all corrections."""
+
+
+VARIABLES = ("temperature", "salinity", "u", "v")
+
+
+class InitialCorrection(eqx.Module):
+    """What is added to the initial profiles; `None` is nothing, and costs nothing.
+
+    Args:
+        z: heights [m], increasing, at most 0, `(n_heights,)`.
+        temperature: increments of conservative temperature at these heights [K].
+        salinity: of absolute salinity [g kg-1].
+        u, v: of the velocity [m s-1].
+
+    Raises:
+        ValueError: heights that do not increase or lie above the surface, or another number of increments.
+    """
+
+    z: Float[Array, " height"] = array_field(1, converter=as_float_array)
+    temperature: ColumnArray | None = vector_parameter(unit="K", coordinate="z", default=None)
+    salinity: ColumnArray | None = vector_parameter(unit="g kg-1", coordinate="z", default=None)
+    u: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)
+    v: ColumnArray | None = vector_parameter(unit="m s-1", coordinate="z", default=None)
+
+    @classmethod
+    def zero(cls, z, variables: Iterable[str] = ("temperature",)) -> "InitialCorrection":
+        """Increments of zero, to be found by a calibration.
+
+        Args:
+            z: heights [m]; the centers of the cells of a grid for an increment of every cell.
+            variables: what is corrected: temperature, salinity, u, v.
+
+        Raises:
+            ValueError: another name, or heights that cannot be used.
+        """
+        variables, z = tuple(variables), jnp.asarray(z, dtype=float)
+        unknown = [name for name in variables if name not in VARIABLES]
+        if unknown or not variables:
+            raise ValueError(
+                f"initial correction: expected variables among {', '.join(VARIABLES)}, got "
+                f"{', '.join(unknown) or 'none'}."
+            )
+        return cls(z, **{name: jnp.zeros_like(z) for name in variables})
+
+    def __check_init__(self):
+        if is_traced(self) or not isinstance(self.z, jax.Array):
+            return
+        z = np.asarray(self.z)
+        if z.size == 0 or not (np.all(np.isfinite(z)) and np.all(np.diff(z) > 0.0) and z[-1] <= 0.0):
+            raise ValueError(
+                "initial correction: expected heights [m] that increase and end at or below 0, got "
+                f"{np.array2string(z, threshold=6, edgeitems=2)}; sort them, deepest first."
+            )
+        for name in VARIABLES:
+            values = getattr(self, name)
+            if isinstance(values, jax.Array) and values.shape[0] != z.shape[0]:
+                raise ValueError(
+                    f"initial correction: expected an increment of {name} at each of the {z.shape[0]} "
+                    f"heights, got {values.shape[0]}."
+                )
+
+    def add_to(self, state: State, grid: Grid) -> State:
+        """The state with its increments."""
+        fraction = _shares(self.z, grid.z_center)
+
+        def corrected(name: str):
+            values, increments = getattr(state, name), getattr(self, name)
+            if increments is None:
+                return values
+            return _like(values, increments) + _along_column(fraction, increments)
+
+        return State(**{name: corrected(name) for name in VARIABLES}, tracers=state.tracers)
+
+
+def _shares(z: Float[Array, " height"], at: ColumnArray) -> Float[Array, "center height *#batch"]:
+    """Fraction of the value at each height in that at each center."""
+    return jnp.stack([jnp.interp(at, z, row) for row in jnp.eye(z.shape[0], dtype=at.dtype)], axis=1)
+
+
+def _along_column(fraction, increments):
+    if fraction.ndim == 2:
+        return jnp.tensordot(fraction, increments, 1)
+    return jnp.sum(fraction * _like(increments[None], fraction), axis=1)
+
+
+def _like(values, batch):
+    """Values of one column, to be broadcast over a batch of columns."""
+    return values.reshape(values.shape + (1,) * max(0, batch.ndim - values.ndim))

@@ -1,0 +1,146 @@
+"""Elementary operations: limits and roots with a stated gradient, powers, stencils, running minima.
+
+JAX differentiates a division into divisions and a maximum into a ratio that shares the gradient at a tie.
+Divisions are what the step of a column is made of, so these functions have derivatives without any.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ..grid import Grid
+
+
+@jax.custom_jvp
+def reciprocal(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """1 / x, whose derivative -1 / x² costs no further division."""
+    return 1.0 / x
+
+
+@reciprocal.defjvp
+def _(primals, tangents):
+    inverse = reciprocal(*primals)
+    return inverse, -(inverse * inverse) * tangents[0]
+
+
+def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Square root of `x` where it is positive; 0 with zero gradient where it is not; NaN stays NaN.
+
+    The argument is replaced before the root is taken, because the gradient of a masked `sqrt(0)` is NaN.
+    """
+    not_positive = x <= 0.0
+    return jnp.where(not_positive, 0.0, jnp.sqrt(jnp.where(not_positive, 1.0, x)))
+
+
+def vector_norm(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Length of the vector (x, y); at the origin 0 with zero gradient (the minimal subgradient)."""
+    return safe_sqrt(x * x + y * y)
+
+
+def at_least(x: Float[Array, "..."], lowest: ScalarLike) -> Float[Array, "..."]:
+    """The larger of the two; the gradient at a tie is that of `x`, and NaN in `x` stays NaN."""
+    return jnp.where(x < lowest, lowest, x)
+
+
+def at_most(x: Float[Array, "..."], highest: ScalarLike) -> Float[Array, "..."]:
+    """The smaller of the two; the gradient at a tie is that of `x`, and NaN in `x` stays NaN."""
+    return jnp.where(x > highest, highest, x)
+
+
+def power(x: Float[Array, "..."], exponent: float) -> Float[Array, "..."]:
+    """`x` to a fixed power.
+
+    Args:
+        x: positive; zero is allowed where twice the exponent is a whole positive number.
+        exponent: a Python number. Multiples of 1/2 become products and at most one root.
+    """
+    if 2.0 * exponent != round(2.0 * exponent):
+        return jnp.exp(exponent * jnp.log(x))
+    base = x if exponent >= 0.0 else reciprocal(x)
+    whole, half = divmod(round(abs(2.0 * exponent)), 2)
+    if not half:
+        return base**whole
+    root = safe_sqrt(base)
+    return base**whole * root if whole else root
+
+
+def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Array, "..."]:
+    """Product of x to the power e over the pairs (x, e), of which one has an exponent other than zero."""
+    first, *others = [power(x, exponent) for x, exponent in factors if exponent != 0.0]
+    for other in others:
+        first = first * other
+    return first
+
+
+@jax.custom_jvp
+def inverse_cube_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """x^(-1/3) of positive numbers, to round-off, without a logarithm or a division.
+
+    The third of the exponent is taken from the bits of the number, which gives 3 %; each step of Newton's
+    method for r^-3 = x doubles the digits. Compilers have vector instructions for all of it, and none for
+    the power.
+    """
+    if x.dtype == jnp.float32:
+        bits, start = jnp.int32, 0x548C39CB
+    else:
+        bits, start = jnp.int64, 0x553EF0FF289DD796
+    third = (jax.lax.bitcast_convert_type(x, bits).astype(x.dtype) * (1.0 / 3.0)).astype(bits)
+    root = jax.lax.bitcast_convert_type(start - third, x.dtype)
+    for _ in range(4):
+        root = root * (4.0 / 3.0 - (x * (1.0 / 3.0)) * root * root * root)
+    return root
+
+
+@inverse_cube_root.defjvp
+def _(primals, tangents):
+    root = inverse_cube_root(*primals)
+    return root, (-1.0 / 3.0) * (root * root) * (root * root) * tangents[0]
+
+
+def difference(values: CenterArray) -> InnerFaceArray:
+    """Upper minus lower neighbour, on inner faces."""
+    return values[1:] - values[:-1]
+
+
+def gradient(values: CenterArray, grid: Grid) -> InnerFaceArray:
+    """Vertical derivative on inner faces [unit m-1], second order on a uniform grid."""
+    return difference(values) * reciprocal(grid.center_spacing)
+
+
+def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
+    """Arithmetic mean of the two neighbours, on inner faces."""
+    return 0.5 * (values[1:] + values[:-1])
+
+
+def column_integral(values: CenterArray, grid: Grid) -> Scalar:
+    """Integral over the column [unit m]."""
+    return jnp.sum(values * grid.cell_thickness, axis=0)
+
+
+def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike, surface: ScalarLike) -> FaceArray:
+    """Values on all faces, from those on inner faces and the two ends."""
+    end = jnp.zeros_like(inner[:1])
+    return jnp.concatenate([end + bottom, inner, end + surface])
+
+
+def smallest_upward(values: ColumnArray) -> ColumnArray:
+    """The smallest value at or above each level; the gradient is that of this value, at a tie the nearest."""
+    shift, n = 1, values.shape[0]
+    while shift < n:
+        nothing = jnp.full_like(values[:shift], jnp.inf)
+        further = jnp.concatenate([values[shift:], nothing])
+        values = jnp.where(further < values, further, values)
+        shift *= 2
+    return values
+
+
+def smallest_downward(values: ColumnArray) -> ColumnArray:
+    """The smallest value at or below each level, likewise."""
+    shift, n = 1, values.shape[0]
+    while shift < n:
+        nothing = jnp.full_like(values[:shift], jnp.inf)
+        further = jnp.concatenate([nothing, values[:-shift]])
+        values = jnp.where(further < values, further, values)
+        shift *= 2
+    return values

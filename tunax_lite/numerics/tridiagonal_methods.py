@@ -1,0 +1,398 @@
+"""Tridiagonal matrices, and the methods that solve systems with them.
+
+Elimination goes one way or from both ends, as loops over the levels. Instead of the diagonal a row carries
+what its volume keeps, s: when the volume i is eliminated, the one above it keeps what the two keep in series.
+With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into the volume i,
+
+    s_{i+1} = own_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
+    x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
+
+Nothing cancels: the solution is exact to rounding in every volume, and of one sign where the right-hand sides
+are, however much the volumes exchange.
+
+Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimination without subtraction.
+"""
+
+import abc
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import PyTree
+
+from .._types import ColumnArray, InnerFaceArray
+
+Trees = tuple[PyTree, ...]
+"""Arrays `(n, *batch)` for each of several systems."""
+
+
+class TridiagonalMatrix(NamedTuple):
+    """Three diagonals, each `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored."""
+
+    lower: ColumnArray
+    diagonal: ColumnArray
+    upper: ColumnArray
+
+    def carrying(self) -> "CarryingMatrix":
+        upward, downward = -self.lower[1:], -self.upper[:-1]
+        (lost_up, _), (_, lost_down) = shifts(upward), shifts(downward)
+        return CarryingMatrix(self.diagonal - lost_up - lost_down, upward, downward)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        """Product with a vector."""
+        end = jnp.zeros_like(self.diagonal[:1])
+        below = jnp.concatenate([end, self.lower[1:] * x[:-1]])
+        above = jnp.concatenate([self.upper[:-1] * x[1:], end])
+        return below + self.diagonal * x + above
+
+    def transposed(self) -> "TridiagonalMatrix":
+        end = jnp.zeros_like(self.diagonal[:1])
+        lower = jnp.concatenate([end, self.upper[:-1]])
+        return TridiagonalMatrix(lower, self.diagonal, jnp.concatenate([self.lower[1:], end]))
+
+
+class CarryingMatrix(NamedTuple):
+    """The matrix of volumes that carry their content to their neighbours.
+
+    (A x)_i = own_i x_i + net_i - net_{i-1},   net_i = upward_i x_i - downward_i x_{i+1}
+
+    What is carried may exceed what a volume keeps by any factor: the diagonal would round `own` away, so it
+    is kept apart. Columns sum to it.
+
+    Args:
+        own: fraction that a volume keeps of itself, `(n, *batch)`.
+        upward: from the volume i to i + 1, `(n - 1, *batch)`.
+        downward: from the volume i + 1 to i, `(n - 1, *batch)`.
+    """
+
+    own: ColumnArray
+    upward: InnerFaceArray
+    downward: InnerFaceArray
+
+    def carrying(self) -> "CarryingMatrix":
+        return self
+
+    def diagonals(self) -> TridiagonalMatrix:
+        (lost_up, gained_up), (gained_down, lost_down) = shifts(self.upward), shifts(self.downward)
+        return TridiagonalMatrix(-gained_up, self.own + lost_up + lost_down, -gained_down)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        """Product with a vector."""
+        lost, gained = shifts(self.upward * x[:-1] - self.downward * x[1:])
+        return self.own * x + (lost - gained)
+
+    def transposed(self) -> TridiagonalMatrix:
+        return self.diagonals().transposed()
+
+
+class ExchangeMatrix(NamedTuple):
+    """The symmetric matrix of volumes that exchange with their neighbours.
+
+    (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
+
+    One product per face instead of four gives A x, and with it the derivatives of a solution.
+
+    Args:
+        own: fraction that a volume keeps of itself, `(n, *batch)`.
+        exchange: between the volumes i and i + 1, `(n - 1, *batch)`.
+    """
+
+    own: ColumnArray
+    exchange: InnerFaceArray
+
+    def carrying(self) -> CarryingMatrix:
+        return CarryingMatrix(self.own, self.exchange, self.exchange)
+
+    def times(self, x: ColumnArray) -> ColumnArray:
+        """Product with a vector."""
+        return self.own * x - convergence(self.exchange, x)
+
+    def transposed(self) -> "ExchangeMatrix":
+        return self
+
+
+def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
+    """What volumes gain from their neighbours: exchange times the difference, in less out."""
+    gained, lost = shifts(exchange * (x[1:] - x[:-1]))
+    return gained - lost
+
+
+def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
+    """Values between volumes as seen from the volume below them, and from that above."""
+    nothing = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
+    below, above = (lax.dynamic_update_slice_in_dim(nothing, between, i, axis=0) for i in (0, 1))
+    return below, above
+
+
+def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
+    """The right-hand side with what passes between volumes."""
+    if sinking is None:
+        return rhs
+    gained, lost = shifts(sinking)
+    return rhs + (gained - lost)
+
+
+class AbstractTridiagonalMethod(eqx.Module):
+    """How tridiagonal systems with several right-hand sides each are solved."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
+        """Solve each system for every leaf of its right-hand side.
+
+        Args:
+            matrices: one per system.
+            rhs: for each a pytree of arrays `(n, *batch)`.
+            sinking: what each volume gives to that below it, `(n - 1, *batch)`, likewise: the right-hand
+                sides are `rhs_i + sinking_i - sinking_{i-1}`.
+        """
+
+
+class ThomasScan(AbstractTridiagonalMethod):
+    """Gaussian elimination upward, substitution downward, as two `lax.scan`s over the levels.
+
+    One column carries scalars, which XLA keeps in registers; a batch carries rows.
+    Stable without pivoting for diagonally dominant matrices, which diffusion gives.
+    """
+
+    def __call__(
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
+        def from_below(faces: Any) -> Any:
+            return shifts(faces)[0]
+
+        rows = [(m.own, from_below(m.upward), from_below(m.downward)) for m in matrices]
+        passing = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
+        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+
+        def eliminate(handed: Any, row: Any):
+            found = [_eliminate(*each) for each in zip(*row, handed, strict=True)]
+            return [one[1] for one in found], [one[0] for one in found]
+
+        def substitute(ahead: Any, row: Any):
+            solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
+            return solution, solution
+
+        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), passing))
+        _, solution = lax.scan(substitute, [none[1] for none in nothing], eliminated, reverse=True)
+        return tuple(solution)
+
+
+class TwistedThomas(AbstractTridiagonalMethod):
+    """Gaussian elimination from both ends to a middle row, then substitution from there to both ends.
+
+    An elimination is a chain of dependent divisions that leaves most of the processor idle; two chains of
+    half the length, side by side in one loop, take little more than half the time. Stable without pivoting
+    for diagonally dominant matrices, which diffusion gives.
+
+    Source: the twisted factorisation; Parlett and Dhillon (1997), Linear Algebra Appl. 267, 247-279.
+    """
+
+    def __call__(
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
+        passing = [None] * len(rhs) if sinking is None else sinking
+        systems = tuple(zip(matrices, rhs, passing, strict=True))
+        n = matrices[0].own.shape[0]
+        middle, n_pairs = n // 2, (n - 1) // 2
+        # With an even number of rows the lower half has one row more; it goes first.
+        first = n - 1 - 2 * n_pairs
+
+        def eliminate(j: Any, carry: Any):
+            rows, handed = carry
+            below, above = first + j, n - 1 - j
+            row_below, from_below = _eliminate_upward(systems, below, handed[0])
+            row_above, from_above = _eliminate_downward(systems, above, handed[1])
+            return _set_row(_set_row(rows, below, row_below), above, row_above), (from_below, from_above)
+
+        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+        rows = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]  # overwritten row by row
+        from_below = nothing
+        if first:
+            row, from_below = _eliminate_upward(systems, 0, nothing)
+            rows = _set_row(rows, 0, row)
+        handed = from_below, nothing
+        if n_pairs:
+            rows, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, handed))
+
+        center = [_close(s, middle, *ends) for s, *ends in zip(systems, *handed, strict=True)]
+        solution = _set_row([r for _, r in rows], middle, center)
+
+        def substitute(j: Any, carry: Any):
+            solution, (above, below) = carry
+            low, high = middle - 1 - j, middle + 1 + j
+            above, below = _substitute_at(rows, low, above), _substitute_at(rows, high, below)
+            return _set_row(_set_row(solution, low, above), high, below), (above, below)
+
+        solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
+        if first:
+            solution = _set_row(solution, 0, _substitute_at(rows, 0, near[0]))
+        return tuple(solution)
+
+
+def _nothing(own: Any, rhs: PyTree) -> Any:
+    """What the row before the first hands on."""
+    return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
+
+
+def _row(tree: PyTree, index: Any) -> PyTree:
+    """One level of every leaf."""
+    return jax.tree.map(
+        lambda x: lax.dynamic_index_in_dim(x, index, 0, keepdims=False, allow_negative_indices=False), tree
+    )
+
+
+def _set_row(tree: PyTree, index: Any, row: PyTree) -> PyTree:
+    """The same leaves with one level replaced."""
+    return jax.tree.map(
+        lambda x, r: lax.dynamic_update_index_in_dim(x, r, index, 0, allow_negative_indices=False), tree, row
+    )
+
+
+def _eliminate_upward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
+    """Rows with the volume below eliminated, and what they hand to the next above."""
+    found = []
+    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
+        own, ahead, back, right, passing = _row((*matrix, rhs, sinking), index)
+        found.append(_eliminate((own, ahead, back), right, passing, given))
+    return [row for row, _ in found], [given for _, given in found]
+
+
+def _eliminate_downward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
+    """Rows with the volume above eliminated, and what they hand to the next below."""
+    found = []
+    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
+        own, right = _row((matrix.own, rhs), index)
+        ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
+        passing = jax.tree.map(jnp.negative, passing)
+        found.append(_eliminate((own, ahead, back), right, passing, given))
+    return [row for row, _ in found], [given for _, given in found]
+
+
+def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> tuple[Any, Any]:
+    """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: what is kept, right-hand sides.
+
+    Args:
+        coefficients: own; what is carried ahead, to the next row; what comes back from there.
+        rhs: of this row.
+        sinking: what the row gains from the next one, which loses it; `None` for nothing.
+        handed: by the row before.
+    """
+    own, ahead, back = coefficients
+    kept = own + handed[0]
+    # As few operations as can be follow the division, for which the next row waits.
+    inverse_pivot = 1.0 / ((own + ahead) + handed[0])
+    fraction, onward = kept * inverse_pivot, ahead * inverse_pivot
+    rhs = jax.tree.map(jnp.add, rhs, handed[1])
+    carried = jax.tree.map(lambda r: onward * r, rhs)
+    if sinking is not None:
+        carried = jax.tree.map(lambda c, gain: c - fraction * gain, carried, sinking)
+        rhs = jax.tree.map(jnp.add, rhs, sinking)
+    row = back * inverse_pivot, jax.tree.map(lambda r: r * inverse_pivot, rhs)
+    return row, ((back * kept) * inverse_pivot, carried)
+
+
+def _close(system: Any, index: int, below: Any, above: Any) -> PyTree:
+    """Solution of the row where the two eliminations meet."""
+    matrix, rhs, _ = system
+    own, rhs = _row((matrix.own, rhs), index)
+    inverse_pivot = 1.0 / (own + below[0] + above[0])
+    return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
+
+
+def _substitute_at(rows: Any, index: Any, ahead: Any) -> list[PyTree]:
+    return [_substitute(row, x) for row, x in zip(_row(rows, index), ahead, strict=True)]
+
+
+def _substitute(row: Any, ahead: PyTree) -> PyTree:
+    """Solution of an eliminated row from that of its neighbour."""
+    ratio, rhs = row
+    return jax.tree.map(lambda r, x: r + ratio * x, rhs, ahead)
+
+
+class ParallelCyclicReduction(AbstractTridiagonalMethod):
+    """Eliminate neighbours at distance 1, 2, 4, ... from every row at once, until none is left.
+
+    A volume keeps s of itself and carries u upward, d downward, the diagonal is p = s + u + d, and R sinks
+    into it from the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
+
+        s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
+        r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
+
+    and in the end x = r/s. For a GPU with so few columns that most of it would idle: log2(n) steps in
+    sequence instead of the 2 n of an elimination, for log2(n) times the arithmetic. Never the fastest on a
+    CPU. As accurate as elimination: nothing cancels here either. `jax.lax.associative_scan` over the 2 x 2
+    matrices of an elimination would have the same length, but their products cancel to the last digit of
+    float32 where diffusion is strong.
+
+    Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
+    """
+
+    def __call__(
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
+        passing = [None] * len(rhs) if sinking is None else sinking
+        return tuple(_reduce(*each) for each in zip(matrices, rhs, passing, strict=True))
+
+
+def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
+    own, up, down = matrix.own, shifts(matrix.upward)[0], shifts(matrix.downward)[1]
+    sinking = jax.tree.map(lambda x: shifts(x)[0], sinking)
+    distance = 1
+    while distance < own.shape[0]:
+        below, above = partial(_from_below, distance=distance), partial(_from_above, distance=distance)
+        inverse = 1.0 / (own + up + down)
+        kept, raised, lowered = own * inverse, up * inverse, down * inverse
+        rhs = jax.tree.map(lambda r, d=lowered, u=raised: r + above(d * r) + below(u * r), rhs)  # noqa: B023
+        if sinking is not None:
+            rhs = jax.tree.map(lambda r, x, s=kept: r + (above(s) * x - below(s * x)), rhs, sinking)  # noqa: B023
+            sinking = jax.tree.map(lambda x, u=raised, d=lowered: above(u) * x + above(d * x), sinking)  # noqa: B023
+        own = own + up * above(kept) + down * below(kept)
+        up, down = up * above(raised), down * below(lowered)
+        distance *= 2
+    inverse = 1.0 / own
+    return jax.tree.map(lambda r: r * inverse, rhs)
+
+
+def _from_below(values: ColumnArray, distance: int) -> ColumnArray:
+    """What every row finds `distance` rows below: nothing, beyond the first."""
+    return jnp.concatenate([jnp.zeros_like(values[:distance]), values[:-distance]])
+
+
+def _from_above(values: ColumnArray, distance: int) -> ColumnArray:
+    """What every row finds `distance` rows above: nothing, beyond the last."""
+    return jnp.concatenate([values[distance:], jnp.zeros_like(values[:distance])])
+
+
+class VendorLibrary(AbstractTridiagonalMethod):
+    """`jax.lax.linalg.tridiagonal_solve`: LAPACK on a CPU, cuSPARSE on an NVIDIA GPU.
+
+    On a GPU a scan over the levels would be one tiny kernel launch per level. What volumes keep of
+    themselves is rounded with what they exchange: where that is E times as much, contents are off by E times
+    the rounding, which elimination avoids.
+    """
+
+    def __call__(
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
+        rhs = rhs if sinking is None else jax.tree.map(added_up, rhs, sinking)
+        return tuple(self._solve_one(m.diagonals(), r) for m, r in zip(matrices, rhs, strict=True))
+
+    def _solve_one(self, matrix: TridiagonalMatrix, rhs: PyTree) -> PyTree:
+        leaves, structure = jax.tree.flatten(rhs)
+        # The library wants (batch, level), the right-hand sides as a last axis, and zero corners.
+        lower, diagonal, upper = (jnp.moveaxis(x, 0, -1) for x in matrix)
+        level = jnp.arange(diagonal.shape[-1])
+        stacked = jnp.stack([jnp.moveaxis(leaf, 0, -1) for leaf in leaves], axis=-1)
+        solution = lax.linalg.tridiagonal_solve(
+            jnp.where(level == 0, 0.0, lower),
+            diagonal,
+            jnp.where(level == level[-1], 0.0, upper),
+            stacked,
+        )
+        solved = [jnp.moveaxis(solution[..., i], -1, 0) for i in range(len(leaves))]
+        return jax.tree.unflatten(structure, solved)

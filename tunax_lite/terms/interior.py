@@ -1,0 +1,218 @@
+"""What acts on the column below its surface and is prescribed, each kind absent (`None`) by default.
+
+Here `Interior`, which holds the parts, relaxation towards observed profiles,
+dY/dt = ... + rate (Y_observed - Y), implicit in Y, and the freezing point.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
+from ..grid import Grid
+from ..numerics.elementary import at_least
+from ..state import State
+from ..time_series import TimeSeries
+from .advection import VerticalVelocity
+from .base import AbstractTerm, Column, Tendency
+from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, PlumeOnSlope
+from .stokes_drift import AbstractStokesDrift
+
+
+class RelaxationTarget(eqx.Module):
+    """Observed profiles of one variable and how fast the column follows them.
+
+    Args:
+        profiles: over time, `(n_times, n_cells, *batch)` in the unit of the variable.
+        rate: inverse time scale on cells [s-1], at least zero.
+        fading_period: over so long after the start of the case the rate falls linearly to zero, and is what
+            it was from then on [s], as in GOTM; `None` for a rate that does not change.
+
+    Raises:
+        ValueError: a rate that is negative or not finite.
+    """
+
+    profiles: TimeSeries[CenterArray] = array_field(1)
+    rate: CenterArray = array_field(1)
+    fading_period: Scalar | None = parameter(None, unit="s", valid_range=(1.0, 1e15))
+
+    def __check_init__(self):
+        if is_traced(self.rate):
+            return
+        rate = np.asarray(self.rate)
+        if not np.all(np.isfinite(rate) & (rate >= 0.0)):
+            raise ValueError(
+                f"relaxation: expected rates of at least 0 s-1, got {rate.min():g} to {rate.max():g}."
+            )
+
+    def rate_at(self, time: ScalarLike) -> CenterArray:
+        """Inverse time scale [s-1] at a time [s] since the start of the case."""
+        if self.fading_period is None:
+            return self.rate
+        left = 1.0 - time / self.fading_period
+        return self.rate * jnp.where(left > 0.0, left, 1.0)
+
+    def tendency(self, column: Column) -> Tendency:
+        """The pull to the profiles, with the implicit rate of leaving the present values."""
+        rate = self.rate_at(column.time)
+        return Tendency(
+            cells=rate * self.profiles.at(column.time) * column.grid.cell_thickness, loss_rate=rate
+        )
+
+
+class Relaxation(AbstractTerm):
+    """Targets of temperature, salinity and velocity; `None` for what is left alone.
+
+    Velocity shares one rate, because u and v share one matrix: that of `u` and `v` must be the same.
+
+    Raises:
+        ValueError: a target of only one component of the velocity, or components of different rates.
+    """
+
+    temperature: RelaxationTarget | None = None
+    salinity: RelaxationTarget | None = None
+    u: RelaxationTarget | None = None
+    v: RelaxationTarget | None = None
+
+    def __check_init__(self):
+        if (self.u is None) != (self.v is None):
+            raise ValueError("relaxation: expected targets of both u and v or of neither, got only one.")
+        if self.u is None or self.v is None or is_traced((self.u.rate, self.v.rate)):
+            return
+        if not np.array_equal(self.u.rate, self.v.rate):
+            raise ValueError(
+                "relaxation: expected the same rate for u and v, got two; u and v share one matrix."
+            )
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        pulls = self._pulls(("u", "v"), column)
+        return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        return self._pulls(("temperature", "salinity"), column)
+
+    def _pulls(self, names: tuple[str, str], column: Column) -> dict[str, Tendency]:
+        targets = {name: getattr(self, name) for name in names}
+        return {name: target.tendency(column) for name, target in targets.items() if target is not None}
+
+    def check_covers(self, start: float, end: float) -> None:
+        for target in (self.temperature, self.salinity, self.u, self.v):
+            if target is not None:
+                target.profiles.check_covers(start, end)
+
+
+def layered_rate(
+    grid: Grid,
+    time_scale: ScalarLike,
+    *,
+    surface_height: float = 0.0,
+    surface_time_scale: ScalarLike | None = None,
+    bottom_height: float = 0.0,
+    bottom_time_scale: ScalarLike | None = None,
+) -> CenterArray:
+    """Inverse time scale on cells [s-1]: one within the column, others near surface and bottom.
+
+    Args:
+        grid: the vertical grid.
+        time_scale: within the column [s].
+        surface_height, bottom_height: of the layers with their own time scale [m]; by default none.
+        surface_time_scale, bottom_time_scale: there [s].
+    """
+    z = grid.z_center
+    rate = jnp.zeros_like(z) + 1.0 / time_scale
+    if bottom_time_scale is not None:
+        rate = jnp.where(z - grid.z_face[0] <= bottom_height, 1.0 / bottom_time_scale, rate)
+    if surface_time_scale is not None:
+        rate = jnp.where(-z <= surface_height, 1.0 / surface_time_scale, rate)
+    return rate
+
+
+class FreezingBound(AbstractTerm):
+    """The uppermost cell enters a step at its freezing point or above.
+
+    Args:
+        slope: freezing point over salinity [K per g kg-1].
+    """
+
+    slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
+
+    def before(self, column: Column) -> State:
+        return self.apply(column.state)
+
+    def apply(self, state: State) -> State:
+        """The state with the bound; over a bound temperature the gradient is that of the salinity."""
+        temperature = state.temperature
+        surface = at_least(temperature[-1], self.slope * state.salinity[-1])
+        return State(state.u, state.v, temperature.at[-1].set(surface), state.salinity, state.tracers)
+
+
+HOLDABLE = ("temperature", "salinity")
+"""What may be held."""
+
+
+class Interior(eqx.Module):
+    """What acts below the surface.
+
+    Args:
+        relaxation: towards observed profiles.
+        pressure_gradient: of the surface elevation: tides, a river's slope.
+        buoyancy_gradient: horizontal gradients of temperature and salinity, or a plume on a slope.
+        vertical_velocity: that carries all profiles up or down.
+        bottom_friction: drag of the bottom.
+        stokes_drift: of surface waves.
+        freezing_bound: the freezing point, below which the water at the surface does not cool.
+        surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
+            get thicker and thinner together, and keep their temperature, salinity and velocity. Output
+            keeps the heights at rest.
+        held: which of `temperature` and `salinity` stay as they are at the start, whatever the fluxes.
+
+    Raises:
+        ValueError: another name in `held`, or a relaxation of what is held.
+    """
+
+    relaxation: Relaxation | None = None
+    pressure_gradient: AbstractPressureGradient | None = None
+    buoyancy_gradient: BuoyancyGradient | PlumeOnSlope | None = None
+    vertical_velocity: VerticalVelocity | None = None
+    bottom_friction: BottomFriction | None = None
+    stokes_drift: AbstractStokesDrift | None = None
+    freezing_bound: FreezingBound | None = None
+    surface_elevation: TimeSeries[SeriesOrScalar] | None = None
+    held: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    def __check_init__(self):
+        unknown = [name for name in self.held if name not in HOLDABLE]
+        if unknown:
+            raise ValueError(
+                f"Interior: expected held to name some of {', '.join(HOLDABLE)}, got {', '.join(unknown)}."
+            )
+        for name in self.held:
+            if self.relaxation is not None and getattr(self.relaxation, name) is not None:
+                raise ValueError(
+                    f"Interior: expected no relaxation of {name}, which is held, got one; remove one of them."
+                )
+
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
+        for part in (*self.terms(), self.stokes_drift, self.surface_elevation):
+            if part is not None:
+                part.check_covers(start, end)
+
+    def terms(self) -> tuple[AbstractTerm, ...]:
+        """What of it acts on the column by itself, in the order in which it is summed."""
+        parts = (
+            self.freezing_bound,
+            self.vertical_velocity,
+            self.pressure_gradient,
+            self.buoyancy_gradient,
+            self.relaxation,
+            self.bottom_friction,
+        )
+        return tuple(part for part in parts if part is not None)
+
+    def moved(self, grid: Grid, time: ScalarLike) -> Grid:
+        """The grid with the surface where it is at `time` [s]; heights count from the surface."""
+        if self.surface_elevation is None:
+            return grid
+        factor = 1.0 + self.surface_elevation.at(time) / grid.depth
+        return Grid(grid.z_face * factor)

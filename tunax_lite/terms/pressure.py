@@ -1,0 +1,261 @@
+"""What drives the flow, and what slows it at the bottom: pressure gradients, and logarithmic drag.
+
+    sloping surface:     dU/dt = -g grad(zeta), the slope given, or the current that it drives
+    within the water:    dU/dt = integral from z to 0 of grad(b) dz, of horizontal gradients or a plume
+    bottom:              stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U
+
+The roughness length z_0 follows from the height of the roughness elements and, in slow flow, from viscosity.
+
+Source: Burchard et al. (1999), GOTM report, and the law of the wall, for the drag.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
+from ..declarations import named, setting
+from ..grid import Grid
+from ..numerics.elementary import at_least, column_integral, reciprocal, vector_norm
+from ..physics.equation_of_state import AbstractEquationOfState
+from ..state import State
+from ..time_series import TimeSeries
+from .base import AbstractTerm, Column, Tendency, accelerating
+
+
+class Vector(eqx.Module):
+    """Eastward and northward component."""
+
+    x: SeriesOrScalar = array_field(0, converter=as_float_array)
+    y: SeriesOrScalar = array_field(0, converter=as_float_array)
+
+
+class AbstractPressureGradient(AbstractTerm):
+    """What drives the whole column; uniform with depth, so that shear does not feel it."""
+
+    series: eqx.AbstractVar[TimeSeries]
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.series.check_covers(start, end)
+
+
+class SurfaceSlope(AbstractPressureGradient):
+    """Slope of the sea surface: dU/dt = -g grad(zeta).
+
+    Args:
+        series: slope to the east and to the north [1].
+    """
+
+    series: TimeSeries[Vector]
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        slope, gravity = self.series.at(column.time), column.equation_of_state.gravity
+        return accelerating(-gravity * slope.x, -gravity * slope.y, column.grid)
+
+
+class MeanVelocity(AbstractPressureGradient):
+    """The slope that keeps the mean velocity of the column at what is prescribed.
+
+    Args:
+        series: mean velocity [m s-1].
+    """
+
+    series: TimeSeries[Vector]
+
+    def after_velocity(
+        self, u: CenterArray, v: CenterArray, column: Column
+    ) -> tuple[CenterArray, CenterArray]:
+        grid = column.grid
+        wanted, depth = self.series.at(column.time), grid.depth
+        return (
+            u + (wanted.x - column_integral(u, grid) / depth),
+            v + (wanted.y - column_integral(v, grid) / depth),
+        )
+
+
+class VelocityAndHeight(eqx.Module):
+    """Velocity [m s-1] and the height above the bottom [m] at which it holds."""
+
+    x: SeriesOrScalar = array_field(0, converter=as_float_array)
+    y: SeriesOrScalar = array_field(0, converter=as_float_array)
+    height: SeriesOrScalar = array_field(0, converter=as_float_array)
+
+
+class VelocityAtHeight(AbstractPressureGradient):
+    """The slope that keeps the velocity at a height above the bottom at what is prescribed.
+
+    Args:
+        series: velocity [m s-1] and height above the bottom [m].
+    """
+
+    series: TimeSeries[VelocityAndHeight]
+
+    def after_velocity(
+        self, u: CenterArray, v: CenterArray, column: Column
+    ) -> tuple[CenterArray, CenterArray]:
+        wanted, grid = self.series.at(column.time), column.grid
+        z = grid.z_center - grid.z_face[0]
+        # Fraction of each center in linear interpolation, without a search: hat functions, of which the two
+        # next to the height are not zero; beyond the outermost centers the nearest one counts alone.
+        at = jnp.clip(wanted.height, z[0], z[-1])
+        rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
+        full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
+        fraction = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
+        return (
+            u + (wanted.x - jnp.sum(fraction * u, axis=0)),
+            v + (wanted.y - jnp.sum(fraction * v, axis=0)),
+        )
+
+
+class HorizontalGradient(eqx.Module):
+    """Gradients to the east (x) and north (y) on cells: temperature [K m-1], salinity [g kg-1 m-1]."""
+
+    temperature_x: Float[Array, "..."] = array_field(1)
+    temperature_y: Float[Array, "..."] = array_field(1)
+    salinity_x: Float[Array, "..."] = array_field(1)
+    salinity_y: Float[Array, "..."] = array_field(1)
+
+
+def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
+    """Integral from the centers of cells to the surface, by the trapezoidal rule."""
+    half = 0.5 * grid.cell_thickness * values
+    return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
+
+
+class BuoyancyGradient(AbstractTerm):
+    """Prescribed horizontal gradients, which accelerate the water and are carried by it.
+
+    Args:
+        series: gradients over time, `(n_times, n_cells, *batch)`.
+        advect_temperature, advect_salinity: dT/dt = ... - u dT/dx - v dT/dy.
+    """
+
+    series: TimeSeries[HorizontalGradient]
+    advect_temperature: bool = setting(False)
+    advect_salinity: bool = setting(False)
+
+    def acceleration(
+        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState, time: ScalarLike
+    ) -> tuple[CenterArray, CenterArray]:
+        """Of u and v [m s-2]."""
+        given = self.series.at(time)
+        eos = equation_of_state
+        alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
+        b_x = eos.gravity * (alpha * given.temperature_x - beta * given.salinity_x)
+        b_y = eos.gravity * (alpha * given.temperature_y - beta * given.salinity_y)
+        return _from_surface(b_x, grid), _from_surface(b_y, grid)
+
+    def advection(
+        self, u: CenterArray, v: CenterArray, time: ScalarLike
+    ) -> tuple[CenterArray | None, CenterArray | None]:
+        """Rates of change of temperature [K s-1] and salinity [g kg-1 s-1] by the current; `None` if off."""
+        given = self.series.at(time)
+        temperature = -(u * given.temperature_x + v * given.temperature_y)
+        salinity = -(u * given.salinity_x + v * given.salinity_y)
+        return (
+            temperature if self.advect_temperature else None,
+            salinity if self.advect_salinity else None,
+        )
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state, column.time)
+        return accelerating(*acceleration, column.grid)
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        rates = dict(
+            zip(("temperature", "salinity"), self.advection(*column.velocity, column.time), strict=True)
+        )
+        thickness = column.grid.cell_thickness
+        return {name: Tendency(cells=rate * thickness) for name, rate in rates.items() if rate is not None}
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.series.check_covers(start, end)
+
+
+@named("plume")
+class PlumeOnSlope(AbstractTerm):
+    """Dense water on a sloping bottom, or light water below a sloping lid.
+
+    Args:
+        slope_x, slope_y: of the bottom, or of the lid [1].
+        at_surface: light water below a lid instead of dense water on the bottom.
+    """
+
+    slope_x: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
+    slope_y: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
+    at_surface: bool = setting(False)
+
+    def acceleration(
+        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState
+    ) -> tuple[CenterArray, CenterArray]:
+        """Of u and v [m s-2]: the slope times the buoyancy relative to the water far from the plume."""
+        eos = equation_of_state
+        density = eos.density(state.temperature, state.salinity, jnp.zeros_like(grid.z_center))
+        buoyancy = -eos.gravity * density / eos.reference_density
+        relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
+        return self.slope_x * relative, self.slope_y * relative
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state)
+        return accelerating(*acceleration, column.grid)
+
+
+_N_ITERATIONS = 4
+"""Of roughness length and friction velocity; they depend weakly on each other."""
+
+
+class BottomFriction(AbstractTerm):
+    """Logarithmic drag.
+
+    Args:
+        physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
+        von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
+        viscosity: molecular viscosity of the smooth limit [m2 s-1].
+        additional_roughness: roughness length of waves or ripples [m].
+    """
+
+    physical_roughness: Scalar = parameter(0.05, unit="m", valid_range=(0.0, 10.0))
+    von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
+    viscosity: Scalar = parameter(1.3e-6, unit="m2 s-1", valid_range=(1e-12, 1.0))
+    additional_roughness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 10.0))
+
+    def at(
+        self, u: Scalar, v: Scalar, thickness: ScalarLike, before: Scalar | None = None
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
+
+        Args:
+            u, v: velocity of the lowest cell [m s-1].
+            thickness: of the lowest cell [m].
+            before: friction velocity of the step before [m s-1], from which the roughness length follows as
+                in GOTM; `None` to iterate both.
+
+        Raises:
+            ValueError: no kappa.
+        """
+        if self.von_karman is None:
+            raise ValueError(
+                "BottomFriction.at: expected a von_karman, got none; `Model.completed(case)` puts in that of "
+                "the closure."
+            )
+        von_karman, speed = self.von_karman, vector_norm(u, v)
+        rough = 0.03 * self.physical_roughness + self.additional_roughness
+
+        def ratio_to_speed(friction_velocity: Scalar) -> tuple[Scalar, Scalar]:
+            smooth = 0.1 * self.viscosity * reciprocal(at_least(friction_velocity, self.viscosity))
+            roughness_length = smooth + rough
+            logarithm = jnp.log1p(0.5 * thickness * reciprocal(roughness_length))
+            return von_karman * reciprocal(logarithm), roughness_length
+
+        ratio, roughness_length = ratio_to_speed(0.05 * speed if before is None else before)
+        for _ in range(_N_ITERATIONS - 1 if before is None else 0):
+            ratio, roughness_length = ratio_to_speed(ratio * speed)
+        return ratio * speed, roughness_length, ratio * ratio
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        """The drag of the lowest cell, by the coefficient of the start and the velocity that is known."""
+        (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
+        _, _, coefficient = self.at(old.u[0], old.v[0], thickness[0])
+        rate = coefficient * vector_norm(u[0], v[0]) / thickness[0]
+        rate = jnp.concatenate([jnp.zeros_like(old.u[:1]) + rate, jnp.zeros_like(old.u[1:])])
+        return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}

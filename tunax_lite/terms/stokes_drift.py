@@ -1,0 +1,169 @@
+"""Stokes drift of surface waves, which the Coriolis force and the production of turbulence feel."""
+
+import abc
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy.special import erfc
+from jaxtyping import Array, Float
+
+from .._types import (
+    CenterArray,
+    FaceArray,
+    Scalar,
+    ScalarLike,
+    SeriesOrScalar,
+    array_field,
+    as_float_array,
+    parameter,
+)
+from ..grid import Grid
+from ..numerics.elementary import at_least, safe_sqrt, vector_norm
+from ..time_series import TimeSeries
+
+
+class AbstractStokesDrift(eqx.Module):
+    """Drift as a function of height and time."""
+
+    @abc.abstractmethod
+    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+        """Mean eastward and northward drift of the cells [m s-1]."""
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
+        """Drift at the surface [m s-1]; `None` where only that of the cells is known."""
+        return None
+
+    @abc.abstractmethod
+    def check_covers(self, start: float, end: float) -> None:
+        """Raise `ValueError` if the drift is not known from `start` to `end` [s]."""
+
+
+class DriftVector(eqx.Module):
+    """Eastward and northward Stokes drift at the surface [m s-1]."""
+
+    u: SeriesOrScalar = array_field(0, converter=as_float_array)
+    v: SeriesOrScalar = array_field(0, converter=as_float_array)
+
+
+class StokesDrift(AbstractStokesDrift):
+    """Drift at the surface over time that decays exponentially with depth, U_s exp(z / d).
+
+    Args:
+        series: drift at the surface [m s-1].
+        decay_depth: d, of its decay [m].
+    """
+
+    series: TimeSeries[DriftVector]
+    decay_depth: Scalar = parameter(5.0, unit="m", valid_range=(1e-3, 1e4))
+
+    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+        surface = self.at_surface(time)
+        at_faces = self.decay_depth * jnp.exp(grid.z_face / self.decay_depth)
+        profile = (at_faces[1:] - at_faces[:-1]) / grid.cell_thickness
+        return surface[0] * profile, surface[1] * profile
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        now = self.series.at(time)
+        return now.u, now.v
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.series.check_covers(start, end)
+
+
+class DriftVectors(eqx.Module):
+    """Eastward and northward Stokes drift of the cells over time [m s-1], `(n_times, n_cells, *batch)`."""
+
+    u: Float[Array, "..."] = array_field(1)
+    v: Float[Array, "..."] = array_field(1)
+
+
+class DriftProfiles(AbstractStokesDrift):
+    """Measured or computed profiles over time.
+
+    Args:
+        series: drift of the cells [m s-1], `(n_times, n_cells, *batch)` of both components.
+    """
+
+    series: TimeSeries[DriftVectors]
+
+    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+        now = self.series.at(time)
+        return now.u, now.v
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.series.check_covers(start, end)
+
+
+class WindVector(eqx.Module):
+    """Eastward and northward wind at 10 m [m s-1]."""
+
+    u: SeriesOrScalar = array_field(0, converter=as_float_array)
+    v: SeriesOrScalar = array_field(0, converter=as_float_array)
+
+
+class WindSeaDrift(AbstractStokesDrift):
+    """Drift of a fully developed sea of the wind at 10 m, whose spectrum spreads in direction.
+
+    The drift at the surface is a fixed fraction of the wind; its transport is that of a Pierson-Moskowitz
+    spectrum, and its profile that of Phillips' spectrum with the same two.
+
+    Args:
+        series: the wind [m s-1].
+        gravity: g [m s-2].
+
+    Source: Li et al. (2017), Ocean Modell. 113, 95-114; Breivik et al. (2016), Ocean Modell. 100, 49-56;
+    constants of GOTM.
+    """
+
+    series: TimeSeries[WindVector]
+    gravity: Scalar = parameter(9.81, unit="m s-2", valid_range=(1.0, 30.0))
+
+    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+        wind = self.series.at(time)
+        wavenumber = self._wavenumber(at_least(vector_norm(wind.u, wind.v), 1e-3))
+        integral = _drift_above(-wavenumber * grid.z_face)
+        profile = _SHARE_OF_WIND * (integral[:-1] - integral[1:]) / (wavenumber * grid.cell_thickness)
+        return wind.u * profile, wind.v * profile
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        wind = self.series.at(time)
+        return _SHARE_OF_WIND * wind.u, _SHARE_OF_WIND * wind.v
+
+    def _wavenumber(self, speed: Scalar) -> Scalar:
+        """Peak of Phillips' spectrum with the drift and the transport of the waves [m-1]."""
+        wave_height = 0.0246 * speed**2
+        frequency = _MEAN_OVER_PEAK * 0.877 * self.gravity / (2.0 * math.pi * 1.075 * speed)
+        transport = 0.125 * math.pi * _KEPT_TRANSPORT * frequency * wave_height**2
+        return 0.176 * _SHARE_OF_WIND * speed / transport
+
+    def check_covers(self, start: float, end: float) -> None:
+        self.series.check_covers(start, end)
+
+
+_SHARE_OF_WIND = 0.0162
+"""Drift at the surface over the wind at 10 m."""
+_MEAN_OVER_PEAK = 1.296
+"""Mean over peak frequency of a Pierson-Moskowitz spectrum."""
+_KEPT_TRANSPORT = 0.667
+"""What spreading in direction leaves of the transport."""
+_SPREAD = 2.56
+"""Wavenumber of the part that spreads, over that of the peak."""
+
+
+def _drift_above(x: FaceArray) -> FaceArray:
+    """Transport above a depth, over the drift at the surface and times the wavenumber, for x = k |z|."""
+    spread = _SPREAD * x
+    return (
+        0.715 * x
+        + (0.84 * x - 0.151) * jnp.expm1(-2.0 * x)
+        - (0.84 * x + 0.0591) * _tail(x)
+        - (0.125 * x + 0.0632 / _SPREAD) * jnp.expm1(-2.0 * spread)
+        + (0.125 * x + 0.0946 / _SPREAD) * _tail(spread)
+    )
+
+
+def _tail(x: FaceArray) -> FaceArray:
+    """sqrt(2 pi x) erfc(sqrt(2 x)); zero with zero gradient at the surface."""
+    root = safe_sqrt(2.0 * x)
+    return math.sqrt(math.pi) * root * erfc(root)
