@@ -7,9 +7,8 @@ import pytest
 
 from tests.gotm.folders import START, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.gotm.inputs import Inputs
-from tunax_lite.gotm.profiles import ProfileReader
-from tunax_lite.gotm.series import Period, SeriesReader
+from tunax_lite.gotm.files import Period, SeriesReader
+from tunax_lite.gotm.profiles import Inputs, ProfileReader
 from tunax_lite.gotm.settings import Settings
 from tunax_lite.grid import Grid
 from tunax_lite.io.errors import FileFormatError

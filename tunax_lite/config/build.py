@@ -1,25 +1,30 @@
 """From checked configurations to the objects of the package."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
+from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
-from ..io.registry import resolve
+from ..io.registry import resolve, sha256_of
 from ..io.yaml_file import naming
 from ..model import Model
 from ..observations import Observations
+from ..physics import coriolis_parameter
 from ..run import Run
+from .build_interior import build_interior
 from .build_site import site_case
-from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase
+from .cases import ForcingSection, GotmCase, IdealisedCase, LegayCase, LesbraryCase
 from .gotm_case import build_gotm_run, read_gotm
-from .idealised import idealised_case
 from .load import Loaded
+from .profiles import initial_state
 from .schema import RunConfig
 from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid
 from .series import Setting
@@ -148,3 +153,70 @@ def _read(section: Any, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LegayCase):
         return io.read_legay(path, **section.options)
     return io.read_cf_netcdf(path, section.mapping.build())
+
+
+def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case:
+    """The case on a grid; `setting` says where it stands in the configuration.
+
+    Raises:
+        ValueError: N² for the temperature of water that does not expand.
+    """
+    water = section.equation_of_state.build()
+    rotation = coriolis_parameter(section.latitude) if section.latitude is not None else 0.0
+    if section.coriolis_parameter is not None:
+        rotation = section.coriolis_parameter
+    return Case(
+        grid=grid,
+        initial_state=initial_state(section, grid, water),
+        forcing=_forcing(section.forcing),
+        coriolis_parameter=rotation,
+        equation_of_state=water,
+        absorption=section.absorption.build(),
+        interior=build_interior(section.interior, grid, setting),
+        duration=section.duration,
+        name=section.name,
+        latitude=section.latitude,
+    )
+
+
+def _forcing(section: ForcingSection) -> AbstractForcing:
+    if section.time is None:
+        return ConstantForcing(SurfaceFluxes(**section.fluxes, tracer_fluxes=section.tracer_fluxes))
+    as_arrays = {name: jnp.asarray(flux, dtype=float) for name, flux in section.fluxes.items()}
+    tracers = {name: jnp.asarray(flux, dtype=float) for name, flux in section.tracer_fluxes.items()}
+    return TimeSeriesForcing.from_values(np.asarray(section.time), **as_arrays, tracer_fluxes=tracers)
+
+
+_KEYS = ("path", "paths", "forcing_file", "run")
+
+
+def data_files(loaded: Loaded[Any]) -> dict[str, str]:
+    """SHA-256 of the files that the cases of a configuration name, by what they are called there.
+
+    Raises:
+        FileNotFoundError: a file that is missing.
+    """
+    found = {}
+    for name, required in _names(loaded.config.model_dump()):
+        try:
+            found[name] = sha256_of(resolve(name, loaded.path.parent))
+        except FileNotFoundError:
+            if required:
+                raise
+    return found
+
+
+def _names(section: Any, required: bool = True) -> Iterator[tuple[str, bool]]:
+    """Names of files, and whether the configuration cannot do without them."""
+    if isinstance(section, list | tuple):
+        for item in section:
+            yield from _names(item, required)
+    elif isinstance(section, dict):
+        required = required and not section.get("skip_if_missing", False)
+        for key, value in section.items():
+            if key in _KEYS and isinstance(value, str):
+                yield value, required
+            elif key in _KEYS and isinstance(value, list | tuple):
+                yield from ((str(item), required) for item in value)
+            else:
+                yield from _names(value, required)

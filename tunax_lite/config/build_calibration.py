@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..calibration import (
     Normal,
     Target,
 )
-from ..calibration.checks import AbstractCheck
+from ..calibration.checks import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..calibration.known import paths_in_short
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
@@ -25,14 +26,14 @@ from ..calibration.parameters import ResolvedParameters
 from ..case import Case
 from ..declarations import names_of
 from ..forcing import WaterSurface
+from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, naming
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
 from .build import build_case, build_model, build_run
-from .checks import build_checks
-from .load import Loaded
-from .optimiser import AdamSection
+from .calibration import AdamSection, CheckSection
+from .load import Loaded, load_run
 from .schema import CalibrationConfig, EvaluationSection, RunConfig
 
 
@@ -263,3 +264,55 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
 
 def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
     return section.of_length(n_iterations) if isinstance(section, AdamSection) else section.build()
+
+
+def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[AbstractCheck], list[str]]:
+    """The checks of a calibration, and a sentence for each that is left out because a file is missing.
+
+    Args:
+        sections: of the configuration.
+        source: the configuration file.
+
+    Raises:
+        ConfigError: a run that cannot be built, or that cannot be compared in this way; two of one name.
+        FileNotFoundError: a missing file, named, unless the check may be left out.
+        FileFormatError: a file that cannot be used.
+    """
+    checks: list[AbstractCheck] = []
+    notes: list[str] = []
+    for index, section in enumerate(sections):
+        key = f"checks.{index}"
+        try:
+            check = _build(section, source, key)
+        except FileNotFoundError as error:
+            if not section.skip_if_missing:
+                raise
+            notes.append(f"left out a check: {error}")
+            continue
+        if check.name in [other.name for other in checks]:
+            raise ConfigError(
+                f"{source}: {key}.name: expected a check of another name, got '{check.name}' again; give it "
+                "a `name`."
+            )
+        checks.append(check)
+    return checks, notes
+
+
+def _build(section: CheckSection, source: Path, key: str) -> AbstractCheck:
+    path = _resolved(section.run, source, f"{key}.run")
+    overrides = [f"{name}={json.dumps(value)}" for name, value in section.settings.items()]
+    loaded = load_run(path, overrides)
+    run = build_run(loaded)
+    name = section.name or run.case.name
+    with naming(source, key):
+        if section.against == "observations":
+            model, (target,) = evaluation_of(loaded)
+            return ObservedCase(name, model, target)
+        return EntrainmentLaw(name, run.model, run.case, run.dt, run.duration_from(0.0))
+
+
+def _resolved(name: str, source: Path, key: str) -> Path:
+    try:
+        return resolve(name, source.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source}: {key}: {error}") from error

@@ -8,8 +8,7 @@ from ..gotm import ObservedInputs
 from ..io.cf_forcing import Mapping
 from .builder import Section, closest, flatten, invalid, section_of
 from .interior import InteriorSection
-from .profiles import Profile, ProfileSection, check_initial
-from .sea_water import AbsorptionSection, EquationOfStateSection
+from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
 from .site import SiteCase
 
 DataPath = Annotated[

@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ..terms import BottomFriction, BuoyancyGradient, PlumeOnSlope, StokesDrift, VerticalVelocity
-from .air_sea import Paths
 from .builder import Section, invalid, section_of
 from .profiles import Profile, ProfileSection
-from .series import TimedSection, TimedValue
+from .series import Paths, TimedSection, TimedValue
 
 TimeScale = Annotated[float, Field(gt=0.0, description="time scale [s]")]
 Thickness = Annotated[float, Field(ge=0.0, le=12000.0, description="thickness of the layer [m]")]

@@ -8,14 +8,29 @@ from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..runtime.memory import check_steps
 from .builder import Section, closest, invalid
+from .calibration import (
+    Averaging,
+    CheckSection,
+    FreeParameterSection,
+    MisfitSection,
+    ObservedVariable,
+    OptimiserSection,
+    PosteriorSection,
+    StartsSection,
+    Weights,
+    free_parameter,
+)
 from .cases import CaseSection, IdealisedCase
-from .checks import CheckSection
-from .corrections import CorrectionsSection
-from .free_parameters import FreeParameterSection, free_parameter
-from .misfit import Averaging, MisfitSection, ObservedVariable, Weights
-from .optimiser import OptimiserSection, StartsSection
-from .posterior import PosteriorSection
-from .sections import GridSection, ModelSection, NCells, Precision, StretchedGrid, TimeSection, UniformGrid
+from .sections import (
+    CorrectionsSection,
+    GridSection,
+    ModelSection,
+    NCells,
+    Precision,
+    StretchedGrid,
+    TimeSection,
+    UniformGrid,
+)
 from .site import SiteCase
 
 

@@ -21,6 +21,17 @@ _KNOTS_PER_PERIOD = 400
 _MOST_KNOTS = 2_000_000
 
 
+def _one_is_a_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Paths = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    Field(min_length=1, description="a file, or several"),
+    BeforeValidator(_one_is_a_list, json_schema_input_type=list[str] | str),
+]
+
+
 class Harmonic(Section):
     """amplitude sin(2 pi (t - phase) / period), t from the start of the case."""
 

@@ -19,7 +19,7 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..terms import Relaxation, RelaxationTarget, layered_rate
 from ..time_series import TimeSeries
-from .inputs import Inputs
+from .profiles import Inputs
 from .settings import Settings
 
 NO_RELAXATION = 1e15

@@ -9,7 +9,7 @@ import numpy as np
 from ..io.series import Series
 from ..observations import Observations
 from .hydrography import converted
-from .inputs import Inputs
+from .profiles import Inputs
 
 
 @dataclasses.dataclass(frozen=True)

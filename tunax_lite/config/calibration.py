@@ -1,0 +1,337 @@
+"""Sections of a calibration: what it may change, how cases are compared, its method and its posterior."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from ..calibration import Adam, ConstantRate, CosineDecay, ExponentialDecay
+from ..calibration.methods import AbstractMethod
+from ..calibration.misfit import AbstractScore
+from ..calibration.misfit.target import AbstractScale
+from ..calibration.parameters import FreeParameter, Tied
+from ..calibration.posterior import NUTS, Laplace, Likelihood
+from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
+from ..declarations import names_of
+from .builder import Section, closest, invalid, one_of, section_of
+
+
+class BoundedSection(Section):
+    """Bounds and start of a parameter; by default its valid range and the value of the closure."""
+
+    prior: Literal["bounded"] = Field(default="bounded", description="logit-normal between the bounds")
+    lower: float | None = Field(default=None, description="lower bound")
+    upper: float | None = Field(default=None, description="upper bound")
+    start: float | None = Field(default=None, description="value to start from")
+    scale: Literal["linear", "log"] = Field(
+        default="linear", description="log for a parameter that varies over orders of magnitude"
+    )
+
+
+class _StartedSection(Section):
+    start: float | None = Field(
+        default=None, description="value to start from; by default the closure's, or else the median"
+    )
+
+
+class UniformSection(_StartedSection):
+    """All values between two bounds are equally likely, or all orders of magnitude."""
+
+    prior: Literal["uniform"]
+    lower: float = Field(description="lower bound")
+    upper: float = Field(description="upper bound")
+    scale: Literal["linear", "log"] = Field(
+        default="linear", description="log for equally likely orders of magnitude"
+    )
+
+    def build(self) -> AbstractPrior:
+        """The prior."""
+        return (LogUniform if self.scale == "log" else Uniform)(self.lower, self.upper)
+
+    @model_validator(mode="after")
+    def _check_prior(self):
+        self.build()
+        return self
+
+
+_Normal: Any = section_of(Normal, "prior", "normal", only=("mean", "standard_deviation"))
+_Correlated: Any = section_of(
+    CorrelatedNormal, "prior", "correlated_normal", only=("standard_deviation", "length"), partial=True
+)
+_LogNormal: Any = section_of(LogNormal, "prior", "log_normal", only=("median", "log_standard_deviation"))
+
+
+class NormalSection(_Normal, _StartedSection):
+    """A value with a symmetric uncertainty."""
+
+
+class CorrelatedNormalSection(_Correlated, _StartedSection):
+    """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
+
+    mean: float = Field(default=0.0, description="in the unit of the numbers")
+
+    def build(self, **others: Any) -> AbstractPrior:
+        """The prior."""
+        return CorrelatedNormal(self.mean, **self.given(), **others)
+
+
+class LogNormalSection(_LogNormal, _StartedSection):
+    """A positive value that is known but for a factor."""
+
+
+class TiedSection(Section):
+    """A parameter that follows a free one."""
+
+    tied_to: str = Field(description="dotted name of the free parameter")
+    factor: float = Field(default=1.0, description="times the free parameter")
+    offset: float = Field(default=0.0, description="in the unit of this parameter")
+
+
+def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
+    """What a calibration does with a number.
+
+    Args:
+        path: dotted name of the number.
+        section: one of `FreeParameterSection`.
+    """
+    if isinstance(section, TiedSection):
+        return Tied(path, section.tied_to, section.factor, section.offset)
+    if isinstance(section, BoundedSection):
+        return FreeParameter(path, section.lower, section.upper, section.start, section.scale)
+    return FreeParameter(path, start=section.start, prior=section.build())
+
+
+_PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
+
+
+def _complete(value: Any) -> Any:
+    if value is None:  # `c_eps_1:` with nothing behind it means all defaults
+        return {}
+    if isinstance(value, dict) and (prior := value.get("prior", "bounded")) not in _PRIORS:
+        raise invalid("the name of a prior", f"'{prior}'", closest(str(prior), list(_PRIORS)))
+    return value
+
+
+def _kind(value: Any) -> str:
+    """Name of the section, of the content of a file or of a section that was made before."""
+    given = value if isinstance(value, dict) else dict(value) if isinstance(value, Section) else {}
+    return "tied" if "tied_to" in given else given.get("prior", "bounded")
+
+
+_Section = (
+    Annotated[BoundedSection, Tag("bounded")]
+    | Annotated[UniformSection, Tag("uniform")]
+    | Annotated[NormalSection, Tag("normal")]
+    | Annotated[CorrelatedNormalSection, Tag("correlated_normal")]
+    | Annotated[LogNormalSection, Tag("log_normal")]
+    | Annotated[TiedSection, Tag("tied")]
+)
+FreeParameterSection = Annotated[
+    _Section, Discriminator(_kind), BeforeValidator(_complete, json_schema_input_type=_Section | None)
+]
+"""Of one parameter, or of all numbers of a vector."""
+
+
+ObservedVariable = Annotated[
+    str, Field(description="what is compared: temperature, salinity, u, v, a tracer or an observable")
+]
+Weights = Annotated[
+    dict[ObservedVariable, Annotated[float, Field(ge=0.0)]],
+    Field(min_length=1, description="weight of each variable [1]"),
+]
+Averaging = Annotated[
+    Literal["points", "cell_means"],
+    Field(description="compare at the observed heights, or as means over the cells of the coarser grid"),
+]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "wagner": {
+        "weights": {"buoyancy": 1.0, "u": 1.0, "v": 1.0},
+        "driven_velocities_only": True,
+        "scale": "z_score",
+        "score": "mean_square",
+        "averaging": "cell_means",
+        "initial_time": 600.0,
+        "start": 0.0,
+        "times": "last",
+        "bottom_fraction": 1.0 / 3.0,
+        "highest": -4.0,
+    }
+}
+"""What a preset sets, where the section does not say otherwise.
+
+Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522, and their code.
+"""
+
+
+class MisfitSection(Section):
+    """How model and observations are compared."""
+
+    preset: Literal["wagner"] | None = Field(
+        default=None, description="protocol of a paper; keys beside it go before it"
+    )
+    weights: Weights = {"temperature": 1.0}
+    driven_velocities_only: bool = Field(
+        default=False, description="whether u and v do not count without wind, and v not without rotation"
+    )
+    scale: Literal[tuple(names_of(AbstractScale))] = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="physical", description="what differences are divided by"
+    )
+    score: Literal[tuple(names_of(AbstractScore))] = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="root_mean_square", description="what is summed over the cases"
+    )
+    reduction: Literal["mean", "sum"] = Field(
+        default="mean", description="of the squares of a variable: their mean, or their sum"
+    )
+    averaging: Averaging = "points"
+    correlation_length: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="of errors of observations [m]; 0 for independent ones",
+    )
+    correlation_time: float = Field(
+        default=0.0, ge=0.0, description="of errors of observations [s]; 0 for independent ones"
+    )
+    initial_time: float = Field(
+        default=0.0, ge=0.0, description="time of the observed profiles that a case starts from [s]"
+    )
+    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
+    end: float | None = Field(default=None, gt=0.0, description="last time that counts [s]; null for all")
+    times: Literal["all", "last"] = Field(
+        default="all", description="whether all observed times count, or the last one only"
+    )
+    frame_interval: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="time between values of the model [s] that are interpolated to observed times",
+    )
+    lowest: float | None = Field(default=None, le=0.0, description="lowest height that counts [m]")
+    bottom_fraction: float = Field(
+        default=0.0,
+        ge=0.0,
+        lt=1.0,
+        description="fraction of the column above the bottom that is left out [1]",
+    )
+    highest: float = Field(default=0.0, le=0.0, description="highest height that counts [m]")
+    prior_weight: float = Field(
+        default=0.0, ge=0.0, description="of the priors of the parameters in the loss [1]"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("preset") is None:
+            return data
+        if data["preset"] not in PRESETS:
+            name = str(data["preset"])
+            raise invalid("the name of a preset", f"'{name}'", closest(name, list(PRESETS)))
+        return {**PRESETS[data["preset"]], **data}
+
+
+_Adam: Any = section_of(Adam, "name", "adam", partial=True)
+
+
+class AdamSection(_Adam):
+    """Adam with a schedule of the learning rate over `n_iterations`."""
+
+    schedule: Literal["constant", "cosine", "exponential"] = Field(
+        default="cosine", description="how the learning rate falls"
+    )
+    n_warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises")
+    final_fraction: float = Field(
+        default=0.05, ge=0.0, le=1.0, description="last learning rate over the largest [1]"
+    )
+
+    def of_length(self, n_iterations: int) -> Adam:
+        """The method, with a schedule over so many evaluations."""
+        if self.schedule == "constant":
+            return Adam(schedule=ConstantRate(), **self.given())
+        kind = CosineDecay if self.schedule == "cosine" else ExponentialDecay
+        n_steps = max(n_iterations, self.n_warmup + 1)
+        return Adam(schedule=kind(n_steps, self.n_warmup, self.final_fraction), **self.given())
+
+
+class StartsSection(Section):
+    """Several starts of the optimiser, one after the other; the best of all counts."""
+
+    number: int = Field(default=1, ge=1, le=10_000, description="of starts, the given one included")
+    iterations_each: int | None = Field(
+        default=None, ge=1, description="evaluations of a start; null for an equal fraction of all"
+    )
+    spread: float = Field(
+        default=1.0, gt=0.0, description="standard deviation of the unconstrained numbers of the others [1]"
+    )
+    seed: int = Field(default=0, ge=0, description="of the random numbers")
+
+
+OptimiserSection: Any = one_of(AbstractMethod, replaced={Adam: AdamSection})
+
+
+_Nuts: Any = section_of(
+    NUTS, only=("n_warmup", "n_chains", "target_acceptance", "most_doublings", "seed"), partial=True
+)
+
+
+class PosteriorSection(_Nuts):
+    """How the distribution of the free parameters is found, and what is believed of the errors."""
+
+    method: Literal["laplace", "nuts"] = Field(
+        default="laplace", description="normal distribution at the best fit, or sampled"
+    )
+    noise: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="error of observations and model, in units of the scale; null for that of the best fit",
+    )
+    n_observations: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="independent observations that all cases are worth; null with noise [1]",
+    )
+    n_iterations: int = Field(default=30, ge=1, description="evaluations to find the most probable values")
+    n_draws: int | None = Field(
+        default=None, ge=4, description="of each chain, or of the normal distribution; null for 500, or 4000"
+    )
+    n_members: int = Field(default=64, ge=2, le=100_000, description="runs for the predictive bands")
+
+    @model_validator(mode="after")
+    def _check_likelihood(self):
+        self.likelihood()
+        return self
+
+    def likelihood(self) -> Likelihood | None:
+        """What is believed of the errors; `None` to estimate it.
+
+        Raises:
+            ValueError: one of the two numbers without the other.
+        """
+        if self.noise is None and self.n_observations is None:
+            return None
+        if self.noise is None or self.n_observations is None:
+            raise invalid(
+                "noise and n_observations, or neither", "one of them", "give both, or leave both out"
+            )
+        return Likelihood(self.noise, self.n_observations)
+
+    def build(self) -> Laplace | NUTS:
+        """The method."""
+        drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
+        if self.method == "laplace":
+            return Laplace(seed=self.seed, **drawn)
+        return NUTS(**drawn, **self.given())
+
+
+class CheckSection(Section):
+    """A run with something to compare it with; its error may not grow by more than 10 %."""
+
+    run: str = Field(min_length=1, description="configuration of the run")
+    against: Literal["entrainment_law", "observations"] = Field(
+        default="observations", description="what the run is compared with"
+    )
+    name: str | None = Field(default=None, min_length=1, description="by default that of the case")
+    settings: dict[str, Any] = Field(
+        default_factory=dict,
+        description="values that replace those of the configuration of the run, by key path",
+    )
+    skip_if_missing: bool = Field(
+        default=False, description="whether to go without, saying so, where a file is missing"
+    )

@@ -1,0 +1,361 @@
+"""GOTM's text files: lines, times, columns and series, and values that cannot be what they are called."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
+from ..io.protection import note_input
+from ..io.series import Series
+from ..io.yaml_file import ConfigError
+from ..quantities import Quantity, quantity_of
+from .settings import Source
+
+TIME_WIDTH = 19
+"""Characters of a date and time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TextFile:
+    """Lines of a file that are no comments.
+
+    Args:
+        path: of the file.
+        numbers: of the lines in the file, from 1.
+        texts: the lines.
+    """
+
+    path: Path
+    numbers: np.ndarray
+    texts: list[str]
+
+    def error(self, index: int, expected: str, got: str, advice: str) -> FileFormatError:
+        """An error about one line."""
+        return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
+
+
+def read_text(source: Source) -> TextFile:
+    """The file of an input.
+
+    Raises:
+        FileNotFoundError: no such file; names the line of the configuration.
+        FileFormatError: a file that is not text, or has no lines.
+    """
+    path = source.file
+    found = what_is_at(path)
+    if found != "a file":
+        raise FileNotFoundError(
+            f"{source.where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
+            "configuration or correct its name."
+        )
+    note_input(path)
+    with reading(path, "a text file"):
+        check_size(path, "file", 8 * path.stat().st_size)
+        content = path.read_bytes()
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        lines = content.decode("latin-1").splitlines()
+    kept = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] not in "#!"]
+    if not kept:
+        raise FileFormatError(path, "lines", "dates with values", "none", "check the file")
+    numbers, texts = zip(*kept, strict=True)
+    return TextFile(path, np.asarray(numbers), list(texts))
+
+
+_FIELDS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+
+
+def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
+    """Times of some lines [s] since 1970, from their first characters.
+
+    Raises:
+        FileFormatError: a line that does not start with a date and time.
+    """
+    texts = file.texts
+    heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
+    digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
+    digits[digits == ord(" ") - ord("0")] = 0
+    fields, valid = [], np.ones(len(indices), bool)
+    for begin, end in _FIELDS:
+        field = digits[:, begin:end]
+        valid &= np.all((field >= 0) & (field <= 9), axis=1)
+        fields.append(field @ (10 ** np.arange(end - begin)[::-1]))
+    year, month, day, hour, minute, second = fields
+    valid &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 24) & (minute < 60) & (second <= 60)
+    months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
+    first = months.astype("datetime64[M]")
+    valid &= day <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    if not valid.all():
+        index = int(indices[int(np.flatnonzero(~valid)[0])])
+        raise file.error(
+            index,
+            "a date and time YYYY-MM-DD HH:MM:SS",
+            repr(texts[index][:TIME_WIDTH]),
+            "correct the line, or start it with # if it is a comment",
+        )
+    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
+    return days * 86400 + hour * 3600 + minute * 60 + second
+
+
+def read_columns(
+    file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
+) -> np.ndarray:
+    """Numbers of some lines, shape `(len(indices), len(columns))`.
+
+    Args:
+        file: the lines.
+        indices: of the lines.
+        columns: numbers of the columns behind what is skipped, from 0.
+        skip: characters to skip, those of the date.
+        names: what the columns are, for messages.
+
+    Raises:
+        FileFormatError: a line with too few columns, or something that is no number.
+    """
+    texts = [file.texts[index][skip:] for index in indices]
+    if any("," in text for text in texts[:1]):
+        texts = [text.replace(",", " ") for text in texts]
+    try:
+        values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
+        if values.shape[0] == len(texts):  # blank lines are passed over
+            return values
+    except ValueError:
+        pass
+    return _read_slowly(file, indices, texts, columns, names)
+
+
+def _read_slowly(
+    file: TextFile, indices: np.ndarray, texts: list[str], columns: tuple[int, ...], names: str
+) -> np.ndarray:
+    """Line by line: to name the line that is wrong, and to read Fortran's exponents `1.0D-3`."""
+    values = np.empty((len(texts), len(columns)))
+    for row, text in enumerate(texts):
+        words = text.replace(",", " ").split()
+        if len(words) <= max(columns):
+            raise file.error(
+                int(indices[row]),
+                f"at least {max(columns) + 1} columns ({names})",
+                f"{len(words)}: {file.texts[indices[row]].strip()!r}",
+                "check the column number and the line",
+            )
+        for place, column in enumerate(columns):
+            try:
+                values[row, place] = decimal(words[column].lower().replace("d", "e"))
+            except ValueError:
+                raise file.error(
+                    int(indices[row]),
+                    f"a number in column {column + 1} ({names})",
+                    repr(words[column]),
+                    "correct the line",
+                ) from None
+    return values
+
+
+def iso(seconds: Any) -> str:
+    """A time [s] since 1970 as text."""
+    return str(np.datetime64(int(seconds), "s")).replace("T", " ")
+
+
+ZERO_CELSIUS = 273.15
+
+# Names in the table of quantities where they are others than the last part of an input's path.
+_OURS = {
+    "heat": "heat_flux",
+    "tx": "stress_u",
+    "ty": "stress_v",
+    "u10": "wind_u",
+    "v10": "wind_v",
+    "airp": "air_pressure",
+    "airt": "air_temperature",
+    "cloud": "cloud_cover",
+    "precip": "precipitation",
+    "swr": "shortwave",
+    "longwave_radiation": "longwave",
+    "sst": "sea_surface_temperature",
+    "sss": "salinity",
+    "us0": "stokes_drift_u",
+    "vs0": "stokes_drift_v",
+    "zeta": "surface_elevation",
+    "max": "vertical_velocity",
+    "relative": "relative_humidity",
+    "specific": "specific_humidity",
+}
+
+# What to do about a wrong unit that is easily taken for the right one.
+_REMEDIES = {
+    "hPa": "hPa, set scale_factor: 100",
+    "%": "per cent or oktas, set scale_factor: 0.01 or 0.125",
+    "g kg-1": "g/kg, set scale_factor: 0.001",
+    "K": "Kelvin, set offset: -273.15",
+    "mm h-1 or mm day-1": "mm per hour or day, set scale_factor",
+}
+_ANYTHING = Quantity("", "", "1", "outside")
+
+
+def _quantity(kind: str) -> Quantity:
+    try:
+        return quantity_of(_OURS.get(kind, kind))
+    except KeyError:
+        return _ANYTHING
+
+
+def without_kelvin(values: np.ndarray) -> np.ndarray:
+    """Temperatures [degC] from such in degC or, above 100, in K: GOTM's convention for the air."""
+    return np.where(values > 100.0, values - ZERO_CELSIUS, values)
+
+
+def check_plausible(
+    source: Source, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray, kind: str
+) -> None:
+    """Raise `FileFormatError` for a gap, or a value out of the range of GOTM's key or of what is possible.
+
+    Args:
+        source: the input.
+        file, indices: the line of each value.
+        time: of each value [s] since 1970.
+        values: after scale factor and offset.
+        kind: what the values are: the name of the input, or a measure of humidity.
+    """
+
+    def error(index: int, expected: str, advice: str) -> FileFormatError:
+        got = f"{values[index]:g} at {iso(time[index])}"
+        return file.error(int(indices[index]), f"{expected} for {source.path}", got, advice)
+
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise error(int(bad[0]), "a finite value", "fill the gap before the run")
+    known = _quantity(kind)
+    low, high = known.possible
+    low, high = max(low, source.described.low), min(high, source.described.high)
+    outside = np.flatnonzero((values < low) | (values > high))
+    if outside.size:
+        unit = source.described.unit
+        advice = "check the unit, the sign, the column and the fill value"
+        if known.suspect is not None and known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
+            advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
+        raise error(int(outside[0]), f"a value from {low:g} to {high:g}{f' {unit}' if unit else ''}", advice)
+    if kind == "relative" and values.size > 1 and values.max() <= 1.5 and values.max() > 0.0:
+        top = int(np.argmax(values))
+        raise error(top, "relative humidity in %, of which some exceeds 1.5", "hPa, set scale_factor: 100")
+
+
+def check_constant(source: Source, value: float, kind: str) -> None:
+    """Raise `ConfigError` for a constant that is not possible."""
+    low, high = _quantity(kind).possible
+    if not low <= value <= high:
+        raise ConfigError(
+            f"{source.where}: expected a constant_value from {low:g} to {high:g} [{source.described.unit}], "
+            f"got {value:g}; correct it, or use method: file."
+        )
+
+
+_KELVIN_ALLOWED = ("airt", "wet_bulb", "dew_point")
+
+
+@dataclasses.dataclass(frozen=True)
+class Period:
+    """Times that a run needs.
+
+    Args:
+        start: [s] since 1970.
+        length: [s].
+    """
+
+    start: int
+    length: float
+
+    def within(self, time: np.ndarray, source: Source, path) -> slice:
+        """Records of a series of times [s] since 1970 that the period needs: one before, one after.
+
+        Raises:
+            FileFormatError: the series begins too late or ends too early.
+        """
+        begin, end = self.start, self.start + self.length
+        after = np.flatnonzero(time > begin)
+        first = (int(after[0]) if after.size else time.size) - 1
+        reaches = np.flatnonzero(time >= end)
+        if first < 0 or not reaches.size:
+            raise FileFormatError(
+                path,
+                source.path,
+                f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
+                f"{iso(time[0])} to {iso(time[-1])}",
+                f"extend the file ({source.where}), or change time.start and time.stop",
+            )
+        return slice(first, max(int(reaches[0]), first + 1) + 1)
+
+
+class SeriesReader:
+    """Reads series of the files of a case, each file once.
+
+    Args:
+        period: what the run needs.
+    """
+
+    def __init__(self, period: Period):
+        self.period = period
+        self.warnings: list[str] = []
+        self._files: dict = {}
+
+    def _file(self, source: Source) -> tuple[TextFile, np.ndarray]:
+        if source.file not in self._files:
+            file = read_text(source)
+            time = read_times(file, np.arange(len(file.texts)))
+            _check_order(file, np.arange(time.size), time)
+            self._files[source.file] = (file, time)
+        return self._files[source.file]
+
+    def read(self, source: Source, kind: str | None = None) -> Series:
+        """The series of an input, over the period.
+
+        Args:
+            source: of the method `file`.
+            kind: what the values are; by default the last part of the input's path.
+
+        Raises:
+            FileNotFoundError: no such file.
+            FileFormatError: with file, line, time and value: a line that is no record, times that do not
+                increase or do not cover the run, a gap, a value that cannot be.
+        """
+        with reading(source.file, "a series of GOTM"):
+            return self._read(source, kind or source.path.split(".")[-1])
+
+    def _read(self, source: Source, kind: str) -> Series:
+        file, time = self._file(source)
+        part = self.period.within(time, source, file.path)
+        indices = np.arange(time.size)[part]
+        raw = read_columns(file, indices, (source.column - 1,), skip=TIME_WIDTH, names=source.path)[:, 0]
+        values = source.scale_factor * raw + source.offset
+        if kind in _KELVIN_ALLOWED:
+            values = without_kelvin(values)
+        check_plausible(source, file, indices, time[part], values, kind)
+        self._warn_of_gap(file, indices, time[part])
+        return Series((time[part] - self.period.start).astype(float), values)
+
+    def _warn_of_gap(self, file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+        steps = np.diff(time)
+        longest = int(np.argmax(steps))
+        if steps.size > 10 and steps[longest] > 12 * np.median(steps):
+            warning = (
+                f"{file.path}: line {file.numbers[indices[longest + 1]]}: {steps[longest] / 3600:g} h "
+                f"without a record after {iso(time[longest])}; interpolated linearly."
+            )
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+
+
+def _check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+    """Raise `FileFormatError` unless the times increase."""
+    stuck = np.flatnonzero(np.diff(time) <= 0)
+    if stuck.size:
+        at = int(stuck[0])
+        same = time[at + 1] == time[at]
+        raise file.error(
+            int(indices[at + 1]),
+            f"a time after {iso(time[at])}, that of line {file.numbers[indices[at]]}",
+            f"{iso(time[at + 1])}{' again' if same else ''}",
+            "remove one of the two records" if same else "sort the records by time",
+        )
