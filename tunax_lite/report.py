@@ -18,7 +18,13 @@ from matplotlib.figure import Figure
 
 from ._types import iterate_parameters, iterate_weights
 from .calibration.checks import CheckRow
-from .calibration.cross_validation import CrossValidationRow, RowT, checks_in_words, cross_validation_in_words
+from .calibration.cross_validation import (
+    CrossValidationRow,
+    RowT,
+    checks_in_words,
+    cross_validation_in_words,
+    read_table,
+)
 from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from .config import closure_of
 from .corrections import VARIABLES as INITIAL_VARIABLES
@@ -30,7 +36,6 @@ from .io.protection import note_input, text_mark
 from .io.writing import replacing
 from .io.yaml_file import ConfigError, parse_yaml
 from .plotting import history_figures, posterior_figures
-from .validation import read_table
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",

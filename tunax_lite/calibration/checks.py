@@ -19,6 +19,7 @@ from ..model import Model
 from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
 from ..simulation import simulate
+from ..terms import Interior
 from .known import known_parameters, with_parameters
 
 LARGEST_GROWTH = 0.1

@@ -6,8 +6,8 @@ size by dual averaging; from the draws of its middle half the covariance is esti
 first one as if that stood for ten draws more than there are parameters.
 
 A trajectory that leaves the finite or whose energy is off by more than 1000 ends there and counts as
-divergent; the states on it that were good stay candidates for the draw. The file of a chain holds all that its
-next draw depends on.
+divergent; the states on it that were good stay candidates for the draw. The file of a chain holds all that
+its next draw depends on.
 """
 
 import dataclasses
