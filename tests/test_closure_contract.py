@@ -72,8 +72,13 @@ class CountingStepper(AbstractStepper[CloState]):
         return self.stepper.step(clo_state, inputs, dt)
 
 
+# Compiling is what takes time: of closures that share their code with another one, one is in every run.
+SHARED_CODE = {"KOmega", "MunkAndersonMixing", "KrausTurner", "epbl_om4"}
 CONTRACTORS = [
-    *(pytest.param(closure, id=name) for name, closure in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)),
+    *(
+        pytest.param(closure, id=name, marks=[pytest.mark.long] if name in SHARED_CODE else [])
+        for name, closure in zip(CLOSURE_IDS, ALL_CLOSURES, strict=True)
+    ),
     *(pytest.param(closure, id=name, marks=pytest.mark.long) for name, closure in VARIANTS.items()),
 ]
 

@@ -23,6 +23,7 @@ def guide(tmp_path_factory):
     return runpy.run_path(str(script), run_name="my_closure")
 
 
+@pytest.mark.long
 def test_new_closure_mixes_about_as_deep_as_a_built_in_one(guide):
     depths = guide["depths"]
     assert set(depths) == {"MixingLength", "KEpsilon"}

@@ -77,7 +77,7 @@ def test_every_mode_and_chunk_gives_the_same_matrix(mode, chunk_size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("mode", ["forward", pytest.param("reverse", marks=pytest.mark.long)])
 def test_jacobian_of_a_run_agrees_with_jax(mode):
     profiles, case = run_case(8, KEpsilon())
     x = {"c_eps_1": jnp.asarray(1.44), "c_eps_2": jnp.asarray(1.92), "sigma_k": jnp.asarray(1.0)}

@@ -77,7 +77,13 @@ def test_every_calibration_configuration_is_fine(invoke, path):
 
 
 # Those of other closures differ in their parameters alone, and the contract tests know their gradients.
-@pytest.mark.parametrize(("name", "further"), [("synthetic", {"series.png"}), ("lesbrary_k_epsilon", set())])
+@pytest.mark.parametrize(
+    ("name", "further"),
+    [
+        ("synthetic", {"series.png"}),
+        pytest.param("lesbrary_k_epsilon", set(), marks=pytest.mark.long),
+    ],
+)
 def test_calibration_configuration_runs(invoke, tmp_path, name, further):
     path = CONFIGS / f"calibrations/{name}.yaml"
     _needs_data(path)

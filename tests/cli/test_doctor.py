@@ -31,6 +31,7 @@ def doctor(monkeypatch):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_self_test_passes_here(monkeypatch):
     monkeypatch.setattr(importlib.import_module("tunax_lite.self_test"), "_MOST_REPETITIONS", 1)

@@ -243,6 +243,7 @@ def test_unknown_options_are_named():
         Langmuir(method="none")
 
 
+@pytest.mark.long
 def test_three_cells_at_rest_are_finite_with_gradients():
     grid = Grid.uniform(3.0, 3)
     convection = InteriorConvection(threshold=-1e-5)

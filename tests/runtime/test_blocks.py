@@ -58,6 +58,7 @@ def test_means_in_blocks_of_a_run_that_goes_on():
         np.testing.assert_array_equal(run.means.since, [60.0, 60.0, 180.0])
 
 
+@pytest.mark.long
 def test_gradients_in_blocks():
     model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["wind"]
     closure: Any = model.closure

@@ -34,6 +34,7 @@ def held() -> Held:
     return Held(len(jax.live_arrays()), len(programs), n_pages * os.sysconf("SC_PAGE_SIZE"))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the memory of the process in /proc")
 def test_500_iterations_hold_what_ten_hold(tmp_path):
     measured = {}

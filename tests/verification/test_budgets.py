@@ -83,7 +83,7 @@ RAIN = ("surface.precip.flux_impact=true", "surface.calc_evaporation=true")
     [
         pytest.param("ows_papa/ows_papa_meteo", (), marks=pytest.mark.long),  # with more terms: the next one
         ("ows_papa/ows_papa_meteo", ("temperature.relax.tau=1e6", "location.depth=30.", *RAIN)),
-        ("nns_annual/nns_annual", ()),
+        pytest.param("nns_annual/nns_annual", (), marks=pytest.mark.long),
     ],
     ids=["Papa", "shallow Papa with rain and relaxed heat", "North Sea"],
 )

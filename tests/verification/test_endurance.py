@@ -64,11 +64,12 @@ OF_EVERY_CHANGE = ("entrainment_gls", "nns_annual")
 OF_TEST_ALL = ("entrainment_my", "wave_breaking", "estuary")
 
 
-def marked(name: str):
+def marked(name: str, of_every_change: tuple[str, ...] = OF_EVERY_CHANGE):
     case = name.split("/")[1]
-    if case in OF_EVERY_CHANGE:
+    if case in of_every_change:
         return pytest.param(name, id=case)
-    return pytest.param(name, id=case, marks=pytest.mark.long if case in OF_TEST_ALL else pytest.mark.study)
+    of_test_all = (*OF_EVERY_CHANGE, *OF_TEST_ALL)
+    return pytest.param(name, id=case, marks=pytest.mark.long if case in of_test_all else pytest.mark.study)
 
 
 @pytest.mark.slow
@@ -96,7 +97,7 @@ LONG = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [marked(name) for name in LONG])
+@pytest.mark.parametrize("name", [marked(name, ("entrainment_gls",)) for name in LONG])
 def test_ten_times_the_time_step_with_what_is_for_long_steps(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")

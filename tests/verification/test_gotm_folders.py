@@ -129,10 +129,10 @@ def test_estuary_with_a_moving_surface(reference_path):
 MEASURED = [
     ("ows_papa", "ows_papa_meteo"),
     ("nns_annual", "nns_annual"),
-    ("medsea_east", "medsea_east"),
-    ("langmuir", "langmuir_exp"),
+    pytest.param("medsea_east", "medsea_east", marks=pytest.mark.long),
+    pytest.param("langmuir", "langmuir_exp", marks=pytest.mark.long),
     ("ows_papa", "ows_papa_kpp_meteo"),
-    ("langmuir", "langmuir_kpp_exp"),
+    pytest.param("langmuir", "langmuir_kpp_exp", marks=pytest.mark.long),
     # Brackish and fresh water, whose density is not the reference density.
     pytest.param("blacksea", "blacksea", marks=pytest.mark.study),
     pytest.param("lago_maggiore", "lago_maggiore", marks=pytest.mark.study),

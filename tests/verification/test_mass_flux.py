@@ -1,6 +1,7 @@
 """Plumes against large-eddy simulations of the LESbrary, with the constants as published."""
 
 import numpy as np
+import pytest
 
 from tunax_lite import KEpsilon, Model, simulate
 from tunax_lite.closures import MassFluxConvection
@@ -18,6 +19,7 @@ def temperature_rms(closure, path) -> float:
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
+@pytest.mark.long
 def test_plumes_convect_like_the_large_eddies(lesbrary_path):
     """Without wind the local closure alone starts a day late; with wind plumes do little."""
     free, windy = lesbrary_path("free_convection"), lesbrary_path("strong_wind_weak_cooling")

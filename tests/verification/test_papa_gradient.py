@@ -16,6 +16,8 @@ from tunax_lite.physics.teos10 import surface_temperature
 from tunax_lite.runtime import compile_program
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
+pytestmark = pytest.mark.long
+
 N_STEPS, DT = 8760, 3600.0
 
 # What is differentiated by, and the size of a change of it.
@@ -88,13 +90,7 @@ def test_the_temporary_memory_of_the_gradient_is_small(papa):
     assert float(papa[0](*given)) < 1.1
 
 
-# One of the closure, one of the water, one of the weather; the others in `make test-all`.
-OF_EVERY_CHANGE = ("c_eps_2", "visible_depth", "wind_u")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in OF_EVERY_CHANGE else pytest.mark.long) for name in LEAVES]
-)
+@pytest.mark.parametrize("name", LEAVES)
 def test_the_gradient_of_a_year_equals_central_differences(papa, name):
     value, _, (x, *rest), slopes = papa
     index = list(LEAVES).index(name)
