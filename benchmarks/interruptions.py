@@ -185,6 +185,7 @@ def campaign(subject: Subject, number: int, chance: random.Random, folder: Path)
     """
     reference, faults, n_ended, moments = folder / "reference", [], 0, 0
     _begin(subject, reference, None)
+    seconds = 0.0
     for attempt in range(2):  # the second finds compiled programs, and says how long such a process lives
         shutil.rmtree(reference / subject.output, ignore_errors=True)
         (reference / subject.output).unlink(missing_ok=True)
@@ -199,7 +200,7 @@ def campaign(subject: Subject, number: int, chance: random.Random, folder: Path)
     while moments < number:
         place = folder / str(moments)
         _begin(subject, place, reference)
-        in_a_row = min(_ENDS_IN_A_ROW, number - moments)
+        in_a_row, sent = min(_ENDS_IN_A_ROW, number - moments), 0
         try:
             for sent in range(in_a_row + 1):
                 is_last = sent == in_a_row

@@ -120,8 +120,9 @@ class Restoring(AbstractForcing):
 
     coefficient: Scalar = parameter(4e3)
 
-    def at(self, time, surface):
-        return SurfaceFluxes(stress_u=jnp.asarray(0.1), heat_flux=-self.coefficient * surface.temperature)
+    def at(self, time, water=None):
+        assert water is not None
+        return SurfaceFluxes(stress_u=jnp.asarray(0.1), heat_flux=-self.coefficient * water.temperature)
 
     def check_covers(self, start, end):
         del start, end

@@ -165,14 +165,10 @@ def test_forcing_after_a_restart_is_that_of_the_time_of_the_case():
     np.testing.assert_array_equal(again.state.temperature[-1], run.state.temperature[-1])
 
 
-class Traces(list):
-    """A counter that can be a static field."""
+class Traces:
+    """A number that may change in a static field: equal to itself only."""
 
-    def __hash__(self):
-        return id(self)
-
-    def __eq__(self, other):
-        return self is other
+    number = 0
 
 
 class CountedClosure(AbstractPlainClosure[EddyCoefficients]):
@@ -182,7 +178,7 @@ class CountedClosure(AbstractPlainClosure[EddyCoefficients]):
     traces: Traces = eqx.field(static=True)
 
     def init(self, inputs):
-        self.traces.append(1)
+        self.traces.number += 1
         return self.inner.init(inputs)
 
     def step(self, clo_state, inputs, dt):
@@ -193,15 +189,15 @@ def test_one_program_serves_cases_with_other_labels_and_numbers():
     traces = Traces()
     run: dict[str, Any] = {"duration": 600.0, "output_interval": 300.0}
     simulate(Model(CountedClosure(Constant(), traces)), CASE, dt=60.0, **run)
-    assert len(traces) == 1
+    assert traces.number == 1
     labelled = dataclasses.replace(CASE, name="other", start_time="2020-01-01T00:00:00", duration=3600.0)
     simulate(Model(CountedClosure(Constant(), traces)), labelled, dt=60.0, **run)
     simulate(Model(CountedClosure(Constant(viscosity=1e-3), traces)), CASES["wind"], dt=60.0, **run)
     simulate(Model(CountedClosure(Constant(), traces)), CASE, dt=30.0, duration=300.0, output_interval=150.0)
-    assert len(traces) == 1
+    assert traces.number == 1
     # Another number of frames is another program: the counter counts.
     simulate(Model(CountedClosure(Constant(), traces)), CASE, dt=60.0, duration=900.0, output_interval=300.0)
-    assert len(traces) == 2
+    assert traces.number == 2
 
 
 def test_parameters_with_a_batch_axis_make_an_ensemble():

@@ -87,6 +87,7 @@ def coefficients(column, h, flux, speed, shape, interior):
         mean = weight * slope + (1.0 - weight) * max(following, 0.0)
         return values[k + 1] + mean * (faces[k + 1] - h), mean
 
+    reach, shape_of = 0.0, float  # of the last of the profiles
     results, base = [], max(j for j in range(n) if centers[j] <= h) + 1
     for which, below in enumerate(interior):
         w_end = velocity_scales(EPS * h, flux, speed)[which]

@@ -126,9 +126,10 @@ def iterated(inputs, buoyancy, dt, efficiency, convective_efficiency):
         return np.pad(coefficients, (0, len(h) - 1 - len(coefficients)))[::-1], reached
 
     low, high = h[0], h.sum()
+    depth = 0.5 * (low + high)
     for _ in range(40):
-        depth = 0.5 * (low + high)
         low, high = (depth, high) if march(depth)[1] > depth else (low, depth)
+        depth = 0.5 * (low + high)
     return march, depth
 
 

@@ -69,9 +69,8 @@ def test_plumes_fulfil_the_equations_of_the_paper():
     w, a = 0.0, 0.2
     plume = temperature[-1] + (temperature[-1] - temperature[-2]) * h[-1] / (h[-1] + h[-2])
     for k in range(N - 1, 0, -1):
-        buoyancy, alpha = THERMAL * (plume - temperature[k]), 1.0
+        buoyancy, alpha, before = THERMAL * (plume - temperature[k]), 1.0, (w + least) ** 2
         for _ in range(2):
-            before = (w + least) ** 2
             square = ((alpha - h[k] * drag) * before - 2.0 * h[k] * buoyancy) / (alpha + h[k] * drag)
             alpha = 1.0 + beta_1 if drag * (before + square) + 2.0 * buoyancy < 0.0 else 1.0
         square = ((alpha - h[k] * drag) * before - 2.0 * h[k] * buoyancy) / (alpha + h[k] * drag)
