@@ -21,9 +21,9 @@ import numpy as np
 
 from .case import Case
 from .diagnostics import OF_THE_STEP, diagnose
-from .io.dataset import read_trajectory, with_batch, with_numbers
+from .io.dataset import with_batch, with_numbers
 from .io.protection import Provenance
-from .io.runs import Parts
+from .io.runs import Parts, read_trajectory
 from .io.writing import claims
 from .model import Model
 from .runtime import free_memory

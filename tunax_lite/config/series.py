@@ -139,9 +139,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     """
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
-        return io.read_series(
-            path, io.read_table(path), section.variable, quantity, start_time=start_time, unit=section.unit
-        )
+        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=section.unit)
     numbers = [section.constant, *(section.values or ()), *(h.amplitude for h in section.harmonics or ())]
     try:
         given = np.array([number for number in numbers if number is not None])

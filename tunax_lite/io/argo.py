@@ -5,27 +5,17 @@ float; adjusted values where the data mode is A or D; quality flags as character
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..observations import Observations
-from .cf_axes import (
-    TimeAxis,
-    as_paths,
-    check_salinity_unit,
-    converted,
-    has_flag,
-    read_time,
-    since_start,
-    without_fill,
-)
-from .errors import FileFormatError, check_possible, names_its_file
-from .netcdf import read_netcdf
+from .axes import TimeAxis, as_paths, has_flag, measured, read_time
+from .errors import FileFormatError, names_its_file
+from .netcdf import Contents, Variable, read_contents
 from .sea_water import absolute_salinity, conservative_temperature
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 
@@ -189,116 +179,103 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
 
 
 def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Path]:
-    # Characters stay apart: a library would join the flags of a profile to one text.
-    dataset = read_netcdf(path, mask=False, join_characters=False)
+    file = read_contents(path)
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL"):
-        if key not in dataset.variables or dataset[key].dims[:1] != ("N_PROF",):
-            raise FileFormatError(
-                path,
-                key,
-                "a variable of a core Argo profile file, over N_PROF",
-                "none",
-                "use the files R*.nc, D*.nc or *_prof.nc of a float",
-            )
-    kept = _kept(dataset)
+        if key not in file or file[key].dims[:1] != ("N_PROF",):
+            expected = "a variable of a core Argo profile file, over N_PROF"
+            raise file.error(key, expected, "none", "use the files R*.nc, D*.nc or *_prof.nc of a float")
+    kept = _kept(file)
     if not np.any(kept):
-        raise FileFormatError(
-            path, "JULD_QC, POSITION_QC", "a profile with a good time and position", "none", "leave it out"
-        )
-    n_left_out = int((~kept).sum())
-    dataset = dataset.isel(N_PROF=np.flatnonzero(kept))
-    axis = read_time(path, without_fill(dataset["JULD"]), None)
-    mode = _data_mode(path, dataset)
-    pressure, values, present = _measurements(path, dataset, mode, axis, good_flags)
-    longitude, latitude = (without_fill(dataset[key]).values for key in ("LONGITUDE", "LATITUDE"))
+        expected = "a profile with a good time and position"
+        raise file.error("JULD_QC, POSITION_QC", expected, "none", "leave it out")
+    file = replace(
+        file,
+        variables={
+            name: one.with_values(one.values[kept]) if one.dims[:1] == ("N_PROF",) else one
+            for name, one in file.variables.items()
+        },
+    )
+    axis = read_time(file["JULD"])
+    mode = _data_mode(file)
+    pressure, values, present = _measurements(file, mode, axis, good_flags)
+    longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, salinity = _modelled(pressure, values, longitude, latitude)
-    since_epoch = since_start(path, axis, "1970-01-01")
+    milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
     return ArgoProfiles(
-        time=np.datetime64("1970-01-01", "ms") + np.round(1e3 * since_epoch).astype("timedelta64[ms]"),
+        time=np.datetime64("1970-01-01", "ms") + milliseconds,
         longitude=longitude,
         latitude=latitude,
         z=z,
         temperature=temperature,
         salinity=salinity,
         data_mode=mode,
-        n_left_out=n_left_out,
+        n_left_out=int((~kept).sum()),
         n_rejected={
-            name: int(present[name].sum() - np.isfinite(kept).sum())
-            for name, kept in (("temperature", temperature), ("salinity", salinity))
+            name: int(present[name].sum() - np.isfinite(found).sum())
+            for name, found in (("temperature", temperature), ("salinity", salinity))
         },
     ), path
 
 
-def _kept(dataset: xr.Dataset) -> np.ndarray:
+def _kept(file: Contents) -> np.ndarray:
     """Profiles of the primary sampling whose time and position are not flagged as bad."""
-    kept = np.ones(dataset.sizes["N_PROF"], dtype=bool)
+    kept = np.ones(file["JULD"].shape, dtype=bool)
     for key in ("JULD_QC", "POSITION_QC"):
-        if key in dataset.variables:
-            kept &= ~has_flag(dataset[key].values, BAD_FLAGS)
+        if key in file:
+            kept &= ~has_flag(file[key].values, BAD_FLAGS)
     # A file of one cycle often has a second, unpumped profile of the uppermost metres at the same time.
-    if "VERTICAL_SAMPLING_SCHEME" in dataset.variables:
-        schemes = _texts(dataset["VERTICAL_SAMPLING_SCHEME"])
-        kept &= np.array([not scheme or scheme.startswith("Primary") for scheme in schemes])
+    if "VERTICAL_SAMPLING_SCHEME" in file:
+        rows = file["VERTICAL_SAMPLING_SCHEME"].values
+        schemes = [b"".join(row).strip(b" \0") for row in rows.reshape(-1, rows.shape[-1])]
+        kept &= np.array([not scheme or scheme.startswith(b"Primary") for scheme in schemes])
     return kept
 
 
-def _texts(variable: xr.DataArray) -> list[str]:
-    """Texts of the characters along the last dimension."""
-    rows = variable.values.reshape(-1, variable.shape[-1])
-    return [b"".join(row).decode("utf-8", "replace").strip(" \0") for row in rows]
-
-
-def _data_mode(path: Path, dataset: xr.Dataset) -> np.ndarray:
-    if "DATA_MODE" not in dataset.variables:
-        raise FileFormatError(path, "DATA_MODE", "R, A or D for each profile", "none", "use a profile file")
-    modes = np.array([flag.decode() for flag in dataset["DATA_MODE"].values.ravel()], dtype=str)
+def _data_mode(file: Contents) -> np.ndarray:
+    if "DATA_MODE" not in file:
+        raise file.error("DATA_MODE", "R, A or D for each profile", "none", "use a profile file")
+    modes = np.array([flag.decode() for flag in file["DATA_MODE"].values.ravel()], dtype=str)
     wrong = np.flatnonzero(~np.isin(modes, ("R", "A", "D")))
     if wrong.size:
-        raise FileFormatError(
-            path, "DATA_MODE", "R, A or D", f"'{modes[wrong[0]]}' in profile {wrong[0]}", "repair the file"
-        )
+        got = f"'{modes[wrong[0]]}' in profile {wrong[0]}"
+        raise file.error("DATA_MODE", "R, A or D", got, "repair the file")
     return modes
 
 
 def _measurements(
-    path: Path, dataset: xr.Dataset, mode: np.ndarray, axis: TimeAxis, good_flags: Sequence[int]
+    file: Contents, mode: np.ndarray, axis: TimeAxis, good_flags: Sequence[int]
 ) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Pressure [dbar], in-situ temperature, practical salinity, NaN where not good; and where any is."""
-    pressure, _ = _good_values(path, dataset, "PRES", mode, good_flags)
-    _check_pressure(path, pressure, axis)
+    pressure, _ = _good_values(file, "PRES", mode, good_flags)
+    _check_pressure(file["PRES"], pressure, axis)
     values, present = {}, {}
     for key, quantity in _QUANTITIES.items():
-        good, present[quantity] = _good_values(path, dataset, key, mode, good_flags)
-        variable = dataset[key].copy(data=np.where(np.isnan(pressure), np.nan, good))
-        values[quantity] = converted(path, variable, quantity, None)
-        check_possible(path, key, quantity, values[quantity], axis.describe)
-    check_salinity_unit(path, "PSAL", values["salinity"])
+        good, present[quantity] = _good_values(file, key, mode, good_flags)
+        values[quantity] = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
     return pressure, values, present
 
 
 def _good_values(
-    path: Path, dataset: xr.Dataset, key: str, mode: np.ndarray, good_flags: Sequence[int]
+    file: Contents, key: str, mode: np.ndarray, good_flags: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The adjusted values where the mode says so and where there are any, else those that were sent.
 
     NaN without a good flag; and where there is a value at all.
     """
 
+    def flags(name: str) -> Variable:
+        return file.named(f"{name}_QC", "the quality flag of each value", "repair the file")
+
     def good(name: str) -> tuple[np.ndarray, np.ndarray]:
-        if f"{name}_QC" not in dataset.variables:
-            raise FileFormatError(
-                path, f"{name}_QC", "a quality flag of each value", "none", "repair the file"
-            )
-        flags = has_flag(dataset[f"{name}_QC"].values, good_flags)
-        values = without_fill(dataset[name]).values
-        return np.where(flags, values, np.nan), np.isfinite(values)
+        values = file[name].numbers()
+        return np.where(has_flag(flags(name).values, good_flags), values, np.nan), np.isfinite(values)
 
     sent, name = good(key), f"{key}_ADJUSTED"
-    if name not in dataset.variables:
+    if name not in file:
         return sent
-    filled = ~np.any(np.isfinite(without_fill(dataset[name]).values), axis=1)
+    filled = ~np.any(np.isfinite(file[name].numbers()), axis=1)
     # A profile that the delayed mode found beyond repair has no adjusted values and flags that say so.
-    rejected = np.any(has_flag(dataset[f"{name}_QC"].values, (3, 4)), axis=1)
+    rejected = np.any(has_flag(flags(name).values, (3, 4)), axis=1)
     adjusted = np.isin(mode, ("A", "D")) & (~filled | rejected)
     corrected = good(name)
     # What the delayed mode rejected has no adjusted values: it is there as it was sent.
@@ -306,7 +283,7 @@ def _good_values(
     return np.where(adjusted[:, None], corrected[0], sent[0]), present
 
 
-def _check_pressure(path: Path, pressure: np.ndarray, axis: TimeAxis) -> None:
+def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> None:
     """Pressures [dbar] that can be, and increase within each profile."""
     for profile, values in enumerate(pressure):
         known = values[np.isfinite(values)]
@@ -318,12 +295,8 @@ def _check_pressure(path: Path, pressure: np.ndarray, axis: TimeAxis) -> None:
         elif stuck.size:
             expected, got = "pressures that increase", f"{known[stuck[0] + 1]:g} after {known[stuck[0]]:g}"
         if got:
-            raise FileFormatError(
-                path,
-                "PRES",
-                expected,
-                f"{got} at {axis.describe(profile)}",
-                "check the unit, or flag the value",
+            raise variable.error(
+                expected, f"{got} at {axis.describe(profile)}", "check the unit, or flag the value"
             )
 
 

@@ -1,21 +1,34 @@
-"""What a user says of a NetCDF file; and its surface fluxes: numbers, or series on the axes of the file."""
+"""What a user says of a NetCDF file; its surface fluxes; and a case and its profiles as such a file."""
 
 import datetime
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..case import Case
 from ..declarations import setting
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..observations import Observations
+from ..physics import LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
-from .cf_axes import TimeAxis, converted, find_axis, read_time
-from .errors import FileFormatError, check_possible
+from .axes import TimeAxis, find_axis, read_time
+from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
+from .errors import check_possible
 from .netcdf import Contents, read_contents
+from .series import Series, on_common_times
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
+EQUATION_OF_STATE_ATTRIBUTES = (
+    *("thermal_expansion", "haline_contraction", "reference_temperature", "reference_salinity"),
+    *("gravity", "reference_density", "heat_capacity"),
+)
+ABSORPTION_ATTRIBUTES = ("infrared_fraction", "infrared_depth", "visible_depth")
+
+# The model needs no flux it does not know; these three are always there, so that all cases of
+# observation files have the same structure and share compiled functions.
+_ALWAYS = ("stress_u", "stress_v", "heat_flux")
 
 
 @dataclass(frozen=True)
@@ -82,18 +95,13 @@ class Mapping:
             raise ValueError(f"mapping.latitude: expected degrees north, -90 to 90, got {self.latitude}.")
 
 
-# The model needs no flux it does not know; these three are always there, so that all cases of
-# observation files have the same structure and share compiled functions.
-_ALWAYS = ("stress_u", "stress_v", "heat_flux")
-
-
 def read_forcing(
-    path: Path, dataset: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
+    file: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
 ) -> AbstractForcing:
     """Fluxes as the mapping says, or as the names and CF standard names of the file say.
 
     Args:
-        path, dataset: file of the profiles.
+        file: of the profiles.
         mapping: numbers and names of fluxes.
         start: of the case [s] since `epoch`.
         epoch: of the times of the profiles.
@@ -102,36 +110,34 @@ def read_forcing(
         FileFormatError: no flux at all, a name that does not exist, a gap (with its time), another unit,
             or times that do not fit those of the profiles.
     """
-    forcing_path = path
     if mapping.forcing_file is not None:
-        forcing_path = path.parent / mapping.forcing_file
-        dataset = read_contents(forcing_path)
+        file = read_contents(file.path.parent / mapping.forcing_file, valid_range=True)
     constants, series = {}, {}
     for flux in FLUXES:
-        name = mapping.fluxes.get(flux, _own_name(dataset, flux))
+        name = mapping.fluxes.get(flux, _own_name(file, flux))
         if isinstance(name, str):
-            values, axis = _read_flux(forcing_path, dataset, flux, name, mapping)
+            values, axis = _read_flux(file, flux, name, mapping)
             if axis is None:
                 constants[flux] = float(values)
             else:
-                series[flux] = (axis, values)
+                series[flux] = Series(_since(axis, flux, start, epoch), values)
         elif name is not None:
             check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(float(name)))
             constants[flux] = float(name) * _sign(flux, {}, mapping)
     if not constants and not series:
-        raise FileFormatError(
-            forcing_path,
-            "surface fluxes",
-            f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}",
-            "none",
-            "give 'fluxes' in the mapping; 0.0 is no flux",
-        )
+        expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
+        advice = "give 'fluxes' in the mapping; 0.0 is no flux"
+        raise file.error("surface fluxes", expected, "none", advice)
     for flux in _ALWAYS:
         if flux not in series:
             constants.setdefault(flux, 0.0)
     if not series:
         return ConstantForcing(SurfaceFluxes(**constants))
-    time, values = _on_common_times(forcing_path, series, start, epoch)
+    try:
+        time, values = on_common_times(series, 0.0)
+    except ValueError:
+        expected = "at least two times that all fluxes cover"
+        raise file.error("time", expected, "fewer", "extend the series, or give a number instead") from None
     return TimeSeriesForcing.from_values(
         jnp.asarray(time, dtype=float),
         **constants,
@@ -139,16 +145,15 @@ def read_forcing(
     )
 
 
-def _own_name(dataset: Contents, flux: str) -> str | None:
+def _own_name(file: Contents, flux: str) -> str | None:
     """The variable with our name or our CF standard name."""
     known = quantity_of(flux)
-    if known.name in dataset.variables:
+    if known.name in file:
         return known.name
-    for name in dataset.variables:
-        standard_name = dataset[name].attrs.get("standard_name")
-        if standard_name is not None and standard_name == known.standard_name:
-            return str(name)
-    return None
+    standard = {name: variable.attrs.get("standard_name") for name, variable in file.variables.items()}
+    return next(
+        (n for n, given in standard.items() if given is not None and given == known.standard_name), None
+    )
 
 
 def _sign(flux: str, attributes: dict, mapping: Mapping) -> float:
@@ -157,79 +162,139 @@ def _sign(flux: str, attributes: dict, mapping: Mapping) -> float:
     return -1.0 if flux in mapping.upward or leaves_water else 1.0
 
 
-def _read_flux(
-    path: Path, dataset: Contents, flux: str, name: str, mapping: Mapping
-) -> tuple[np.ndarray, TimeAxis | None]:
-    if name not in dataset.variables:
-        raise FileFormatError(
-            path,
-            name,
-            f"a variable for {flux}",
-            f"only {', '.join(map(str, dataset.variables))}",
-            "correct 'fluxes' in the mapping",
-        )
-    variable = dataset[name].squeeze(
-        [dim for dim, size in dataset[name].sizes.items() if size == 1 and dataset[name].ndim > 1]
-    )
-    if variable.ndim > 1:
-        raise FileFormatError(
-            path, name, "time as its only dimension", f"{variable.dims}", "choose one place and level"
-        )
-    values = converted(path, variable, flux, mapping.units.get(flux))
-    check_possible(path, name, flux, values)
+def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[np.ndarray, TimeAxis | None]:
+    variable = file.named(name, flux, "correct 'fluxes' in the mapping")
+    variable = variable if len(variable.dims) < 2 else variable.without_single()
+    if len(variable.dims) > 1:
+        raise variable.error("time as its only dimension", variable.dims, "choose one place and level")
+    values = variable.converted(flux, mapping.units.get(flux))
+    check_possible(file.path, name, flux, values)
     # Zero minus the flux: no negative zero.
     values = values if _sign(flux, variable.attrs, mapping) > 0.0 else 0.0 - values
-    if variable.ndim == 0:
+    if not variable.dims:
         if not np.isfinite(values):
-            raise FileFormatError(path, name, "a finite number", f"{values}", "repair the file")
+            raise variable.error("a finite number", values, "repair the file")
         return values, None
-    shares_time = mapping.time in dataset.variables and dataset[mapping.time].dims == variable.dims
-    coordinate = find_axis(path, dataset, variable, mapping.time if shares_time else None, "time")
-    axis = read_time(path, coordinate, mapping.units.get("time"))
-    gaps = np.flatnonzero(~np.isfinite(values))
-    if gaps.size:
-        raise FileFormatError(
-            path,
-            name,
-            "forcing without gaps",
-            f"{values[gaps[0]]} at {axis.describe(int(gaps[0]))}",
-            f"fill the {gaps.size} missing values before the run",
-        )
+    shares_time = mapping.time in file and file[mapping.time].dims == variable.dims
+    coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
+    axis = read_time(coordinate, mapping.units.get("time"))
+    axis.check_complete(variable, values, "forcing without gaps")
     return values, axis
 
 
-def _on_common_times(
-    path: Path,
-    series: dict[str, tuple[TimeAxis, np.ndarray]],
-    start: float,
-    epoch: datetime.datetime | None,
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """All series on the union of their times where all are known; linear in between, as in the model."""
-    times = {}
-    for flux, (axis, _) in series.items():
-        if (axis.epoch is None) != (epoch is None):
-            raise FileFormatError(
-                path,
-                axis.name,
+def _since(axis: TimeAxis, flux: str, start: float, epoch: datetime.datetime | None) -> np.ndarray:
+    """Times of a flux [s] since the start of the case."""
+    if axis.epoch is None or epoch is None:
+        if axis.epoch is not epoch:
+            raise axis.variable.error(
                 "times with a reference date ('since') for both profiles and fluxes, or for neither",
-                f"{'none' if axis.epoch is None else axis.epoch} for {flux}, "
-                f"{'none' if epoch is None else epoch} for the profiles",
+                f"{axis.epoch or 'none'} for {flux}, {epoch or 'none'} for the profiles",
                 "give the unit of time in the mapping (units)",
             )
-        shift = 0.0
-        if axis.epoch is not None and epoch is not None:
-            shift = (axis.epoch - epoch).total_seconds()
-        times[flux] = axis.seconds + (shift - start)
-    first = max(time[0] for time in times.values())
-    last = min(time[-1] for time in times.values())
-    common = np.unique(np.concatenate(list(times.values())))
-    common = common[(common >= first) & (common <= last)]
-    if common.size < 2:
-        raise FileFormatError(
-            path,
-            "time",
-            "at least two times that all fluxes cover",
-            f"{common.size}",
-            "extend the series, or give a number instead",
+        return axis.seconds + (0.0 - start)
+    return axis.seconds + ((axis.epoch - epoch).total_seconds() - start)
+
+
+def write_observations(
+    path, case: Case, observations: Observations, attributes: dict[str, str] | None = None
+) -> None:
+    """Write a case and its profiles to one file that `read_cf_netcdf` reads without a mapping.
+
+    The initial state is not written: a reader takes the first complete profile.
+
+    Args:
+        path: of the new file; an older one is replaced only by a complete one.
+        case: of a single column, without fluxes of passive tracers.
+        observations: on the grid of the case, or on levels of their own.
+        attributes: global attributes, such as title and source.
+
+    Raises:
+        ValueError: a batch of columns, or fluxes, an equation of state or an absorption that the format does
+            not hold.
+        OSError: a path that cannot be written.
+    """
+    import xarray as xr  # takes long
+
+    if observations.moves or observations.series:
+        raise ValueError(
+            f"{path}: expected profiles at the same heights at all times and no series of numbers, which the "
+            "format does not hold, got others; leave them out."
         )
-    return common, {flux: np.interp(common, times[flux], values) for flux, (_, values) in series.items()}
+    forcing = case.forcing
+    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
+    if case.batch_shape or not known or forcing.fluxes.tracer_fluxes:
+        raise ValueError(
+            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
+            f"salt, got a batch of shape {case.batch_shape} or another forcing."
+        )
+    for module, kind in (
+        (case.equation_of_state, LinearEquationOfState),
+        (case.absorption, TwoBandAbsorption),
+    ):
+        if not isinstance(module, kind):
+            raise ValueError(
+                f"{path}: expected {kind.__name__}, which attributes of the file can say, got "
+                f"{type(module).__name__}; replace it in the case first."
+            )
+    variables = {
+        name: (("time", "z_center"), np.asarray(values), _profile_attributes(name, case, observations))
+        for name, values in observations.profiles.items()
+    }
+    coordinates, flux_dims = _time_coordinates(case, forcing, observations)
+    variables |= _flux_variables(forcing.fluxes, flux_dims)
+    heights = height_coordinates(case.grid)
+    z, z_attributes = np.asarray(observations.z), heights["z_center"][2]
+    if z.shape == (case.grid.n_cells,) and np.allclose(z, case.grid.z_center, rtol=0.0, atol=1e-6):
+        variables["z_center_bounds"] = heights["z_center_bounds"]
+    else:
+        z_attributes = {name: value for name, value in z_attributes.items() if name != "bounds"}
+    coordinates["z_center"] = ("z_center", z, z_attributes)
+    write_dataset(xr.Dataset(variables, coordinates, _global_attributes(case) | (attributes or {})), path)
+
+
+def _profile_attributes(name: str, case: Case, observations: Observations) -> dict[str, object]:
+    attributes: dict[str, object] = dict(attributes_of(name))
+    if name in case.initial_state.tracers:
+        attributes["role"] = "passive tracer"
+    if name in observations.uncertainty:
+        attributes["uncertainty"] = float(observations.uncertainty[name])
+    return attributes
+
+
+def _time_coordinates(
+    case: Case, forcing: ConstantForcing | TimeSeriesForcing, observations: Observations
+) -> tuple[dict[str, tuple], tuple[str, ...]]:
+    """Coordinates of the profiles and of the fluxes, and the dimensions of the fluxes."""
+    attributes = {
+        "standard_name": "time",
+        "axis": "T",
+        "units": f"seconds since {case.start_time or IDEALISED_EPOCH}",
+    }
+    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), attributes)}
+    if isinstance(forcing, ConstantForcing):
+        return coordinates, ()
+    times = np.asarray(forcing.time)
+    if np.array_equal(times, observations.time):
+        return coordinates, ("time",)
+    attributes = attributes | {"long_name": "time of the fluxes"}
+    return coordinates | {"forcing_time": ("forcing_time", times, attributes)}, ("forcing_time",)
+
+
+def _flux_variables(fluxes: SurfaceFluxes, dims: tuple[str, ...]) -> dict[str, tuple]:
+    variables = {}
+    for flux in FLUXES:
+        values = getattr(fluxes, flux)
+        if values is not None:
+            name = quantity_of(flux).name
+            variables[name] = (dims, np.asarray(values), attributes_of(name))
+    return variables
+
+
+def _global_attributes(case: Case) -> dict[str, object]:
+    numbers = {"coriolis_parameter": float(case.coriolis_parameter)}
+    for module, names in (
+        (case.equation_of_state, EQUATION_OF_STATE_ATTRIBUTES),
+        (case.absorption, ABSORPTION_ATTRIBUTES),
+    ):
+        numbers |= {name: float(getattr(module, name)) for name in names}
+    return {"Conventions": "CF-1.11", "case": case.name, "start_time": case.start_time or "", **numbers}

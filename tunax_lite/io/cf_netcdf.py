@@ -8,7 +8,7 @@ needs no mapping.
 import datetime
 import math
 import re
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,9 +21,15 @@ from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
 from ..physics.stratification import coriolis_parameter
 from ..state import State
-from .cf_axes import TimeAxis, VerticalAxis, converted, find_axis, numbers, read_time, read_vertical
-from .cf_forcing import STATE_VARIABLES, Mapping, read_forcing
-from .errors import FileFormatError, check_declared, check_possible, names_its_file
+from .axes import TimeAxis, VerticalAxis, find_axis, read_time, read_vertical
+from .cf_forcing import (
+    ABSORPTION_ATTRIBUTES,
+    EQUATION_OF_STATE_ATTRIBUTES,
+    STATE_VARIABLES,
+    Mapping,
+    read_forcing,
+)
+from .errors import check_declared, check_possible, names_its_file
 from .netcdf import Contents, Variable, read_contents
 
 _STANDARD_NAMES = {
@@ -36,16 +42,6 @@ _STANDARD_NAMES = {
     "u": ("eastward_sea_water_velocity", "sea_water_x_velocity"),
     "v": ("northward_sea_water_velocity", "sea_water_y_velocity"),
 }
-EQUATION_OF_STATE_ATTRIBUTES = (
-    "thermal_expansion",
-    "haline_contraction",
-    "reference_temperature",
-    "reference_salinity",
-    "gravity",
-    "reference_density",
-    "heat_capacity",
-)
-ABSORPTION_ATTRIBUTES = ("infrared_fraction", "infrared_depth", "visible_depth")
 
 
 @names_its_file("a CF NetCDF file")
@@ -68,196 +64,133 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         FileFormatError: a variable or axis that is missing, ambiguous, of another shape or unit, with
             impossible values or without a complete profile, gaps in the forcing, or no latitude.
     """
-    path, mapping = Path(path), Mapping() if mapping is None else mapping
-    dataset = read_contents(path)
-    names = _find_variables(path, dataset, mapping)
-    reference = dataset[names["temperature"]]
-    time_variable = find_axis(path, dataset, reference, mapping.time, "time")
-    time = read_time(path, time_variable, mapping.units.get("time"))
-    vertical_variable = find_axis(path, dataset, reference, mapping.vertical, "vertical")
-    vertical = read_vertical(path, dataset, vertical_variable, mapping.units.get("z"), mapping.positive)
-    dims = (str(time_variable.dims[0]), str(vertical_variable.dims[0]))
+    mapping = Mapping() if mapping is None else mapping
+    file = read_contents(path, valid_range=True)
+    variables = _find_variables(file, mapping)
+    reference = variables["temperature"]
+    coordinate = find_axis(file, reference, mapping.time, "time")
+    time = read_time(coordinate, mapping.units.get("time"))
+    levels = find_axis(file, reference, mapping.vertical, "vertical")
+    vertical = read_vertical(file, levels, mapping.units.get("z"), mapping.positive)
+    dims = (coordinate.dims[0], levels.dims[0])
     profiles = {
-        variable: _read_profiles(path, dataset[name], variable, dims, vertical, mapping)
-        for variable, name in names.items()
+        key: _read_profiles(variable, key, dims, vertical, mapping) for key, variable in variables.items()
     }
-    first = _first_complete(path, profiles, names, time, mapping)
+    first = _first_complete(file, profiles, variables, time, mapping)
     start = float(time.seconds[first])
 
-    grid = _grid(path, vertical, mapping)
-    place = _place(path, dataset, mapping)
-    name = mapping.name or str(dataset.attrs.get("case") or path.stem)
+    grid = _grid(vertical, mapping)
+    name = mapping.name or str(file.attrs.get("case") or file.path.stem)
     case = Case(
         grid=grid,
         initial_state=_initial_state(grid, vertical, profiles, first, mapping),
-        forcing=read_forcing(path, dataset, mapping, start, time.epoch),
-        coriolis_parameter=_coriolis_parameter(path, dataset, mapping),
+        forcing=read_forcing(file, mapping, start, time.epoch),
+        coriolis_parameter=_coriolis_parameter(file, mapping),
         equation_of_state=LinearEquationOfState(
-            **_number_attributes(path, dataset, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES)
+            **_number_attributes(file, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES)
         ),
-        absorption=TwoBandAbsorption(
-            **_number_attributes(path, dataset, TwoBandAbsorption, ABSORPTION_ATTRIBUTES)
-        ),
-        duration=_duration(path, time, start, mapping),
+        absorption=TwoBandAbsorption(**_number_attributes(file, TwoBandAbsorption, ABSORPTION_ATTRIBUTES)),
+        duration=_duration(time, start, mapping),
         name=name,
-        start_time=_start_time(dataset, time, start),
-        latitude=place["latitude"],
-        longitude=place["longitude"],
+        start_time=_start_time(file, time, start),
+        **_place(file, mapping),
     )
     return case, Observations(
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),
         z=jnp.asarray(vertical.z, dtype=float),
         profiles={v: jnp.asarray(values[first:], dtype=float) for v, values in profiles.items()},
-        uncertainty=_uncertainties(path, dataset, names),
+        uncertainty=_uncertainties(file, variables),
         name=name,
-        source=_source(dataset),
+        source=_source(file),
     )
 
 
-def _source(dataset: Contents) -> str:
+def _source(file: Contents) -> str:
     """Whether title or source of a file speak of a large-eddy simulation."""
-    words = " ".join(str(dataset.attrs.get(key, "")) for key in ("title", "source"))
+    words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
     return "LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations"
 
 
-def _find_variables(path: Path, dataset: Contents, mapping: Mapping) -> dict[str, str]:
-    """Name in the file by our name, for every variable of the state that is there."""
+def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
+    """By our name, every variable of the state that is there, and tracers."""
     found = {}
-    for variable in STATE_VARIABLES:
-        if variable in mapping.variables:
-            name = mapping.variables[variable]
-        else:
-            name = _find_by_name(path, dataset, variable)
+    for key in STATE_VARIABLES:
+        name = mapping.variables.get(key)
         if name is not None:
-            found[variable] = name
-    own_tracers = {
-        str(name): str(name)
-        for name in dataset.variables
-        if dataset[name].attrs.get("role") == "passive tracer"
-    }
-    found |= mapping.tracers or own_tracers
-    listing = ", ".join(map(str, dataset.variables)) or "an empty file"
-    for variable, name in found.items():
-        if name not in dataset.variables:
-            raise FileFormatError(
-                path, name, f"a variable for {variable}", f"only {listing}", "correct the mapping"
-            )
+            found[key] = file.named(name, key, "correct the mapping")
+        elif key not in mapping.variables:
+            advice = "choose one in the mapping (variables)"
+            found[key] = file.find(key, (key,), _STANDARD_NAMES[key], advice)
+    own = {n: n for n, variable in file.variables.items() if variable.attrs.get("role") == "passive tracer"}
+    for key, name in (mapping.tracers or own).items():
+        found[key] = file.named(name, key, "correct the mapping")
+    found = {key: variable for key, variable in found.items() if variable is not None}
     if "temperature" not in found:
-        raise FileFormatError(
-            path,
+        raise file.error(
             "temperature",
             f"a variable 'temperature' or with the standard name {_STANDARD_NAMES['temperature'][0]}",
-            f"only {listing}",
+            f"only {file.listing}",
             "name it in the mapping (variables)",
         )
     return found
 
 
-def _find_by_name(path: Path, dataset: Contents, variable: str) -> str | None:
-    if variable in dataset.variables:
-        return variable
-    matching = [
-        str(name)
-        for name in dataset.variables
-        if dataset[name].attrs.get("standard_name") in _STANDARD_NAMES[variable]
-    ]
-    if len(matching) > 1:
-        raise FileFormatError(
-            path,
-            variable,
-            "one variable with its CF standard name",
-            " and ".join(matching),
-            "choose one in the mapping (variables)",
-        )
-    return matching[0] if matching else None
-
-
 def _read_profiles(
-    path: Path,
-    variable: Variable,
-    quantity: str,
-    dims: tuple[str, str],
-    vertical: VerticalAxis,
-    mapping: Mapping,
+    variable: Variable, key: str, dims: tuple[str, str], vertical: VerticalAxis, mapping: Mapping
 ) -> np.ndarray:
     """Values `(n_times, n_levels)`, bottom first; tracers keep their unit."""
-    single = [d for d, n in variable.sizes.items() if n == 1 and d not in dims]
-    variable = variable.squeeze(single)
-    if set(variable.dims) != set(dims):
-        raise FileFormatError(
-            path,
-            str(variable.name),
-            f"the dimensions {dims}",
-            f"{variable.dims}",
-            "choose one place, or correct time and vertical in the mapping",
-        )
-    variable = variable.transpose(*dims)
-    unit = mapping.units.get(quantity)
-    if quantity in STATE_VARIABLES:
-        values = converted(path, variable, quantity, unit)
-    else:
-        values = numbers(path, variable)
+    variable = variable.along(dims, "choose one place, or correct time and vertical in the mapping")
+    is_tracer = key not in STATE_VARIABLES
+    values = variable.numbers() if is_tracer else variable.converted(key, mapping.units.get(key))
     values = values[:, ::-1] if vertical.is_reversed else values
     if np.any(np.isinf(values)):
-        raise FileFormatError(
-            path, str(variable.name), "finite values or gaps", "inf", "mark gaps as missing values"
-        )
-    check_possible(path, str(variable.name), quantity, values)
+        raise variable.error("finite values or gaps", "inf", "mark gaps as missing values")
+    check_possible(variable.path, variable.name, key, values)
     return values
 
 
 def _first_complete(
-    path: Path,
+    file: Contents,
     profiles: dict[str, np.ndarray],
-    names: dict[str, str],
+    variables: dict[str, Variable],
     time: TimeAxis,
     mapping: Mapping,
 ) -> int:
     """The record at which the case starts."""
     allowed = np.ones(time.seconds.size, dtype=bool)
     if mapping.start is not None:
-        allowed = time.seconds >= _seconds_of(path, mapping.start, time)
+        allowed = time.seconds >= _seconds_of(file, mapping.start, time)
     complete = allowed
-    for variable, values in profiles.items():
+    for key, values in profiles.items():
         here = np.isfinite(values).all(axis=1)
         if not np.any(here & allowed):
             best = int(np.isfinite(values).sum(axis=1).max())
-            raise FileFormatError(
-                path,
-                names[variable],
+            raise variables[key].error(
                 "at least one profile without gaps, for the initial state",
                 f"at most {best} of {values.shape[1]} levels at any time",
                 "fill the gaps, choose fewer levels, or leave the variable out of the mapping",
             )
         complete = complete & here
     if not np.any(complete):
-        raise FileFormatError(
-            path,
-            ", ".join(names.values()),
-            "a time at which all profiles are without gaps",
-            "none",
-            "fill the gaps, or leave a variable out of the mapping",
-        )
+        names = ", ".join(variable.name for variable in variables.values())
+        advice = "fill the gaps, or leave a variable out of the mapping"
+        raise file.error(names, "a time at which all profiles are without gaps", "none", advice)
     return int(np.argmax(complete))
 
 
-def _seconds_of(path: Path, moment: str, time: TimeAxis) -> float:
+def _seconds_of(file: Contents, moment: str, time: TimeAxis) -> float:
     try:
         if time.epoch is None:
             raise ValueError
         date = datetime.datetime.fromisoformat(moment).replace(tzinfo=None)
     except ValueError:
-        raise FileFormatError(
-            path,
-            "mapping.start",
-            "an ISO 8601 time, and times in the file since a reference date",
-            f"'{moment}'",
-            "write it as 2011-03-21T00:00:00",
-        ) from None
+        expected = "an ISO 8601 time, and times in the file since a reference date"
+        advice = "write it as 2011-03-21T00:00:00"
+        raise file.error("mapping.start", expected, f"'{moment}'", advice) from None
     return (date - time.epoch).total_seconds()
 
 
-def _grid(path: Path, vertical: VerticalAxis, mapping: Mapping) -> Grid:
+def _grid(vertical: VerticalAxis, mapping: Mapping) -> Grid:
     z = vertical.z
     if vertical.faces is not None:
         faces = vertical.faces.copy()
@@ -267,18 +200,15 @@ def _grid(path: Path, vertical: VerticalAxis, mapping: Mapping) -> Grid:
     if mapping.depth is not None:
         faces[0] = -mapping.depth
     if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
-        raise FileFormatError(
-            path,
-            vertical.name,
+        raise vertical.variable.error(
             "cells of positive thickness from the bottom to the surface",
             f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m",
             "check the bounds of the levels, or 'depth' in the mapping",
         )
     faces[-1] = 0.0
     uniform = Grid.uniform(-float(faces[0]), z.size)
-    if vertical.faces is None and np.allclose(
-        uniform.z_face, faces, rtol=0.0, atol=1e-6 * np.diff(faces).min()
-    ):
+    slack = 1e-6 * np.diff(faces).min()
+    if vertical.faces is None and np.allclose(uniform.z_face, faces, rtol=0.0, atol=slack):
         return uniform
     return Grid(faces)
 
@@ -298,52 +228,48 @@ def _initial_state(
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 
 
-def _number(path: Path, key: str, value: Any) -> float:
+def _number(file: Contents, key: str, value: Any) -> float:
     """An attribute that is one finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = np.nan
     if isinstance(value, complex) or np.iscomplexobj(value) or not np.isfinite(number):
-        raise FileFormatError(path, f"attribute {key}", "a number", f"'{value}'", "repair it")
+        raise file.error(f"attribute {key}", "a number", f"'{value}'", "repair it")
     return number
 
 
-def _number_attributes(path: Path, dataset: Contents, kind: type, names) -> dict[str, Any]:
+def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict[str, Any]:
     """Those of the attributes that are there, within the ranges that a class declares."""
-    values = {}
-    for name in names:
-        if name in dataset.attrs:
-            values[name] = _number(path, name, dataset.attrs[name])
-            check_declared(path, f"attribute {name}", kind, name, values[name])
+    values = {name: _number(file, name, file.attrs[name]) for name in names if name in file.attrs}
+    for name, value in values.items():
+        check_declared(file.path, f"attribute {name}", kind, name, value)
     return values
 
 
-def _uncertainties(path: Path, dataset: Contents, names: dict[str, str]) -> dict[str, Any]:
+def _uncertainties(file: Contents, variables: dict[str, Variable]) -> dict[str, Any]:
     found = {}
-    for variable, name in names.items():
-        if "uncertainty" in dataset[name].attrs:
-            value = _number(path, f"{name}.uncertainty", dataset[name].attrs["uncertainty"])
+    for key, variable in variables.items():
+        if "uncertainty" in variable.attrs:
+            attribute = f"{variable.name}.uncertainty"
+            value = _number(file, attribute, variable.attrs["uncertainty"])
             if value <= 0.0:
-                raise FileFormatError(
-                    path, f"attribute {name}.uncertainty", "a positive number", f"{value:g}", "repair it"
-                )
-            found[variable] = jnp.asarray(value, dtype=float)
+                raise file.error(f"attribute {attribute}", "a positive number", f"{value:g}", "repair it")
+            found[key] = jnp.asarray(value, dtype=float)
     return found
 
 
-def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> float:
+def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
     if mapping.coriolis_parameter is not None:
         return float(mapping.coriolis_parameter)
     if mapping.latitude is not None:
         return float(coriolis_parameter(mapping.latitude))
-    stated = _number_attributes(path, dataset, Case, ("coriolis_parameter",))
+    stated = _number_attributes(file, Case, ("coriolis_parameter",))
     if stated:
         return stated["coriolis_parameter"]
-    latitude = _degrees(path, dataset, "latitude")
+    latitude = _degrees(file, "latitude")
     if not -90.0 <= latitude <= 90.0:
-        raise FileFormatError(
-            path,
+        raise file.error(
             "latitude",
             "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter",
             "none" if np.isnan(latitude) else f"{latitude:g}",
@@ -352,38 +278,33 @@ def _coriolis_parameter(path: Path, dataset: Contents, mapping: Mapping) -> floa
     return float(coriolis_parameter(latitude))
 
 
-def _degrees(path: Path, dataset: Contents, name: str) -> float:
+def _degrees(file: Contents, name: str) -> float:
     """Latitude or longitude of the file, a variable of one value or an attribute; NaN without one."""
-    degrees = _number(path, name, dataset.attrs[name]) if name in dataset.attrs else math.nan
+    degrees = _number(file, name, file.attrs[name]) if name in file.attrs else math.nan
     for alias in (name, name[:3], name.upper()):
-        if alias in dataset.variables and dataset[alias].size == 1:
-            degrees = float(dataset[alias].values.reshape(()))
+        if alias in file and file[alias].values.size == 1:
+            degrees = float(file[alias].values.reshape(()))
     return degrees
 
 
-def _place(path: Path, dataset: Contents, mapping: Mapping) -> dict[str, float | None]:
+def _place(file: Contents, mapping: Mapping) -> dict[str, float | None]:
     """Latitude and longitude, `None` where they are not known."""
-    latitude = _degrees(path, dataset, "latitude") if mapping.latitude is None else mapping.latitude
-    place = {"latitude": (latitude, 90.0), "longitude": (_degrees(path, dataset, "longitude"), 360.0)}
+    latitude = _degrees(file, "latitude") if mapping.latitude is None else mapping.latitude
+    place = {"latitude": (latitude, 90.0), "longitude": (_degrees(file, "longitude"), 360.0)}
     return {name: x if abs(x) <= largest else None for name, (x, largest) in place.items()}
 
 
-def _duration(path: Path, time: TimeAxis, start: float, mapping: Mapping) -> float:
+def _duration(time: TimeAxis, start: float, mapping: Mapping) -> float:
     if mapping.duration is not None:
         return float(mapping.duration)
     if time.seconds[-1] <= start:
-        raise FileFormatError(
-            path,
-            time.name,
-            "a complete profile and later ones",
-            f"only {time.describe(-1)}",
-            "give 'duration' [s] in the mapping",
-        )
+        got, advice = f"only {time.describe(-1)}", "give 'duration' [s] in the mapping"
+        raise time.variable.error("a complete profile and later ones", got, advice)
     return float(time.seconds[-1] - start)
 
 
-def _start_time(dataset: Contents, time: TimeAxis, start: float) -> str | None:
+def _start_time(file: Contents, time: TimeAxis, start: float) -> str | None:
     # The project's own files of idealised cases count from a date that means nothing.
-    if time.epoch is None or dataset.attrs.get("start_time") == "":
+    if time.epoch is None or file.attrs.get("start_time") == "":
         return None
     return (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")

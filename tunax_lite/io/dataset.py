@@ -11,26 +11,23 @@ Every value keeps its precision, so a run that goes on from a file gives the sam
 import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from .. import closures
+from .._types import iterate_parameters
 from ..case import Case
 from ..grid import Grid
 from ..observables import variable_of
-from ..quantities import GRID_NAMES as grid_names
-from ..state import State
+from ..quantities import GRID_NAMES
 from ..trajectory import Means, Trajectory
-from .batch import batch_dims, with_batch
-from .errors import FileFormatError, names_its_file
-from .netcdf import check_variable, read_netcdf
 from .protection import Provenance
 from .writing import replacing
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""
@@ -38,7 +35,7 @@ IDEALISED_EPOCH = "2000-01-01 00:00:00"
 SELECTED = "selected_variables"
 """Attribute of a file that holds these alone, from which no trajectory can be read."""
 
-_STATE_NAMES = ("temperature", "salinity", "u", "v")
+STATE_NAMES = ("temperature", "salinity", "u", "v")
 
 
 def attributes_of(name: str) -> dict[str, str]:
@@ -78,7 +75,7 @@ def height_coordinates(grid: Grid) -> dict[str, tuple]:
     }
 
 
-def _class_name(cls: type) -> str:
+def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -103,7 +100,7 @@ def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
         if not isinstance(values, (jax.Array, np.ndarray)):
             raise ValueError(
                 f"to_dataset: expected arrays, None or closure states in "
-                f"{_class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
+                f"{class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
                 "other values out of the state."
             )
         values = np.asarray(values)
@@ -131,7 +128,7 @@ def to_dataset(
     start_time: str | None = None,
     dims: Sequence[str] = (),
     coordinates: Mapping[str, Any] | None = None,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """A trajectory with names, units, heights, dates and place, ready to plot or to write.
 
     Args:
@@ -156,6 +153,8 @@ def to_dataset(
     dataset = with_batch(dataset, np.shape(trajectory.state.u)[2:], dims, case, closure, coordinates or {})
     if start_time is None:
         return dataset
+    import xarray as xr  # takes long
+
     return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
 
 
@@ -164,13 +163,13 @@ def with_numbers(
     diagnostics: Mapping[str, Any] | None,
     provenance: Provenance | None,
     start_time: str | None,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """The dataset as a file has it, with times as numbers, and batch axes without coordinates."""
     state, provenance = trajectory.state, Provenance() if provenance is None else provenance
     rank = np.ndim(state.temperature) - 2
     dims = ("time", "z_center", *batch_dims(rank))
     variables: dict[str, tuple] = {
-        name: (dims, np.asarray(getattr(state, name)), attributes_of(name)) for name in _STATE_NAMES
+        name: (dims, np.asarray(getattr(state, name)), attributes_of(name)) for name in STATE_NAMES
     }
     tracers = {
         name: (dims, np.asarray(values), {"role": "passive tracer"} | attributes_of(name))
@@ -185,7 +184,7 @@ def with_numbers(
             attributes = {"role": "diagnostic"} | attributes_of(name)
             variables[name] = (("time", *place, *batch_dims(rank)), np.asarray(values), attributes)
     for name in (*tracers, *closure):
-        if name in variables or name in grid_names or (name in tracers and name in closure):
+        if name in variables or name in GRID_NAMES or (name in tracers and name in closure):
             raise ValueError(
                 f"to_dataset: expected a name of its own for every variable, got '{name}' twice; "
                 "rename the tracer or the closure variable."
@@ -206,13 +205,15 @@ def with_numbers(
         time["bounds"] = "time_bounds"
         variables |= _mean_variables(trajectory.time, trajectory.means, {**variables})
     attributes = _global_attributes(trajectory, provenance, start_time)
+    import xarray as xr  # takes long
+
     return xr.Dataset(variables, coordinates, attributes)
 
 
 def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
     """Means of state and closure state, with the dimensions of the values at points in time."""
     state = means.state
-    values = {name: getattr(state, name) for name in _STATE_NAMES} | dict(state.tracers)
+    values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= dict(_closure_fields(means.clo_state))
     found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
     for name, mean in values.items():
@@ -246,7 +247,7 @@ def _global_attributes(
 
 def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
     """Names of the classes of a closure state and, with its field appended, of closure states in it."""
-    names = {attribute: _class_name(type(clo_state))}
+    names = {attribute: class_name(type(clo_state))}
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
         if isinstance(values, closures.CloState):
@@ -254,7 +255,103 @@ def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, 
     return names
 
 
-def write_dataset(dataset: xr.Dataset, path) -> None:
+_PLACE = {
+    "latitude": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north"},
+    "longitude": {"standard_name": "longitude", "long_name": "longitude", "units": "degrees_east"},
+}
+
+
+def batch_dims(rank: int) -> tuple[str, ...]:
+    """Names of so many batch axes."""
+    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
+
+
+def with_batch(
+    dataset: "xr.Dataset",
+    shape: tuple[int, ...],
+    dims: Sequence[str],
+    case: Case | None,
+    closure: closures.AbstractClosure | None,
+    coordinates: Mapping[str, Any],
+) -> "xr.Dataset":
+    """A dataset whose batch axes have their names and coordinates; arguments as for `to_dataset`.
+
+    Args:
+        shape: of the batch.
+    """
+    own = batch_dims(len(shape))
+    names = tuple(dims) or own
+    if (
+        len(names) != len(own)
+        or len(set(names)) != len(names)
+        or set(names) & (set(dataset.sizes) - set(own))
+    ):
+        raise ValueError(
+            f"to_dataset: expected a name of its own for each of the {len(own)} axes of the batch of shape "
+            f"{shape}, got dims = {names}."
+        )
+    dataset = dataset.rename_dims({old: new for old, new in zip(own, names, strict=True) if old != new})
+    found = {**_places(case, names, shape), **_parameters(closure, case, names, shape)}
+    found |= {name: _given(name, values, names, shape) for name, values in coordinates.items()}
+    for name in found:
+        if name in dataset.variables:
+            raise ValueError(
+                f"to_dataset: expected a name of its own for every coordinate, got '{name}', which is a "
+                "variable; rename it."
+            )
+    return dataset.assign_coords(found)
+
+
+def _places(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, tuple]:
+    """Latitude and longitude, and names of the sites."""
+    found = {}
+    for name, attributes in _PLACE.items():
+        value = None if case is None else getattr(case, name)
+        if value is not None:
+            values = np.asarray(value)
+            found[name] = _along(
+                values, dims if values.ndim else (), shape if values.ndim else (), attributes
+            )
+    if case is not None and shape and len(case.sites) == shape[-1]:
+        names = np.array(case.sites, dtype=object)
+        found["site"] = _along(names, dims, shape, {"long_name": "name of the site"})
+    return found
+
+
+def _parameters(
+    closure: closures.AbstractClosure | None, case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]
+) -> dict[str, tuple]:
+    """Parameters that differ between the columns; a dot in a path becomes an underscore."""
+    infos = [info for module in (closure, case) if module is not None for info in iterate_parameters(module)]
+    return {
+        info.path.replace(".", "_"): _along(
+            np.asarray(info.value), dims, shape, {"long_name": f"parameter {info.path}", "units": info.unit}
+        )
+        for info in infos
+        if np.ndim(info.value) and shape and np.ptp(np.asarray(info.value)) > 0.0
+    }
+
+
+def _along(values: np.ndarray, dims: Sequence[str], shape: tuple[int, ...], attributes: dict[str, str]):
+    return (dims, np.broadcast_to(values, shape), attributes)
+
+
+def _given(name: str, values: Any, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
+    """A coordinate that the caller gave, checked to lie along the axes of the batch."""
+    sizes = dict(zip(dims, shape, strict=True))
+    is_pair = isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str | tuple | list)
+    along, numbers = values if is_pair else (dims if np.ndim(values) else (), values)
+    along = (along,) if isinstance(along, str) else tuple(along)
+    expected = tuple(sizes.get(dim) for dim in along)
+    if np.shape(numbers) != expected:
+        raise ValueError(
+            f"to_dataset: expected the coordinate '{name}' along the axes of the batch, {sizes}, got shape "
+            f"{np.shape(numbers)} along {along}; give values of the shape of the batch, or (axes, values)."
+        )
+    return (along, np.asarray(numbers), {"long_name": name.replace("_", " ")})
+
+
+def write_dataset(dataset: "xr.Dataset", path) -> None:
     """Write a dataset to NetCDF: complete, or not at all.
 
     Missing folders are created; an older file is replaced at the end.
@@ -290,109 +387,3 @@ def write_trajectory(
     dataset = with_numbers(trajectory, diagnostics, provenance, start_time)
     shape = np.shape(trajectory.state.u)[2:]
     write_dataset(with_batch(dataset, shape, dims, case, closure, coordinates or {}), path)
-
-
-def _find_state_class(path, name: str) -> type[closures.CloState]:
-    """The imported class of a closure state with a name, whose module may have moved within its package."""
-    pending, found = closures.CloState.__subclasses__(), {}
-    while pending:
-        cls = pending.pop()
-        pending += cls.__subclasses__()
-        if _without_modules(_class_name(cls)) == _without_modules(name):
-            found[_class_name(cls)] = cls
-    if not found:
-        raise FileFormatError(
-            path,
-            "attribute closure_state",
-            "the name of a class of a closure state",
-            f"'{name}'",
-            "import the module of that closure first, or pass clo_state_class",
-        )
-    return found.get(name, list(found.values())[-1])
-
-
-def _without_modules(name: str) -> str:
-    """Package and class of a full name."""
-    return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
-
-
-@names_its_file("the file of a run")
-def count_frames(path) -> int:
-    """Number of frames in a file of `write_trajectory`."""
-    with xr.open_dataset(path, engine="netcdf4", decode_times=False) as dataset:
-        return dataset.sizes["time"]
-
-
-@names_its_file("the file of a run")
-def read_trajectory(
-    path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
-) -> Trajectory:
-    """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
-
-    Args:
-        path: the file.
-        every: take the first of so many frames, for a look at a long run.
-        clo_state_class: class of the closure state; by default the imported class that the file names.
-
-    Raises:
-        FileNotFoundError: no such file.
-        FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
-            that is not known.
-    """
-    dataset = read_netcdf(path, mask=False, every=every)
-    if SELECTED in dataset.attrs:
-        raise FileFormatError(
-            path,
-            "file",
-            "a file of a run with all variables",
-            f"one with {dataset.attrs[SELECTED]} alone",
-            "run without output.variables or --variables",
-        )
-    cls = clo_state_class
-    if cls is None:
-        cls = _find_state_class(path, str(dataset.attrs.get("closure_state", "")))
-
-    def values(name: str, *dims: str, kind: str = "f"):
-        check_variable(path, dataset, name, dims, kind)
-        return jnp.asarray(dataset[name].values)
-
-    def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
-        fields = {}
-        for field in dataclasses.fields(cls):
-            inner = f"{attribute}_{field.name}"
-            has_default = field.default is not dataclasses.MISSING
-            if inner in dataset.attrs:
-                inner_class = _find_state_class(path, str(dataset.attrs[inner]))
-                fields[field.name] = closure_state(inner_class, inner)
-            elif field.name in dataset.variables or not has_default:
-                fields[field.name] = values(field.name, "time")
-        # Frame by frame: shapes are those of a closure state without the axis of time.
-        return jax.vmap(lambda frame: cls(**frame))(fields)
-
-    tracers = {
-        name: values(name, "time", "z_center") for name in str(dataset.attrs.get("tracers", "")).split()
-    }
-    state = State(**{name: values(name, "time", "z_center") for name in _STATE_NAMES}, tracers=tracers)
-    try:
-        trajectory = Trajectory(
-            _read_grid(dataset, values),
-            values("time", "time"),
-            values("step", "time", kind="i"),
-            state,
-            closure_state(cls, "closure_state"),
-        )
-    except (TypeError, ValueError) as error:
-        raise FileFormatError(
-            path, "file", "a trajectory", f"'{error}'", "the file was changed or is damaged"
-        ) from error
-    return trajectory
-
-
-def _read_grid(dataset: xr.Dataset, values) -> Grid:
-    if "height_face" in dataset.variables:
-        faces = values("height_face")
-    else:
-        rank = int(dataset.attrs.get("grid_batch_rank", 0))
-        faces = values("z_face").reshape((-1,) + (1,) * rank)
-    # The constructor checks the heights, but takes the default precision.
-    return eqx.tree_at(lambda grid: grid.z_face, Grid(faces), faces)

@@ -4,7 +4,8 @@ Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; document
 precipitation are accumulated over the hour that ends at the stamp, and fluxes count downward.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -25,13 +26,15 @@ from ..air_sea import (
 )
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .cf_axes import as_paths
-from .era5_point import PointSeries, read_point
+from .axes import Record, as_paths, in_order, joined, read_time
 from .errors import FileFormatError, names_its_file
+from .netcdf import Contents, Variable, read_contents
 
 _HOUR = 3600.0
 _KELVIN = 273.15
 _SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
+_FARTHEST = 3.0
+"""Points of the grid on either side of a place are no farther from it than this [degrees]."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +159,10 @@ def read_era5(
     paths = as_paths(paths)
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     names = {field: parameter.names for field, parameter in parameters.items()}
-    found = read_point(paths, names, latitude, longitude, start_time, interpolation)
+    found = _read_point(paths, names, latitude, longitude, start_time, interpolation)
     for field, parameter in parameters.items():
         if field in found:
-            found[field] = _checked(found[field], parameter)
+            found[field] = found[field].checked(parameter)
         elif field == "cloud_cover" and cloudy:
             raise _missing(paths[0], parameter, f", which the {' and the '.join(cloudy)} needs")
         elif field not in _OPTIONAL:
@@ -200,89 +203,81 @@ def _missing(path: Path, parameter: _Parameter, hint: str) -> FileFormatError:
     )
 
 
-def _checked(series: PointSeries, parameter: _Parameter) -> PointSeries:
-    """The series in the unit of ERA5 and within its bounds, hourly where it is accumulated."""
-    if series.unit is not None and series.unit not in parameter.units:
-        raise FileFormatError(
-            series.paths[0],
-            series.name,
-            f"the unit {parameter.units[0]}",
-            f"'{series.unit}'",
-            "use the file as it was downloaded",
-        )
-    steps = np.diff(series.time)
-    usual = _HOUR if parameter.accumulated else float(np.min(steps))
-    odd = np.flatnonzero(np.abs(steps - usual) > 1.0)
-    if odd.size:
-        at = int(odd[0])
-        raise FileFormatError(
-            series.paths[at],
-            series.name,
-            f"a record every {usual:g} s",
-            f"a gap of {steps[at]:g} s after {series.describe(at)}",
-            "download all hours",
-        )
-    bad = np.flatnonzero(
-        ~(
-            (series.values >= parameter.lowest - parameter.rounding)
-            & (series.values <= parameter.highest + parameter.rounding)
-        )
-    )
-    if bad.size:
-        at = int(bad[0])
-        is_gap = not np.isfinite(series.values[at])
-        raise FileFormatError(
-            series.paths[at],
-            series.name,
-            "a value" if is_gap else f"values from {parameter.lowest:g} to {parameter.highest:g}",
-            f"{series.values[at]:g} at {series.describe(at)}",
-            "download it again" if is_gap else parameter.hint,
-        )
-    return series.replaced(np.clip(series.values, parameter.lowest, parameter.highest))
+@dataclass(frozen=True)
+class _Point:
+    """One parameter at the place: records of one file or several, in order, their times and values."""
+
+    records: list[Record]
+    time: np.ndarray
+    values: np.ndarray
+
+    def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
+        """The error to raise for a value, with its file and date."""
+        for record in self.records:
+            if at < record.time.size:
+                got = f"{got} {when} {record.axis.describe(at)}"
+                return record.variable.error(expected, got, advice)
+            at -= record.time.size
+        raise IndexError(at)
+
+    def checked(self, parameter: _Parameter) -> "_Point":
+        """The same in the unit of ERA5 and within its bounds, hourly where it is accumulated."""
+        for record in self.records:
+            unit = record.variable.attrs.get("units")
+            if unit is not None and unit not in parameter.units:
+                expected = f"the unit {parameter.units[0]}"
+                raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
+        steps = np.diff(self.time)
+        usual = _HOUR if parameter.accumulated else float(np.min(steps))
+        odd = np.flatnonzero(np.abs(steps - usual) > 1.0)
+        if odd.size:
+            expected, got = f"a record every {usual:g} s", f"a gap of {steps[odd[0]]:g} s"
+            raise self.error(int(odd[0]), expected, got, "download all hours", "after")
+        low, high = parameter.lowest - parameter.rounding, parameter.highest + parameter.rounding
+        bad = np.flatnonzero(~((self.values >= low) & (self.values <= high)))
+        if bad.size:
+            value = self.values[bad[0]]
+            expected, advice = f"values from {parameter.lowest:g} to {parameter.highest:g}", parameter.hint
+            if not np.isfinite(value):
+                expected, advice = "a value", "download it again"
+            raise self.error(int(bad[0]), expected, f"{value:g}", advice)
+        return replace(self, values=np.clip(self.values, parameter.lowest, parameter.highest))
 
 
-def _check_dew_point(air: PointSeries, dew: PointSeries) -> None:
+def _check_dew_point(air: _Point, dew: _Point) -> None:
     """Air is not moister than saturated; a little where a dew point was interpolated."""
     common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
     bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
     if bad.size:
         at = int(j[bad[0]])
-        raise FileFormatError(
-            dew.paths[at],
-            dew.name,
-            f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K",
-            f"{dew.values[at]:g} K at {dew.describe(at)}",
-            "check which variable is which",
-        )
+        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K"
+        raise dew.error(at, expected, f"{dew.values[at]:g} K", "check which variable is which")
 
 
-def _check_shortwave(series: PointSeries, sun: SolarPosition) -> None:
+def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
     """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
     # The largest in the hour, and a quarter more on either side for the equation of time.
-    moments = series.time[:, None] + np.linspace(-1.25 * _HOUR, 0.25 * _HOUR, 7)
+    moments = point.time[:, None] + np.linspace(-1.25 * _HOUR, 0.25 * _HOUR, 7)
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
-    bad = np.flatnonzero(series.values > most)
+    bad = np.flatnonzero(point.values > most)
     if bad.size:
         at = int(bad[0])
-        raise FileFormatError(
-            series.paths[at],
-            series.name,
+        raise point.error(
+            at,
             f"at most {most[at]:g} J m-2, what the sun gives in that hour",
-            f"{series.values[at]:g} at {series.describe(at)}",
+            f"{point.values[at]:g}",
             "check the longitude, that times are Universal Time, and that it is accumulated over one hour",
         )
 
 
-def _weather(
-    found: dict[str, PointSeries], parameters: dict[str, _Parameter], name: str
-) -> TimeSeries[Weather]:
+def _weather(found: dict[str, _Point], parameters: dict[str, _Parameter], name: str) -> TimeSeries[Weather]:
     """All series in our units on the union of stamps and middles of hours, linear in between."""
     times, values = {}, {}
-    for field, series in found.items():
+    for field, point in found.items():
         accumulated = parameters[field].accumulated
-        times[field] = series.time - 0.5 * _HOUR if accumulated else series.time
-        values[field] = series.values / _HOUR if accumulated else series.values
+        times[field] = point.time - 0.5 * _HOUR if accumulated else point.time
+        values[field] = point.values / _HOUR if accumulated else point.values
     for field in ("air_temperature", "humidity"):
         values[field] = values[field] - _KELVIN
     # A mean holds from half an hour before its middle to half an hour after it.
@@ -291,8 +286,115 @@ def _weather(
     common = np.unique(np.concatenate([*times.values(), [first, last]]))
     common = common[(common >= first) & (common <= last)]
     if common.size < 2:
-        raise FileFormatError(
-            found["wind_u"].paths[0], "time", "times that all parameters have", "none", "download them again"
-        )
+        path = found["wind_u"].records[0].variable.path
+        raise FileFormatError(path, "time", "times that all parameters have", "none", "download them again")
     weather = {field: np.interp(common, times[field], values[field]) for field in found}
     return TimeSeries(jnp.asarray(common, dtype=float), Weather(**weather), name)
+
+
+def _read_point(
+    paths: list[Path],
+    names: Mapping[str, Sequence[str]],
+    latitude: float,
+    longitude: float,
+    start_time: str,
+    interpolation: str,
+) -> dict[str, _Point]:
+    """Series at a place, by our name; of several names the first that any file has.
+
+    Raises:
+        FileFormatError: a grid that does not surround the place, times not in order, or dimensions that
+            ERA5 does not have.
+        ValueError: a place that does not exist, or an unknown interpolation.
+    """
+    if interpolation not in ("bilinear", "nearest"):
+        raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
+    if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):
+        raise ValueError(
+            f"expected a latitude from -90 to 90 and a longitude from -180 to 360 degrees, got {latitude:g} "
+            f"and {longitude:g}."
+        )
+    place = {"latitude": latitude, "longitude": longitude}
+    wanted = {name for known in names.values() for name in known}
+    pieces: dict[str, list[Record]] = {}
+    for path in paths:
+        for record in _read_file(path, wanted, place, start_time, interpolation):
+            pieces.setdefault(record.variable.name, []).append(record)
+    found = {}
+    for field, known in names.items():
+        for name in [name for name in known if name in pieces][:1]:
+            records = in_order(pieces[name], "give each hour of a parameter once")
+            series = joined(records)
+            found[field] = _Point(records, series.time, series.values)
+    return found
+
+
+def _read_file(
+    path: Path, wanted: set[str], place: Mapping[str, float], start_time: str, interpolation: str
+) -> list[Record]:
+    """The parameters in one file; only points around the place are read: a global file need not fit."""
+    axes = read_contents(path, only=("valid_time", "time", *place))
+    if not wanted.intersection(axes.names):
+        expected = f"a variable among {', '.join(sorted(wanted))}"
+        raise axes.error("file", expected, axes.listing, "use a NetCDF file of ERA5 on single levels")
+    weights = {axis: _weights(axes, axis, place[axis], interpolation) for axis in place}
+    around = {axis: sorted(at for at, _ in pairs) for axis, pairs in weights.items()}
+    file = read_contents(path, only=wanted, at=around)
+    time = next((axes[n] for n in ("valid_time", "time") if n in axes and len(axes[n].dims) == 1), None)
+    if time is None:
+        expected = "a variable valid_time or time over one dimension"
+        raise file.error("valid_time", expected, "none", "download NetCDF")
+    axis = read_time(time)
+    seconds = axis.since(start_time)
+    if seconds.size < 2:
+        raise time.error("at least two records", seconds.size, "add more hours")
+    found = []
+    for variable in file.variables.values():
+        grid = _one_version(variable, time.dims[0]).values
+        values = np.zeros(seconds.size)
+        for i, of_latitude in weights["latitude"]:
+            for j, of_longitude in weights["longitude"]:
+                at = around["latitude"].index(i), around["longitude"].index(j)
+                values = values + of_latitude * of_longitude * grid[:, at[0], at[1]]
+        found.append(Record(variable, axis, seconds, values))
+    return found
+
+
+def _one_version(variable: Variable, time: str) -> Variable:
+    """Values over time, latitude and longitude; preliminary ones (ERA5T) where there are no final ones."""
+    if "expver" in variable.dims:
+        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
+        merged = versions[0]
+        for later in versions[1:]:
+            merged = np.where(np.isnan(merged), later, merged)
+        dims = tuple(dim for dim in variable.dims if dim != "expver")
+        variable = replace(variable, dims=dims, values=merged)
+    return variable.along((time, "latitude", "longitude"), "choose one member")
+
+
+def _weights(file: Contents, axis: str, target: float, interpolation: str) -> list[tuple[int, float]]:
+    """Points on either side of the place along one axis and their weights."""
+    if axis not in file or len(file[axis].dims) != 1:
+        raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
+    points = file[axis].numbers()
+    offset = points - target
+    if axis == "longitude":
+        # Files count from 0 to 360 or from -180 to 180.
+        offset = (offset + 180.0) % 360.0 - 180.0
+    nearest = int(np.argmin(np.abs(offset)))
+    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
+    if abs(offset[nearest]) < 1e-6:
+        return [(nearest, 1.0)]
+    below, above = np.flatnonzero(offset < 0.0), np.flatnonzero(offset > 0.0)
+    inside = below.size > 0 and above.size > 0
+    low = int(below[np.argmax(offset[below])]) if inside else nearest
+    high = int(above[np.argmin(offset[above])]) if inside else nearest
+    inside = inside and max(-offset[low], offset[high]) <= _FARTHEST
+    # The cell of a point reaches half a spacing to either side.
+    if not inside and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
+        got = f"{points.min():g} to {points.max():g}"
+        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
+    if not inside or interpolation == "nearest":
+        return [(nearest, 1.0)]
+    weight = float(-offset[low] / (offset[high] - offset[low]))
+    return [(low, 1.0 - weight), (high, weight)]

@@ -25,8 +25,8 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.equation_of_state import LinearEquationOfState
 from ..state import State
-from .errors import FileFormatError, check_increasing, check_possible, names_its_file
-from .netcdf import read_netcdf
+from .errors import check_increasing, check_possible, names_its_file
+from .netcdf import Contents, read_contents
 
 
 @names_its_file("the file of Legay et al.")
@@ -57,22 +57,17 @@ def read_legay(
         FileNotFoundError: no such file.
         FileFormatError: a variable that is missing, of another shape, not finite or out of range.
     """
-    dataset = read_netcdf(path)
-    z, time = (_axis(path, dataset, name) for name in ("z", "t"))
-    grid = _grid(path, z)
+    file = read_contents(path)
+    z, time = (_axis(file, name) for name in ("z", "t"))
+    grid = _grid(file, z)
     equation_of_state = LinearEquationOfState(
         thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
     )
     buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
-    buoyancy = _profiles(path, dataset, "b", (time.size, z.size))
-    profiles = {
-        "temperature": reference_temperature + buoyancy / buoyancy_per_kelvin,
-        "u": _profiles(path, dataset, "u", (time.size, z.size)),
-        "v": _profiles(path, dataset, "v", (time.size, z.size)),
-    }
-    for name, values in profiles.items():
-        check_possible(path, "b" if name == "temperature" else name, name, values)
-
+    values = {name: _profiles(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
+    profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
+    for name, found in profiles.items():
+        check_possible(path, "b" if name == "temperature" else name, name, found)
     heat_per_kelvin = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
     arrays: dict[str, Any] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
     case = Case(
@@ -100,11 +95,10 @@ def read_legay(
     return case, observations
 
 
-def _grid(path, z: np.ndarray) -> Grid:
+def _grid(file: Contents, z: np.ndarray) -> Grid:
     thickness = np.diff(z)
     if np.ptp(thickness) > 1e-3 * thickness.mean() or abs(z[-1] + 0.5 * thickness.mean()) > 1e-3 * abs(z[0]):
-        raise FileFormatError(
-            path,
+        raise file.error(
             "z",
             "centers of equal cells up to the surface at 0 m",
             f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m",
@@ -113,37 +107,23 @@ def _grid(path, z: np.ndarray) -> Grid:
     return Grid.uniform(float(z[-1] - z[0] + thickness.mean()), z.size)
 
 
-def _axis(path, dataset, name: str) -> np.ndarray:
-    if name not in dataset or dataset[name].ndim != 1 or dataset[name].size < 3:
-        raise FileFormatError(
-            path,
-            name,
-            "a variable with one dimension and at least 3 values",
-            f"only {', '.join(map(str, dataset.variables))}" if name not in dataset else "another shape",
-            "this is not the file of Legay et al.",
-        )
-    values = dataset[name].values.astype(float)
-    check_increasing(path, name, values)
+def _axis(file: Contents, name: str) -> np.ndarray:
+    if name not in file or len(file[name].dims) != 1 or file[name].shape[0] < 3:
+        expected = "a variable with one dimension and at least 3 values"
+        got = "another shape" if name in file else f"only {file.listing}"
+        raise file.error(name, expected, got, "this is not the file of Legay et al.")
+    values = file[name].numbers()
+    check_increasing(file.path, name, values)
     return values
 
 
-def _profiles(path, dataset, name: str, shape: tuple[int, int]) -> np.ndarray:
-    if name not in dataset or dataset[name].shape != shape:
-        raise FileFormatError(
-            path,
-            name,
-            f"a variable of shape (t, z) = {shape}",
-            f"{dataset[name].shape}" if name in dataset else "none",
-            "this is not the file of Legay et al.",
-        )
-    values = dataset[name].values.astype(float)
+def _profiles(file: Contents, name: str, shape: tuple[int, int]) -> np.ndarray:
+    if name not in file or file[name].shape != shape:
+        expected, got = f"a variable of shape (t, z) = {shape}", file[name].shape if name in file else "none"
+        raise file.error(name, expected, got, "this is not the file of Legay et al.")
+    values = file[name].numbers()
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
-        raise FileFormatError(
-            path,
-            name,
-            "finite values",
-            f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}",
-            "the file is damaged",
-        )
+        got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
+        raise file.error(name, "finite values", got, "the file is damaged")
     return values

@@ -12,7 +12,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import h5py
 import jax.numpy as jnp
 import numpy as np
 
@@ -67,16 +66,27 @@ _FACE_KEYS = ("grid/zᵃᵃᶠ", "grid/z/cᵃᵃᶠ")
 class Jld2File:
     """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
 
-    def __init__(self, path: Path, file: h5py.File):
+    def __init__(self, path: Path, file: Any):
         self.path = path
         self._file = file
 
     def __contains__(self, key: str) -> bool:
         return key in self._file
 
-    def error(self, key: str, expected: str, got: str, advice: str) -> FileFormatError:
+    def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
         """The error to raise, with the name of this file."""
-        return FileFormatError(self.path, key, expected, got, advice)
+        return FileFormatError(self.path, key, expected, str(got), advice)
+
+    def _dataset(self, key: Any) -> Any:
+        """What a name or reference leads to, if it holds values."""
+        import h5py  # takes long
+
+        found = self._file.get(key) if isinstance(key, str) else self._file[key]
+        if not isinstance(found, h5py.Dataset):
+            return None
+        block = math.prod(found.chunks or ()) * found.dtype.itemsize
+        check_size(self.path, str(key), max(found.nbytes, block))
+        return found
 
     def number(self, *keys: str) -> float | None:
         """The first of the keys that holds one number; Julia's `nothing` is no number.
@@ -85,11 +95,11 @@ class Jld2File:
             FileFormatError: a number that is not finite.
         """
         for key in keys:
-            dataset = self._file.get(key)
-            if isinstance(dataset, h5py.Dataset) and dataset.dtype.kind in "fiu" and dataset.size == 1:
+            dataset = self._dataset(key)
+            if dataset is not None and dataset.dtype.kind in "fiu" and dataset.size == 1:
                 value = float(np.asarray(dataset[()]).ravel()[0])
                 if not np.isfinite(value):
-                    raise self.error(key, "a finite number", f"{value}", "repair the file")
+                    raise self.error(key, "a finite number", value, "repair the file")
                 return value
         return None
 
@@ -102,18 +112,14 @@ class Jld2File:
         value = self.number(*keys)
         if value is None:
             elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
-            raise self.error(
-                keys[0],
-                f"a number{elsewhere}",
-                "none",
-                "the file is of an unknown generation, or incomplete",
-            )
+            advice = "the file is of an unknown generation, or incomplete"
+            raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
         return value
 
     def text(self, key: str) -> str | None:
         """A string, if the key has one."""
-        dataset = self._file.get(key)
-        value = dataset[()] if isinstance(dataset, h5py.Dataset) and dataset.size == 1 else None
+        dataset = self._dataset(key)
+        value = dataset[()] if dataset is not None and dataset.size == 1 else None
         return value.decode(errors="replace") if isinstance(value, bytes) else None
 
     def array(self, key: str) -> np.ndarray | None:
@@ -122,36 +128,26 @@ class Jld2File:
         Raises:
             FileFormatError: a damaged dataset, or one that holds no numbers.
         """
-        dataset = self._file.get(key)
-        if not isinstance(dataset, h5py.Dataset):
-            return None
+        import h5py  # takes long
+
+        expected = "an array of numbers"
         try:
-            self._check_size(key, dataset)
-            value = dataset[()]
+            dataset = self._dataset(key)
+            value = None if dataset is None else dataset[()]
             if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
                 # A wrapped Julia array refers to its parent; a range is stored as its rule instead.
                 parent = value["parent"]
-                referred = self._file[parent] if isinstance(parent, h5py.Reference) else None
-                if isinstance(referred, h5py.Dataset):
-                    self._check_size(key, referred)
-                value = referred[()] if isinstance(referred, h5py.Dataset) else None
+                dataset = self._dataset(parent) if isinstance(parent, h5py.Reference) else None
+                value = None if dataset is None else dataset[()]
             if value is None:
                 return None
             if np.asarray(value).dtype.kind not in "fiub":
-                raise self.error(
-                    key, "an array of numbers", f"type {np.asarray(value).dtype}", "choose another file"
-                )
+                raise self.error(key, expected, f"type {np.asarray(value).dtype}", "choose another file")
             return np.asarray(value, dtype=float).ravel()
         except FileFormatError:
             raise
         except Exception as error:
-            raise self.error(
-                key, "an array of numbers", f"'{error}'", "the file is damaged or incomplete"
-            ) from error
-
-    def _check_size(self, key: str, dataset: h5py.Dataset) -> None:
-        block = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
-        check_size(self.path, key, max(dataset.nbytes, block))
+            raise self.error(key, expected, f"'{error}'", "the file is damaged or incomplete") from error
 
     def iterations(self, key: str) -> list[str]:
         """Names of the members of a group that are iterations, in the order of their numbers.
@@ -159,16 +155,11 @@ class Jld2File:
         Raises:
             FileFormatError: no such group, or the same number twice.
         """
-        group = self._file.get(key)
-        if not isinstance(group, h5py.Group):
-            parent = self._file.get(key.rpartition("/")[0])
-            known = list(parent if isinstance(parent, h5py.Group) else self._file)
-            raise self.error(
-                key,
-                "a group",
-                f"none beside {', '.join(known[:8]) or 'nothing'}",
-                "this is no LESbrary file, or it is incomplete",
-            )
+        group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
+        if not hasattr(group, "keys"):
+            known = list(above if hasattr(above, "keys") else self._file)
+            got = f"none beside {', '.join(known[:8]) or 'nothing'}"
+            raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
         names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
         for before, after in zip(names, names[1:], strict=False):
             if int(before) == int(after):
@@ -195,13 +186,14 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
         FileFormatError: not a JLD2 file, or a key that is missing, of another shape, not finite, or out
             of range; the message names file and key.
     """
+    import h5py  # takes long
+
     path = existing_file(path)
     try:
         opened = h5py.File(path, "r")
     except OSError as error:
-        raise FileFormatError(
-            path, "file", "a JLD2 file", f"'{error}'", "it is truncated or of another format"
-        ) from error
+        advice = "it is truncated or of another format"
+        raise FileFormatError(path, "file", "a JLD2 file", f"'{error}'", advice) from error
     with opened:
         return _read(Jld2File(path, opened))
 
@@ -253,12 +245,8 @@ def _without_halo(file: Jld2File, key: str, values: np.ndarray, n: int, n_halo: 
         return values
     if values.size == n + 2 * n_halo:
         return values[n_halo : n_halo + n]
-    raise file.error(
-        key,
-        f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end",
-        f"{values.size}",
-        "the shape does not fit grid/Nz and grid/Hz",
-    )
+    expected = f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
+    raise file.error(key, expected, values.size, "the shape does not fit grid/Nz and grid/Hz")
 
 
 def _read_grid(file: Jld2File) -> Grid:
@@ -281,12 +269,8 @@ def _grid_from_faces(file: Jld2File, key: str, faces: np.ndarray) -> Grid:
     check_increasing(file.path, key, faces)
     depth = -float(faces[0])
     if depth <= 0.0 or abs(faces[-1]) > 1e-6 * depth:
-        raise file.error(
-            key,
-            "faces from the bottom up to the surface at 0 m",
-            f"{faces[0]:g} to {faces[-1]:g} m",
-            "heights are negative below the surface",
-        )
+        expected, got = "faces from the bottom up to the surface at 0 m", f"{faces[0]:g} to {faces[-1]:g} m"
+        raise file.error(key, expected, got, "heights are negative below the surface")
     thickness = np.diff(faces)
     # Heights in single precision are uniform only to their round-off.
     if np.ptp(thickness) <= 1e-5 * thickness.mean():
@@ -298,9 +282,7 @@ def _read_times(file: Jld2File) -> tuple[list[str], np.ndarray]:
     """Iterations, and their times since the first of them [s]."""
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
-        raise file.error(
-            "timeseries/t", "at least two iterations", f"{len(iterations)}", "choose another file"
-        )
+        raise file.error("timeseries/t", "at least two iterations", len(iterations), "choose another file")
     time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
     check_increasing(file.path, "timeseries/t", time)
     # The simulation adds up its time steps: 172800.00000000003 s means two days.
@@ -315,21 +297,13 @@ def _read_profiles(file: Jld2File, variable: str, iterations: list[str], grid: G
         key = f"timeseries/{variable}/{iteration}"
         values = file.array(key)
         if values is None:
-            raise file.error(
-                key,
-                "a profile for every iteration of timeseries/t",
-                "none",
-                "the simulation stopped while it wrote, or the file is incomplete",
-            )
+            advice = "the simulation stopped while it wrote, or the file is incomplete"
+            raise file.error(key, "a profile for every iteration of timeseries/t", "none", advice)
         values = _without_halo(file, key, values, grid.n_cells, n_halo)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
-            raise file.error(
-                key,
-                "finite values",
-                f"{values[bad[0]]} in cell {bad[0]} (0 is the bottom)",
-                "the simulation blew up, or the file is damaged",
-            )
+            got = f"{values[bad[0]]} in cell {bad[0]} (0 is the bottom)"
+            raise file.error(key, "finite values", got, "the simulation blew up, or the file is damaged")
         rows.append(values)
     profiles = np.stack(rows)
     quantity = "temperature" if variable == "T" else variable
@@ -339,20 +313,17 @@ def _read_profiles(file: Jld2File, variable: str, iterations: list[str], grid: G
 
 def _read_expansion(file: Jld2File) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]."""
-    keys = (_EXPANSION_KEYS, _GRAVITY_KEYS)
-    if "timeseries/T" in file:
-        expansion, gravity = (file.required(*alternatives) for alternatives in keys)
-    else:
-        expansion = file.number(*_EXPANSION_KEYS) or _THERMAL_EXPANSION
-        gravity = file.number(*_GRAVITY_KEYS) or _GRAVITY
-    for alternatives, value in zip(keys, (expansion, gravity), strict=True):
-        if value <= 0.0:
-            raise file.error(alternatives[0], "a positive number", f"{value:g}", "repair the file")
-    for (key, *_), name, value in zip(
-        keys, ("thermal_expansion", "gravity"), (expansion, gravity), strict=True
+    found = []
+    for name, keys, default in (
+        ("thermal_expansion", _EXPANSION_KEYS, _THERMAL_EXPANSION),
+        ("gravity", _GRAVITY_KEYS, _GRAVITY),
     ):
-        check_declared(file.path, key, LinearEquationOfState, name, value)
-    return expansion, gravity
+        value = file.required(*keys) if "timeseries/T" in file else file.number(*keys) or default
+        if value <= 0.0:
+            raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
+        check_declared(file.path, keys[0], LinearEquationOfState, name, value)
+        found.append(value)
+    return found[0], found[1]
 
 
 def _read_rotation(file: Jld2File) -> float:

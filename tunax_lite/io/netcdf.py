@@ -1,23 +1,258 @@
-"""Opening NetCDF files so that a damaged one is refused, and what written ones share."""
+"""NetCDF files: one door through which all are read and a damaged one is refused; how ours are written.
+
+Files are read into plain arrays by names of axes: xarray would take longer to import than most files to read.
+"""
 
 import math
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..quantities import quantity_of
 from .errors import FileFormatError, check_size, existing_file, names_its_file
+from .units import conversion
 from .writing import replacing
 
 if TYPE_CHECKING:
-    import netCDF4
     import xarray as xr
 
-_TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
+_FILLS = ("fillvalue", "missingvalue")
+"""Names of attributes, without what files add to them: those of WHOI write `FillValue_`."""
+_UNWRITTEN = 9.969209968386869e36
+"""What the NetCDF library puts where nothing was written."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Values with names for their axes, missing ones NaN; its errors name file and variable."""
+
+    path: Path
+    name: str
+    dims: tuple[str, ...]
+    values: np.ndarray
+    attrs: dict[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def error(self, expected: str, got: object, advice: str) -> FileFormatError:
+        """The error to raise."""
+        return FileFormatError(self.path, self.name, expected, str(got), advice)
+
+    def with_values(self, values: np.ndarray) -> "Variable":
+        """The same with other values along the same axes."""
+        return replace(self, values=values)
+
+    def without_single(self, kept: Collection[str] = ()) -> "Variable":
+        """Without axes of length 1, but for those to be kept."""
+        at = [i for i, dim in enumerate(self.dims) if self.shape[i] > 1 or dim in kept]
+        dims, shape = tuple(self.dims[i] for i in at), [self.shape[i] for i in at]
+        return replace(self, dims=dims, values=self.values.reshape(shape))
+
+    def along(self, dims: Sequence[str], advice: str, expected: str | None = None) -> "Variable":
+        """With these axes, in this order; others of length 1 go.
+
+        Raises:
+            FileFormatError: other axes; `expected` says which there should be.
+        """
+        one = self.without_single(dims)
+        if set(one.dims) != set(dims):
+            raise self.error(expected or f"the dimensions {tuple(dims)}", one.dims, advice)
+        order = [one.dims.index(dim) for dim in dims]
+        return replace(one, dims=tuple(dims), values=one.values.transpose(order))
+
+    def unit(self, given: str | None, key: str) -> str:
+        """The unit given, or the one in the file; `key` is ours for the variable.
+
+        Raises:
+            FileFormatError: neither.
+        """
+        unit = given if given is not None else self.attrs.get("units")
+        if unit is None:
+            advice = f"give the unit of {key} in the mapping (units)"
+            raise self.error("an attribute 'units'", "none", advice)
+        return str(unit)
+
+    def numbers(self) -> np.ndarray:
+        """Values in double precision.
+
+        Raises:
+            FileFormatError: a variable of text.
+        """
+        if self.values.dtype.kind not in "fiub":
+            raise self.error("numbers", f"type {self.values.dtype}", "choose another variable")
+        return self.values.astype(float)
+
+    def converted(self, quantity: str, given: str | None = None) -> np.ndarray:
+        """Values of a quantity in the unit of the package.
+
+        Raises:
+            FileFormatError: text, no unit, or a unit of something else.
+        """
+        unit = self.unit(given, quantity)
+        try:
+            scale, offset = conversion(quantity, unit)
+        except ValueError:
+            expected = f"a unit that converts to {quantity_of(quantity).unit}"
+            advice = f"correct the unit of {quantity} in the mapping (units)"
+            raise self.error(expected, f"'{unit}'", advice) from None
+        values = self.numbers()
+        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Variables of a file by name, and its global attributes."""
+
+    path: Path
+    variables: dict[str, Variable]
+    attrs: dict[str, Any]
+    names: tuple[str, ...] = ()
+    """Of all variables, where some are left out."""
+
+    def __getitem__(self, name: str) -> Variable:
+        return self.variables[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables
+
+    @property
+    def listing(self) -> str:
+        """The names of what is there, for messages."""
+        return ", ".join(self.names or self.variables) or "an empty file"
+
+    def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
+        """The error to raise."""
+        return FileFormatError(self.path, key, expected, str(got), advice)
+
+    def named(self, name: str, what: str, advice: str) -> Variable:
+        """A variable by its name.
+
+        Raises:
+            FileFormatError: no such variable.
+        """
+        if name not in self.variables:
+            raise self.error(name, f"a variable for {what}", f"only {self.listing}", advice)
+        return self.variables[name]
+
+    def find(
+        self, quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
+    ) -> Variable | None:
+        """The variable with the first of the names that is there, or with one of the CF standard names.
+
+        Raises:
+            FileFormatError: several with these standard names.
+        """
+        there = [name for name in names if name in self.variables][:1] or [
+            name
+            for name, variable in self.variables.items()
+            if variable.attrs.get("standard_name") in standard_names
+        ]
+        if len(there) > 1:
+            raise self.error(quantity, "one variable with its CF standard name", " and ".join(there), advice)
+        return self.variables[there[0]] if there else None
+
+
+@names_its_file("a NetCDF file")
+def read_contents(
+    path,
+    *,
+    only: Collection[str] | None = None,
+    at: Mapping[str, Sequence[int] | slice] | None = None,
+    valid_range: bool = False,
+) -> Contents:
+    """Read a NetCDF file into memory: fill values as NaN, packed values unpacked, times as plain numbers.
+
+    Args:
+        path: the file.
+        only: names of the variables to read.
+        at: which values along an axis, by its name.
+        valid_range: whether values out of the range that a variable declares are missing, as CF has it.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a file that is truncated, damaged or of another format, or larger than the memory.
+    """
+    import netCDF4  # takes long
+
+    path = existing_file(path)
+    _check_complete(path)
+    with netCDF4.Dataset(path) as file:
+        file.set_auto_maskandscale(False)
+        file.set_auto_chartostring(False)
+        chosen = {name: v for name, v in file.variables.items() if only is None or name in only}
+        indices = {
+            name: tuple((at or {}).get(dim, slice(None)) for dim in variable.dimensions)
+            for name, variable in chosen.items()
+        }
+        _check_sizes(path, chosen, indices)
+        variables = {name: _read(path, v, indices[name], valid_range) for name, v in chosen.items()}
+        attributes = {name: file.getncattr(name) for name in file.ncattrs()}
+        return Contents(path, variables, attributes, tuple(file.variables))
+
+
+def read_netcdf(path) -> "xr.Dataset":
+    """Read a NetCDF file as a dataset of xarray; see `read_contents`."""
+    import xarray as xr
+
+    file = read_contents(path)
+    variables = {name: (v.dims, v.values, v.attrs) for name, v in file.variables.items()}
+    return xr.Dataset(variables, attrs=file.attrs)
+
+
+def _check_sizes(path: Path, variables: Mapping[str, Any], indices: Mapping[str, tuple]) -> None:
+    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
+    total = 0
+    for name, variable in variables.items():
+        item = np.dtype(variable.dtype).itemsize
+        blocks = variable.chunking()
+        block = math.prod(blocks) * item if isinstance(blocks, list) else 0
+        lengths = [
+            len(range(*index.indices(n))) if isinstance(index, slice) else len(index)
+            for n, index in zip(variable.shape, indices[name], strict=True)
+        ]
+        check_size(path, name, max(math.prod(lengths) * item, block))
+        total += math.prod(lengths) * item
+    check_size(path, "file", total)
+
+
+def _read(path: Path, variable: Any, index: tuple, valid_range: bool) -> Variable:
+    attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
+    values = np.asarray(variable[index or ...])
+    if values.dtype.kind in "fiu":
+        values = _decoded(values, attributes, valid_range)
+    return Variable(path, variable.name, tuple(variable.dimensions), values, attributes)
+
+
+def _decoded(values: np.ndarray, attributes: dict[str, Any], valid_range: bool) -> np.ndarray:
+    """Numbers without fill values and packing; takes the attributes that said so."""
+    missing = np.zeros(values.shape, dtype=bool)
+    fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []
+    for name in [name for name in attributes if name.replace("_", "").lower() in _FILLS]:
+        fills.append(np.asarray(attributes.pop(name)))
+    for fill in fills:
+        for one in map(float, fill.ravel() if fill.dtype.kind in "fiu" else ()):
+            # A fill value in single precision differs from the same number in double precision.
+            missing |= np.abs(values - one) <= 1e-6 * abs(one)
+    if valid_range:
+        lowest, highest = attributes.get("valid_range", (None, None))
+        lowest, highest = attributes.get("valid_min", lowest), attributes.get("valid_max", highest)
+        missing |= (values < lowest) if lowest is not None else False
+        missing |= (values > highest) if highest is not None else False
+    if attributes.pop("_Unsigned", "false") == "true":
+        values = values.view(f"u{values.dtype.itemsize}")
+    scale, offset = attributes.pop("scale_factor", None), attributes.pop("add_offset", None)
+    values = values if scale is None else values * scale
+    values = values if offset is None else values + offset
+    if not missing.any():
+        return values
+    return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(float))
 
 
 class _ClassicHeader:
@@ -75,7 +310,10 @@ class _ClassicHeader:
         return end
 
 
-def check_complete(path: Path) -> None:
+_TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
+
+
+def _check_complete(path: Path) -> None:
     """Raise `FileFormatError` for a classic NetCDF file that was cut off: libraries read it as zeros."""
     with path.open("rb") as stream:
         data = stream.read(1 << 20)
@@ -89,74 +327,6 @@ def check_complete(path: Path) -> None:
     if size < expected:
         raise FileFormatError(
             path, "file", f"at least {expected} bytes", f"{size}", "it is truncated; copy it again"
-        )
-
-
-@names_its_file("a NetCDF file")
-def read_netcdf(
-    path,
-    *,
-    mask: bool = True,
-    every: int = 1,
-    join_characters: bool = True,
-    part: "Callable[[xr.Dataset], xr.Dataset] | None" = None,
-) -> "xr.Dataset":
-    """Read a NetCDF file into memory, times as plain numbers.
-
-    Args:
-        path: the file.
-        mask: replace fill values by NaN, and apply scale factors.
-        every: keep the first of so many times.
-        join_characters: make texts of arrays of characters along their last dimension.
-        part: chooses what is read, before anything is.
-
-    Raises:
-        FileNotFoundError: no such file.
-        FileFormatError: a file that is truncated, damaged or of another format.
-    """
-    import xarray as xr  # takes long, and some readers do without it
-
-    path = existing_file(path)
-    check_complete(path)
-    with xr.open_dataset(
-        path,
-        engine="netcdf4",
-        decode_times=False,
-        mask_and_scale=mask,
-        concat_characters=join_characters,
-    ) as dataset:
-        kept = dataset.isel(time=slice(None, None, every)) if every > 1 else dataset
-        wanted = kept if part is None else part(kept)
-        _check_sizes(path, wanted)
-        return wanted.load()
-
-
-def _check_sizes(path: Path, dataset: "xr.Dataset") -> None:
-    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
-    for name, variable in dataset.variables.items():
-        block = math.prod(variable.encoding.get("chunksizes") or ()) * variable.dtype.itemsize
-        check_size(path, str(name), max(variable.nbytes, block))
-    check_size(path, "file", dataset.nbytes)
-
-
-def check_variable(path, dataset: "xr.Dataset", name: str, dims: tuple[str, ...], kind: str) -> None:
-    """Raise `FileFormatError` unless a trajectory has a variable of a kind of numbers along these axes."""
-    if name not in dataset.variables:
-        raise FileFormatError(
-            path,
-            name,
-            "a variable of a trajectory",
-            f"only {', '.join(map(str, dataset.variables))}",
-            "only files of write_trajectory can be read back",
-        )
-    found = dataset[name]
-    if found.dims[: len(dims)] != dims or found.dtype.kind != kind:
-        raise FileFormatError(
-            path,
-            name,
-            f"{'whole numbers' if kind == 'i' else 'numbers'} along {', '.join(dims) or 'any axis'}",
-            f"type {found.dtype} along {', '.join(map(str, found.dims)) or 'none'}",
-            "the file was changed or is damaged",
         )
 
 
@@ -179,128 +349,3 @@ def write_dataset(path, dataset: "xr.Dataset") -> None:
     """Write NetCDF that replaces an older file when it is complete."""
     with replacing(path) as temporary:
         dataset.to_netcdf(temporary, engine="netcdf4")
-
-
-@runtime_checkable
-class FileVariable(Protocol):
-    """What axes and units are read from: a `Variable`, or one of xarray."""
-
-    @property
-    def name(self) -> Any: ...
-    @property
-    def dims(self) -> tuple[Any, ...]: ...
-    @property
-    def ndim(self) -> int: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> Any: ...
-    @property
-    def attrs(self) -> dict[Any, Any]: ...
-    @property
-    def values(self) -> Any: ...
-
-
-@runtime_checkable
-class FileContents(Protocol):
-    """A `Contents`, or a dataset of xarray."""
-
-    @property
-    def variables(self) -> Any: ...
-    @property
-    def attrs(self) -> dict[Any, Any]: ...
-    def __getitem__(self, name: Any, /) -> Any: ...
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Values with names for their axes; missing ones are NaN."""
-
-    name: str
-    dims: tuple[str, ...]
-    values: np.ndarray
-    attrs: dict[str, Any]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.values.ndim
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
-    @property
-    def size(self) -> int:
-        return self.values.size
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        return dict(zip(self.dims, self.shape, strict=True))
-
-    def squeeze(self, dims: Sequence[str]) -> "Variable":
-        """Without these axes of length 1."""
-        at = tuple(self.dims.index(dim) for dim in dims)
-        kept = tuple(dim for dim in self.dims if dim not in dims)
-        return replace(self, dims=kept, values=self.values.squeeze(at))
-
-    def transpose(self, *dims: str) -> "Variable":
-        """With the axes in this order."""
-        order = [self.dims.index(dim) for dim in dims]
-        return replace(self, dims=dims, values=self.values.transpose(order))
-
-
-@dataclass(frozen=True)
-class Contents:
-    """All variables of a file by name, and its global attributes."""
-
-    variables: dict[str, Variable]
-    attrs: dict[str, Any]
-
-    def __getitem__(self, name: str) -> Variable:
-        return self.variables[name]
-
-
-@names_its_file("a NetCDF file")
-def read_contents(path) -> Contents:
-    """Read a NetCDF file into memory, fill values as NaN, times as plain numbers.
-
-    Raises:
-        FileNotFoundError: no such file.
-        FileFormatError: a file that is truncated, damaged or of another format.
-    """
-    import netCDF4  # takes long
-
-    path = existing_file(path)
-    check_complete(path)
-    with netCDF4.Dataset(path) as file:
-        file.set_always_mask(False)
-        _check_sizes_of_file(path, file)
-        variables = {name: _read(variable) for name, variable in file.variables.items()}
-        return Contents(variables, {name: file.getncattr(name) for name in file.ncattrs()})
-
-
-def _check_sizes_of_file(path, file: "netCDF4.Dataset") -> None:
-    """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
-    total = 0
-    for name, variable in file.variables.items():
-        item = np.dtype(variable.dtype).itemsize
-        blocks = variable.chunking()
-        block = math.prod(blocks) * item if isinstance(blocks, list) else 0
-        n_bytes = math.prod(variable.shape) * item
-        check_size(path, name, max(n_bytes, block))
-        total += n_bytes
-    check_size(path, "file", total)
-
-
-def _read(variable: "netCDF4.Variable") -> Variable:
-    attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
-    values = variable[...]
-    # A mask comes only with values that are missing, which integers have no room for.
-    if np.ma.isMaskedArray(values):
-        kept = values.dtype if values.dtype.kind == "f" else np.dtype("float64")
-        values = np.ma.filled(values.astype(kept), np.nan)
-    return Variable(variable.name, tuple(variable.dimensions), np.asarray(values), attributes)

@@ -1,24 +1,146 @@
-"""Files of runs: in parts while they go on, with some of their variables, and those of other models.
+"""Files of runs: read back, in parts while they go on, with some of their variables, of other models.
 
 The parts of `OUT.nc` lie in the folder `OUT.nc.parts` beside it, with a note that says which run they are of;
-at the end they become `OUT.nc`, and the folder goes."""
+at the end they become `OUT.nc`, and the folder goes.
+"""
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import netCDF4
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
-from .dataset import SELECTED, count_frames, grid_names, read_trajectory, write_dataset
+from .. import closures
+from ..grid import Grid
+from ..quantities import GRID_NAMES
+from ..state import State
+from ..trajectory import Trajectory
+from .dataset import SELECTED, STATE_NAMES, class_name, write_dataset
 from .errors import ConfigError, FileFormatError, names_its_file
-from .netcdf import read_netcdf
+from .netcdf import Contents, read_contents
 from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def _find_state_class(file: Contents, name: str) -> type[closures.CloState]:
+    """The imported class of a closure state with a name, whose module may have moved within its package."""
+    pending, found = closures.CloState.__subclasses__(), {}
+    while pending:
+        cls = pending.pop()
+        pending += cls.__subclasses__()
+        if _without_modules(class_name(cls)) == _without_modules(name):
+            found[class_name(cls)] = cls
+    if not found:
+        expected = "the name of a class of a closure state"
+        advice = "import the module of that closure first, or pass clo_state_class"
+        raise file.error("attribute closure_state", expected, f"'{name}'", advice)
+    return found.get(name, list(found.values())[-1])
+
+
+def _without_modules(name: str) -> str:
+    """Package and class of a full name."""
+    return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
+
+
+@names_its_file("the file of a run")
+def count_frames(path) -> int:
+    """Number of frames in a file of `write_trajectory`."""
+    import netCDF4  # takes long
+
+    with netCDF4.Dataset(path) as file:
+        return len(file.dimensions["time"])
+
+
+@names_its_file("the file of a run")
+def read_trajectory(
+    path, *, clo_state_class: type[closures.CloState] | None = None, every: int = 1
+) -> Trajectory:
+    """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
+
+    Args:
+        path: the file.
+        every: take the first of so many frames, for a look at a long run.
+        clo_state_class: class of the closure state; by default the imported class that the file names.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
+            that is not known.
+    """
+    file = read_contents(path, at={"time": slice(None, None, every)})
+    if SELECTED in file.attrs:
+        got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
+        raise file.error("file", "a file of a run with all variables", got, advice)
+    cls = clo_state_class
+    if cls is None:
+        cls = _find_state_class(file, str(file.attrs.get("closure_state", "")))
+
+    def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
+        fields = {}
+        for field in dataclasses.fields(cls):
+            inner = f"{attribute}_{field.name}"
+            has_default = field.default is not dataclasses.MISSING
+            if inner in file.attrs:
+                inner_class = _find_state_class(file, str(file.attrs[inner]))
+                fields[field.name] = closure_state(inner_class, inner)
+            elif field.name in file or not has_default:
+                fields[field.name] = _values(file, field.name, "time")
+        # Frame by frame: shapes are those of a closure state without the axis of time.
+        return jax.vmap(lambda frame: cls(**frame))(fields)
+
+    def profiles(names: Sequence[str]) -> dict[str, jax.Array]:
+        return {name: _values(file, name, "time", "z_center") for name in names}
+
+    tracers = profiles(str(file.attrs.get("tracers", "")).split())
+    state = State(**profiles(STATE_NAMES), tracers=tracers)
+    try:
+        return Trajectory(
+            _read_grid(file),
+            _values(file, "time", "time"),
+            _values(file, "step", "time", kind="i"),
+            state,
+            closure_state(cls, "closure_state"),
+        )
+    except (TypeError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        advice = "the file was changed or is damaged"
+        raise file.error("file", "a trajectory", f"'{error}'", advice) from error
+
+
+def _values(file: Contents, name: str, *dims: str, kind: str = "f") -> jax.Array:
+    """A variable of a kind of numbers along these axes, and those of a batch."""
+    if name not in file:
+        advice = "only files of write_trajectory can be read back"
+        raise file.error(name, "a variable of a trajectory", f"only {file.listing}", advice)
+    found = file[name]
+    if found.dims[: len(dims)] != dims or found.values.dtype.kind != kind:
+        numbers = "whole numbers" if kind == "i" else "numbers"
+        got = f"type {found.values.dtype} along {', '.join(found.dims) or 'none'}"
+        expected = f"{numbers} along {', '.join(dims) or 'any axis'}"
+        raise found.error(expected, got, "the file was changed or is damaged")
+    return jnp.asarray(found.values)
+
+
+def _read_grid(file: Contents) -> Grid:
+    if "height_face" in file:
+        faces = _values(file, "height_face")
+    else:
+        rank = int(file.attrs.get("grid_batch_rank", 0))
+        faces = _values(file, "z_face").reshape((-1,) + (1,) * rank)
+    # The constructor checks the heights, but takes the default precision.
+    return eqx.tree_at(lambda grid: grid.z_face, Grid(faces), faces)
+
 
 _NOTE = "run.json"
 
@@ -47,7 +169,7 @@ class Parts:
     def __init__(self, path: Path, identity: str):
         self.path, self.folder, self._identity = path, parts_folder(path), identity
         self._note = self.folder / _NOTE
-        self._pieces: list[xr.Dataset] = []
+        self._pieces: list["xr.Dataset"] = []
         self._clock = time.monotonic()
         self.paths: list[Path] = []
         if not self._note.exists():
@@ -71,7 +193,7 @@ class Parts:
         """Frames on disk, the start not counted."""
         return sum(count_frames(part) for part in self.paths) - bool(self.paths)
 
-    def add(self, piece: xr.Dataset) -> None:
+    def add(self, piece: "xr.Dataset") -> None:
         self._pieces.append(piece)
 
     def are_due(self, n_frames: int) -> bool:
@@ -108,39 +230,32 @@ class Parts:
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 
-    def _taken(self) -> xr.Dataset:
+    def _taken(self) -> "xr.Dataset":
         pieces, self._pieces = self._pieces, []
         if len(pieces) == 1:
             return pieces[0]
+        import xarray as xr  # takes long
+
         same: dict = dict.fromkeys(("compat", "join", "combine_attrs"), "override")
         return xr.concat(pieces, "time", data_vars="minimal", coords="minimal", **same)
 
 
 def join_parts(parts: Sequence[Path], path: Path) -> None:
     """One file from many, one part in memory at a time."""
-    with replacing(path) as temporary:
-        _join(parts, temporary)
+    import netCDF4  # takes long
 
-
-def _join(parts: Sequence[Path], target: Path) -> None:
-    """One file from many, one part in memory at a time."""
-    with netCDF4.Dataset(parts[0]) as first, netCDF4.Dataset(target, "w") as whole:
-        whole.setncatts({name: first.getncattr(name) for name in first.ncattrs()})
-        for name, dimension in first.dimensions.items():
-            whole.createDimension(name, None if name == "time" else len(dimension))
-        for name, variable in first.variables.items():
-            created = whole.createVariable(
-                name, variable.dtype, variable.dimensions, zlib=variable.ndim > 1, complevel=1
-            )
-            created.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
-            if "time" not in variable.dimensions:
-                created[...] = variable[...]
-        for path in parts:
-            at = len(whole.dimensions["time"])
-            with netCDF4.Dataset(path) as part:
-                for name, variable in part.variables.items():
+    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as whole:
+        for number, part in enumerate(parts):
+            at = len(whole.dimensions["time"]) if number else 0
+            with netCDF4.Dataset(part) as source:
+                if number == 0:
+                    _begin(whole, source, tuple(source.variables), ("time",))
+                for name, variable in source.variables.items():
+                    variable.set_auto_maskandscale(False)
                     if "time" in variable.dimensions:
                         whole[name][at : at + variable.shape[0]] = variable[...]
+                    elif number == 0:
+                        whole[name][...] = variable[...]
 
 
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
@@ -155,6 +270,8 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     Raises:
         ValueError: a name that the file does not have.
     """
+    import netCDF4  # takes long
+
     with netCDF4.Dataset(path) as source, replacing(path) as temporary:
         absent = [name for name in names if name not in source.variables]
         if absent:
@@ -162,48 +279,39 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
                 f"{path}: expected variables of the file, got {', '.join(absent)}; it has "
                 f"{', '.join(source.variables)}."
             )
+        coordinates = {
+            name
+            for variable in source.variables.values()
+            for name in str(getattr(variable, "coordinates", "")).split()
+        }
+        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *coordinates, *source.dimensions}
         with netCDF4.Dataset(temporary, "w") as target:
-            target.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
+            unlimited = [name for name, dimension in source.dimensions.items() if dimension.isunlimited()]
+            _begin(target, source, [name for name in source.variables if name in wanted], unlimited)
             target.setncattr(SELECTED, " ".join(names))
-            for name, dimension in source.dimensions.items():
-                target.createDimension(name, None if dimension.isunlimited() else len(dimension))
-            wanted = {*names, *(f"{name}_mean" for name in names)}
-            for name, variable in source.variables.items():
-                if name in wanted or name in grid_names or _is_coordinate(source, variable):
-                    _copy(variable, target)
+            for name, variable in target.variables.items():
+                source[name].set_auto_maskandscale(False)
+                variable[...] = source[name][...]
 
 
-def _is_coordinate(source: netCDF4.Dataset, variable: netCDF4.Variable) -> bool:
-    """Whether any other variable names it as its coordinate."""
-    return (
-        any(
-            variable.name in str(getattr(other, "coordinates", "")).split()
-            for other in source.variables.values()
-        )
-        or variable.name in source.dimensions
-    )
-
-
-def _copy(variable: netCDF4.Variable, target: netCDF4.Dataset) -> None:
-    is_text = variable.dtype is str
-    made = target.createVariable(
-        variable.name,
-        variable.dtype,
-        variable.dimensions,
-        zlib=variable.ndim > 1 and not is_text,
-        complevel=1,
-    )
-    made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
-    variable.set_auto_maskandscale(False)
-    made.set_auto_maskandscale(False)
-    made[...] = variable[...]
+def _begin(target: Any, source: Any, names: Collection[str], unlimited: Collection[str]) -> None:
+    """Attributes, dimensions and empty variables of a NetCDF file as in another one."""
+    target.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
+    for name, dimension in source.dimensions.items():
+        target.createDimension(name, None if name in unlimited else len(dimension))
+    for name in names:
+        variable = source[name]
+        packed = variable.ndim > 1 and variable.dtype is not str
+        made = target.createVariable(name, variable.dtype, variable.dimensions, zlib=packed, complevel=1)
+        made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
+        made.set_auto_maskandscale(False)
 
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
 _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class StoredRun:
     """What a file holds of a run.
 
@@ -228,42 +336,36 @@ def read_stored_run(path: str | Path) -> StoredRun:
         FileNotFoundError: no such file.
         FileFormatError: a file of neither kind, of several columns, or without one of the profiles.
     """
-    path = Path(path)
-    dataset = read_netcdf(path)
-    if "closure_state" in dataset.attrs:
+    file = read_contents(path)
+    if "closure_state" in file.attrs:
         trajectory = read_trajectory(path)
         if trajectory.grid.batch_shape or trajectory.state.temperature.ndim != 2:
-            raise FileFormatError(path, "temperature", "one column", "several", "choose one of them")
+            raise file.error("temperature", "one column", "several", "choose one of them")
         profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in _GOTM}
         time = np.asarray(trajectory.time)
         return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles, float("nan"))
     for name in ("time", "zi", *_GOTM.values()):
-        if name not in dataset.variables:
-            raise FileFormatError(
-                path,
-                name,
-                "a result of tunax_lite, or of GOTM with temp, u, v and zi",
-                "a file without it",
-                "name another file, or let GOTM write these variables",
-            )
-    time = dataset["time"].values
-    faces = np.atleast_2d(dataset["zi"].values.squeeze())
-    profiles = {name: dataset[theirs].values.squeeze().T for name, theirs in _GOTM.items()}
+        if name not in file:
+            expected = "a result of tunax_lite, or of GOTM with temp, u, v and zi"
+            advice = "name another file, or let GOTM write these variables"
+            raise file.error(name, expected, "a file without it", advice)
+    time = file["time"].values
+    faces = np.atleast_2d(file["zi"].values.squeeze())
+    profiles = {name: file[theirs].values.squeeze().T for name, theirs in _GOTM.items()}
     expected = (faces.shape[1] - 1, time.size)
     if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
-        raise FileFormatError(
-            path, "zi", "one column whose faces do not move", f"faces {faces.shape}", "name another file"
-        )
-    unit = str(dataset["time"].attrs.get("units", "")).partition(" since ")[0]
+        expected = "one column whose faces do not move"
+        raise file.error("zi", expected, f"faces {faces.shape}", "name another file")
+    unit = str(file["time"].attrs.get("units", "")).partition(" since ")[0]
     if unit not in _SECONDS:
-        raise FileFormatError(
-            path, "time", f"units of {', '.join(_SECONDS)} since", unit or "none", "correct the attribute"
+        raise file["time"].error(
+            f"units of {', '.join(_SECONDS)} since", unit or "none", "correct the attribute"
         )
     return StoredRun(
         (time - time[0]) * _SECONDS[unit],
         faces[0] - faces[0, -1],
         profiles,
-        _time_step(dataset.attrs.get("gotm_yaml", "")),
+        _time_step(file.attrs.get("gotm_yaml", "")),
     )
 
 

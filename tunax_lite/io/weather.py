@@ -1,50 +1,41 @@
 """Measured weather of a station, ship or buoy from plain tables: CSV or CF NetCDF."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from ..air_sea import Weather
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..time_series import TimeSeries
-from .cf_axes import as_paths
+from .axes import Record, as_paths, in_order, joined
 from .errors import FileFormatError, check_possible, names_its_file
+from .netcdf import Contents, Variable
 from .series import Series, on_common_times
-from .table import read_series, read_table
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Names of a quantity in files: plain ones, ours first, and CF standard names."""
-
-    names: tuple[str, ...]
-    standard_names: tuple[str, ...]
-
+from .table import read_table, record_of
 
 _KNOWN = {
-    "wind_u": _Known(("wind_u", "UWND", "u10"), ("eastward_wind",)),
-    "wind_v": _Known(("wind_v", "VWND", "v10"), ("northward_wind",)),
-    "air_temperature": _Known(("air_temperature", "AIRT"), ("air_temperature",)),
-    "relative_humidity": _Known(("relative_humidity", "RELH"), ("relative_humidity",)),
-    "wet_bulb": _Known(("wet_bulb", "wet_bulb_temperature"), ("wet_bulb_temperature",)),
-    "dew_point": _Known(("dew_point", "DEWT"), ("dew_point_temperature",)),
-    "specific_humidity": _Known(("specific_humidity",), ("specific_humidity",)),
-    "air_pressure": _Known(
-        ("air_pressure", "ATMS"), ("air_pressure", "surface_air_pressure", "air_pressure_at_mean_sea_level")
+    "wind_u": (("wind_u", "UWND", "u10"), ("eastward_wind",)),
+    "wind_v": (("wind_v", "VWND", "v10"), ("northward_wind",)),
+    "air_temperature": (("air_temperature", "AIRT"), ("air_temperature",)),
+    "relative_humidity": (("relative_humidity", "RELH"), ("relative_humidity",)),
+    "wet_bulb": (("wet_bulb", "wet_bulb_temperature"), ("wet_bulb_temperature",)),
+    "dew_point": (("dew_point", "DEWT"), ("dew_point_temperature",)),
+    "specific_humidity": (("specific_humidity",), ("specific_humidity",)),
+    "air_pressure": (
+        ("air_pressure", "ATMS"),
+        ("air_pressure", "surface_air_pressure", "air_pressure_at_mean_sea_level"),
     ),
-    "cloud_cover": _Known(("cloud_cover",), ("cloud_area_fraction",)),
-    "precipitation": _Known(
+    "cloud_cover": (("cloud_cover",), ("cloud_area_fraction",)),
+    "precipitation": (
         ("precipitation",),
         ("rainfall_rate", "rainfall_flux", "precipitation_flux", "lwe_precipitation_rate"),
     ),
-    "shortwave": _Known(("shortwave",), ()),
-    "longwave": _Known(("longwave",), ()),
+    "shortwave": (("shortwave",), ()),
+    "longwave": (("longwave",), ()),
 }
+"""Names of a quantity in files: plain ones, ours first, and CF standard names."""
 _RADIATION = {
     ("shortwave", "downward"): "surface_downwelling_shortwave_flux_in_air",
     ("shortwave", "net"): "surface_net_downward_shortwave_flux",
@@ -95,8 +86,8 @@ def read_weather(
     given, units = dict(variables or {}), dict(units or {})
     _check_names(given, units)
     paths = as_paths(paths)
-    tables = [(path, read_table(path)) for path in paths]
-    measure = _measure(paths[0], tables, given, humidity_measure)
+    tables = [read_table(path) for path in paths]
+    measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
     options = {
         "start_time": start_time,
@@ -113,16 +104,16 @@ def read_weather(
             found[field] = float(value)
             continue
         parts = []
-        for path, dataset in tables:
-            column = value or _find(path, dataset, quantity, kind)
-            if column is not None and column in dataset.variables:
-                part = read_series(path, dataset, column, quantity, unit=units.get(field), **options)
-                _check_radiation(path, dataset[column], field, kind, part)
-                parts.append((path, column, part))
+        for table in tables:
+            variable = table.variables.get(value) if value else _find(table, quantity, kind)
+            if variable is not None:
+                record = record_of(table, variable.name, quantity, unit=units.get(field), **options)
+                _check_radiation(record, field, kind)
+                parts.append(record)
         if parts:
-            found[field] = _joined(parts)
+            found[field] = joined(in_order(parts, "give each time once"))
         elif field not in _OPTIONAL or value is not None:
-            raise _missing(paths[0], tables, field, quantity, value, kind)
+            raise _missing(tables, field, quantity, value, kind)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
@@ -136,37 +127,30 @@ def _check_names(variables: Mapping, units: Mapping) -> None:
             raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
 
 
-def _find(path: Path, dataset: xr.Dataset, quantity: str, kind: str | None) -> str | None:
-    """The variable that is a quantity: by our names, else by its CF standard name."""
-    known = _KNOWN[quantity]
-    standard = known.standard_names if kind is None else (_RADIATION[quantity, kind],)
-    by_name = [name for name in known.names if name in dataset.variables]
-    if by_name:
-        return by_name[0]
-    found = [str(n) for n in dataset.variables if dataset[n].attrs.get("standard_name") in standard]
-    if len(found) > 1:
-        raise FileFormatError(
-            path, quantity, "one variable", " and ".join(found), f"choose one (variables.{quantity})"
-        )
-    return found[0] if found else None
+def _names_of(quantity: str, kind: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Plain names and CF standard names of a quantity; radiation has a kind, downward or net."""
+    names, standard_names = _KNOWN[quantity]
+    return names, standard_names if kind is None else (_RADIATION[quantity, kind],)
 
 
-def _measure(path: Path, tables, given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
+def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
+    return table.find(quantity, *_names_of(quantity, kind), f"choose one (variables.{quantity})")
+
+
+def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
     """What the humidity is."""
     if wanted is not None:
         return wanted
     if "humidity" in given:
-        raise FileFormatError(
-            path, "humidity", "humidity_measure with variables.humidity", "none", "say what it measures"
-        )
+        expected = "humidity_measure with variables.humidity"
+        raise tables[0].error("humidity", expected, "none", "say what it measures")
     found: list[HumidityMeasure] = [
         measure
         for measure, quantity in HUMIDITY_QUANTITIES.items()
-        if any(_find(file, dataset, quantity, None) for file, dataset in tables)
+        if any(_find(table, quantity, None) for table in tables)
     ]
     if len(found) != 1:
-        raise FileFormatError(
-            path,
+        raise tables[0].error(
             "humidity",
             f"one of {', '.join(HUMIDITY_QUANTITIES.values())}",
             " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none",
@@ -175,47 +159,27 @@ def _measure(path: Path, tables, given: Mapping, wanted: HumidityMeasure | None)
     return found[0]
 
 
-def _check_radiation(path: Path, variable: xr.DataArray, field: str, kind: str | None, part: Series) -> None:
+def _check_radiation(record: Record, field: str, kind: str | None) -> None:
     """Net radiation is not taken for that of the sky, or the other way round."""
     if kind is None:
         return
-    other = "net" if kind == "downward" else "downward"
-    is_other = variable.attrs.get("standard_name") == _RADIATION[field, other]
+    values, other = record.values, "net" if kind == "downward" else "downward"
+    is_other = record.variable.attrs.get("standard_name") == _RADIATION[field, other]
     # The sky sends more than 50 W m-2 in the coldest air; the water loses more than it gets on the mean.
     if field == "longwave":
-        lowest, mean = float(part.values.min()), float(part.values.mean())
-        is_other = is_other or (lowest < 50.0 if kind == "downward" else mean > 100.0)
+        is_other = is_other or (values.min() < 50.0 if kind == "downward" else values.mean() > 100.0)
     if is_other:
-        raise FileFormatError(
-            path,
-            str(variable.name),
-            f"{kind} {field} radiation",
-            f"{part.values.min():g} to {part.values.max():g} W m-2, which is {other}",
-            f"set {field}: {other}",
-        )
+        got = f"{values.min():g} to {values.max():g} W m-2, which is {other}"
+        raise record.variable.error(f"{kind} {field} radiation", got, f"set {field}: {other}")
 
 
-def _joined(parts: list[tuple[Path, str, Series]]) -> Series:
-    """One series of those of several files."""
-    parts = sorted(parts, key=lambda part: part[2].time[0])
-    for (earlier, _, before), (path, column, after) in zip(parts[:-1], parts[1:], strict=True):
-        if after.time[0] <= before.time[-1]:
-            raise FileFormatError(
-                path,
-                column,
-                f"records after those of {earlier}, which end at {before.time[-1]:g} s",
-                f"one at {after.time[0]:g} s",
-                "give each time once",
-            )
-    return Series(*(np.concatenate([getattr(part, key) for *_, part in parts]) for key in ("time", "values")))
-
-
-def _missing(path: Path, tables, field: str, quantity: str, name, kind: str | None) -> FileFormatError:
-    there = ", ".join(str(key) for _, dataset in tables for key in dataset.variables)
-    known = _KNOWN[quantity]
-    standard = known.standard_names if kind is None else (_RADIATION[quantity, kind],)
-    wanted = f"'{name}'" if name else " or ".join((*known.names, *standard))
+def _missing(
+    tables: list[Contents], field: str, quantity: str, name: str | None, kind: str | None
+) -> FileFormatError:
+    names, standard_names = _names_of(quantity, kind)
+    wanted = f"'{name}'" if name else " or ".join((*names, *standard_names))
     advice = f"name it, or give a number (variables.{field})"
     if kind is not None:
         advice += ", or choose a formula of the radiation"
-    return FileFormatError(path, field, f"a variable {wanted}", f"only {there}", advice)
+    there = ", ".join(table.listing for table in tables)
+    return tables[0].error(field, f"a variable {wanted}", f"only {there}", advice)

@@ -11,10 +11,9 @@ from pathlib import Path
 import jax
 from matplotlib.figure import Figure
 
-from ..io.dataset import read_trajectory
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
-from ..io.runs import join_parts
+from ..io.runs import join_parts, read_trajectory
 from ..trajectory import Trajectory
 from .calibration import history_figures as history_figures
 from .calibration import plot_bands as plot_bands

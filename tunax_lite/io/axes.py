@@ -1,0 +1,291 @@
+"""What readers of all formats do: times in seconds, heights upward, quality flags, gaps, records of files."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..runtime.memory import MOST_CELLS
+from .errors import check_increasing, check_possible
+from .netcdf import Contents, Variable
+from .series import Series, start_of_case
+from .units import conversion
+
+_VERTICAL_NAMES = {
+    *("depth", "altitude", "height", "height_above_mean_sea_level", "height_above_geoid"),
+    "depth_below_sea_surface",
+}
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """Times [s] since an epoch, or since an unknown moment if that is `None`."""
+
+    variable: Variable
+    seconds: np.ndarray
+    epoch: datetime.datetime | None
+
+    def describe(self, record: int) -> str:
+        """The time of a record, for messages."""
+        seconds = float(self.seconds[record])
+        if self.epoch is None:
+            return f"{seconds:g} s (record {record})"
+        moment = self.epoch + datetime.timedelta(seconds=seconds)
+        return f"{moment.isoformat(timespec='seconds')} (record {record})"
+
+    def since(self, start_time: str | None) -> np.ndarray:
+        """Times [s] since the start of the case; without a date, as they are.
+
+        Raises:
+            FileFormatError: times since no date for a case with one, or the other way round.
+        """
+        if (self.epoch is None) != (start_time is None):
+            expected, got, advice = (
+                "times since a date, such as 'days since 1950-01-01'",
+                "no date",
+                "give the unit of time (units)",
+            )
+            if self.epoch is not None:
+                expected = "times in seconds, or another unit, since the start of a case without a date"
+                got = f"times since {self.epoch.isoformat()}"
+                advice = "choose a case with `start_time`"
+            raise self.variable.error(expected, got, advice)
+        if self.epoch is None or start_time is None:
+            return self.seconds
+        return self.seconds + (self.epoch - start_of_case(start_time)).total_seconds()
+
+    def check_gaps(self, longest: float | None) -> None:
+        """Raise `FileFormatError` where no record follows another within `longest` [s]."""
+        steps = np.diff(self.seconds)
+        late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
+        if len(late):
+            got = f"a gap of {steps[late[0]]:g} s after {self.describe(int(late[0]))}"
+            expected = f"a record at least every {longest:g} s"
+            raise self.variable.error(expected, got, "fill the gap, or shorten the series")
+
+    def check_complete(self, variable: Variable, values: np.ndarray, what: str) -> None:
+        """Raise `FileFormatError` for a missing value of a variable on these times."""
+        gaps = np.flatnonzero(~np.isfinite(values))
+        if gaps.size:
+            got = f"{values[gaps[0]]} at {self.describe(int(gaps[0]))}"
+            raise variable.error(what, got, f"fill the {gaps.size} missing values before the run")
+
+
+@dataclass(frozen=True)
+class VerticalAxis:
+    """Heights of the levels [m], increasing, and the faces between them if the file has bounds.
+
+    `is_reversed` says that the file has the uppermost level first.
+    """
+
+    variable: Variable
+    z: np.ndarray
+    faces: np.ndarray | None
+    is_reversed: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """One quantity of one file, by time [s] since the start of the case."""
+
+    variable: Variable
+    axis: TimeAxis
+    time: np.ndarray
+    values: np.ndarray
+
+
+def in_order(records: Sequence[Record], advice: str) -> list[Record]:
+    """Records of one quantity, of several files, one after the other.
+
+    Raises:
+        FileFormatError: records that overlap.
+    """
+    records = sorted(records, key=lambda record: record.time[0])
+    for before, after in zip(records[:-1], records[1:], strict=True):
+        if after.time[0] <= before.time[-1]:
+            expected = (
+                f"records after those of {before.variable.path}, which end at {before.axis.describe(-1)}"
+            )
+            raise after.variable.error(expected, after.axis.describe(0), advice)
+    return records
+
+
+def joined(records: Sequence[Record]) -> Series:
+    """The series of records that are in order."""
+    time, values = (np.concatenate([getattr(one, key) for one in records]) for key in ("time", "values"))
+    return Series(time, values)
+
+
+def as_paths(paths) -> list[Path]:
+    """One path or several, as a list."""
+    several = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if not several:
+        raise ValueError("paths: expected at least one file, got none.")
+    return [Path(path) for path in several]
+
+
+def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
+    """Where a quality flag, a number or a character, is one of those wanted."""
+    if flags.dtype.kind in "fiu":
+        return np.isin(flags, wanted)
+    texts = [flag.decode() if isinstance(flag, bytes) else str(flag) for flag in flags.ravel()]
+    return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
+
+
+def measured(
+    variable: Variable, quantity: str, axis: TimeAxis, unit: str | None, good: np.ndarray | bool = True
+) -> np.ndarray:
+    """Values in the unit of the package, NaN where they are not good, checked for what they can be.
+
+    Raises:
+        FileFormatError: another unit, or a value that cannot be, with its time; salinity in kg kg-1 that goes
+            by another unit.
+    """
+    values = np.where(good, variable.converted(quantity, unit), np.nan)
+    check_possible(variable.path, variable.name, quantity, values, axis.describe)
+    if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
+        raise variable.error(
+            "salinity in g kg-1 or on the practical scale",
+            f"at most {np.nanmax(values):g}",
+            "it looks like kg kg-1; say so (units)",
+        )
+    return values
+
+
+def is_time(variable: Variable) -> bool:
+    """Whether a coordinate is a time by its CF attributes or its name."""
+    attributes = variable.attrs
+    return (
+        attributes.get("axis") == "T"
+        or attributes.get("standard_name") == "time"
+        or " since " in str(attributes.get("units", ""))
+        or variable.name.lower() in ("time", "t")
+    )
+
+
+def is_vertical(variable: Variable) -> bool:
+    """Whether a coordinate is a height or depth by its CF attributes or its name."""
+    attributes = variable.attrs
+    return (
+        attributes.get("axis") == "Z"
+        or str(attributes.get("positive", "")).lower() in ("up", "down")
+        or attributes.get("standard_name") in _VERTICAL_NAMES
+        or variable.name.lower() in ("z", "depth", "height", "z_center")
+    )
+
+
+def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
+    """The coordinate of a variable that is its `time` or its `vertical` axis.
+
+    Raises:
+        FileFormatError: none or several, or a given name that does not fit.
+    """
+    advice = f"correct '{kind}' in the mapping"
+    if given is not None:
+        coordinate = file.named(given, f"the {kind} axis", advice)
+        if len(coordinate.dims) != 1 or coordinate.dims[0] not in variable.dims:
+            expected = f"one of the dimensions {variable.dims} of {variable.name}"
+            raise coordinate.error(expected, coordinate.dims, advice)
+        return coordinate
+    matches = is_time if kind == "time" else is_vertical
+    found = [
+        one
+        for one in file.variables.values()
+        if len(one.dims) == 1 and one.dims[0] in variable.dims and matches(one)
+    ]
+    # The coordinate variable of the dimension itself comes before others on the same dimension.
+    candidates = [one for one in found if one.name == one.dims[0]] or found
+    if len(candidates) != 1:
+        raise variable.error(
+            f"one {kind} coordinate among the dimensions {variable.dims}",
+            " and ".join(one.name for one in candidates) or "none with CF attributes",
+            f"name it in the mapping ('{kind}')",
+        )
+    return candidates[0]
+
+
+def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
+    """Times of a coordinate, checked to increase.
+
+    Raises:
+        FileFormatError: no unit, an unknown unit, epoch or calendar, or times that do not increase.
+    """
+    import netCDF4  # takes long
+
+    unit = variable.unit(given_unit, "time")
+    interval, _, reference = unit.partition(" since ")
+    calendar = str(variable.attrs.get("calendar", "standard")).lower()
+    epoch: Any = None
+    options = {"only_use_cftime_datetimes": False, "only_use_python_datetimes": True}
+    try:
+        scale, _ = conversion("interval", interval)
+        if reference:
+            epoch = netCDF4.num2date(np.zeros(()), f"seconds since {reference}", calendar, **options)
+            epoch = epoch.replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise variable.error(
+            "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar",
+            f"'{unit}' in the calendar '{calendar}'",
+            "give the unit of time in the mapping (units)",
+        ) from None
+    values = variable.numbers()
+    # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
+    axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
+    try:
+        known = axis.seconds[np.isfinite(axis.seconds)]
+        for seconds in (known.min(initial=0.0), known.max(initial=0.0)) if epoch is not None else ():
+            _ = epoch + datetime.timedelta(seconds=float(seconds))
+    except OverflowError:
+        got = f"{values.min():g} to {values.max():g} in {unit}"
+        expected = "times between the years 1 and 9999"
+        raise variable.error(expected, got, "correct the unit or the times") from None
+    check_increasing(variable.path, variable.name, values, None if epoch is None else axis.describe)
+    return axis
+
+
+def _is_downward(variable: Variable, given: str | None, values: np.ndarray) -> bool:
+    stated = given or str(variable.attrs.get("positive", "")).lower()
+    if stated in ("up", "down"):
+        return stated == "down"
+    if str(variable.attrs.get("standard_name", "")).startswith("depth"):
+        return True
+    if np.all(values <= 0.0):
+        return False
+    raise variable.error(
+        "heights of at most 0 m, or an attribute 'positive'",
+        f"{np.nanmin(values):g} to {np.nanmax(values):g}",
+        "say 'positive: down' in the mapping if these are depths",
+    )
+
+
+def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
+    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted.
+
+    Raises:
+        FileFormatError: no or another unit, a direction that is not known, levels above the surface or
+            not sorted.
+    """
+    values = variable.converted("z", unit)
+    sign = -1.0 if _is_downward(variable, positive, values) else 1.0
+    z = sign * values
+    is_reversed = bool(z.size > 1 and z[0] > z[-1])
+    z = z[::-1] if is_reversed else z
+    check_increasing(variable.path, variable.name, z)
+    if z.size < 3:
+        raise variable.error("at least 3 levels", z.size, "choose another file")
+    if z.size > MOST_CELLS:
+        raise variable.error(f"at most {MOST_CELLS} levels", z.size, "choose a part")
+    if z[-1] > 0.0:
+        got = f"{z[-1]:g} m, positive upward"
+        raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
+    faces = None
+    bounds = file.variables.get(str(variable.attrs.get("bounds")))
+    if bounds is not None and bounds.shape == (z.size, 2):
+        pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
+        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
+        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
+            faces = np.append(pairs[:, 0], pairs[-1, 1])
+    return VerticalAxis(variable, z + 0.0, faces, is_reversed)
