@@ -80,5 +80,5 @@ def test_names_that_are_imported_late_are_names_of_the_package():
     for package in (tunax_lite.io, tunax_lite.calibration):
         with pytest.raises(AttributeError, match="no attribute 'read_tea_leaves'"):
             package.read_tea_leaves  # noqa: B018
-    assert tunax_lite.io.read_lesbrary.__module__ == "tunax_lite.io.lesbrary"
+    assert tunax_lite.io.read_lesbrary.__module__ == "tunax_lite.io.les"
     assert tunax_lite.calibration.write_history.__module__ == "tunax_lite.calibration.history_file"

@@ -47,7 +47,7 @@ from tunax_lite import (
     simulate,
 )
 from tunax_lite._types import iterate_parameters
-from tunax_lite.io.lesbrary import read_lesbrary
+from tunax_lite.io import read_lesbrary
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
 DT = 60.0

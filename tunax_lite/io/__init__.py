@@ -14,8 +14,8 @@ from .dataset import write_dataset as write_dataset
 from .dataset import write_trajectory as write_trajectory
 from .era5 import read_era5 as read_era5
 from .errors import FileFormatError as FileFormatError
-from .legay import read_legay as read_legay
-from .lesbrary import read_lesbrary as read_lesbrary
+from .les import read_legay as read_legay
+from .les import read_lesbrary as read_lesbrary
 from .oceansites import read_oceansites as read_oceansites
 from .protection import Provenance as Provenance
 from .registry import read_manifest as read_manifest

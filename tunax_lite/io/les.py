@@ -1,0 +1,399 @@
+"""Large-eddy simulations: horizontal averages of the LESbrary (JLD2), and the file of Legay et al. (NetCDF).
+
+LESbrary, of Oceananigans: every variable is a group `timeseries/<name>/<iteration>`; iterations sort as
+integers, and other members of a group (`serialized`) are not data. Profiles may come with halo cells at both
+ends, which are not data. Kinematic fluxes count positive upward: an upward momentum flux is a stress on the
+water with the opposite sign. What the simulation had beyond the column model (sponge, Stokes drift, forced
+tracers) is left out. Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522.
+
+Legay et al.: variables without attributes, t [s], z [m] (cell centers, bottom first), b [m s-2], u and v
+[m s-1]; forcing and rotation are not in the file. What its content says of them (256 cells in 600 m, 240 h):
+
+- the buoyancy of the column changes by -4.87e-9 m2 s-3, the same on every day: the surface flux of the
+  run, 5e-9 m2 s-3, leaves the column (less what enters through the bottom), so it is negative here;
+- the momentum of the column turns with f = 1e-4 s-1 and closes, hour by hour, with a constant stress of
+  (4.61e-4, -0.37e-4) +- 0.12e-4 m2 s-2: eastward, but 15 % more than the 4e-4 m2 s-2 of the run's
+  parameters. The parameters are the default; pass the other value to close the budget of the file;
+- N² is 3.0e-6 s-2 at the start.
+
+Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024MS004243.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import constants
+from ..case import Case
+from ..forcing import ConstantForcing, SurfaceFluxes
+from ..grid import Grid
+from ..observations import Observations
+from ..physics.absorption import TwoBandAbsorption
+from ..physics.equation_of_state import LinearEquationOfState
+from ..runtime.memory import MOST_CELLS
+from ..state import State
+from .errors import (
+    FileFormatError,
+    check_declared,
+    check_increasing,
+    check_possible,
+    check_size,
+    existing_file,
+    names_its_file,
+)
+from .netcdf import Contents, read_contents
+
+# For files with a buoyancy tracer, where the temperature is only another name of it.
+_GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
+_HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+
+# Generations of the files name the same number differently; the first key that exists counts.
+_EXPANSION_KEYS = (
+    "parameters/thermal_expansion_coefficient",
+    "buoyancy/model/equation_of_state/α",
+    "buoyancy/equation_of_state/α",
+    "buoyancy/formulation/equation_of_state/thermal_expansion",
+)
+_GRAVITY_KEYS = (
+    "parameters/gravitational_acceleration",
+    "buoyancy/model/gravitational_acceleration",
+    "buoyancy/gravitational_acceleration",
+    "buoyancy/formulation/gravitational_acceleration",
+)
+_MOMENTUM_KEYS = ("parameters/momentum_flux", "parameters/boundary_condition_u_top")
+_TEMPERATURE_FLUX_KEYS = (
+    "parameters/temperature_flux",
+    "parameters/boundary_condition_θ_top",
+    "parameters/boundary_condition_T_top",
+)
+_BUOYANCY_FLUX_KEYS = ("parameters/buoyancy_flux", "parameters/boundary_condition_b_top")
+_CORIOLIS_KEYS = ("parameters/coriolis_parameter", "coriolis/f")
+_FACE_KEYS = ("grid/zᵃᵃᶠ", "grid/z/cᵃᵃᶠ")
+
+
+def _found(
+    grid: Grid, time: np.ndarray, profiles: dict[str, np.ndarray], *, salinity: float = 35.0, **case: Any
+) -> tuple[Case, Observations]:
+    """The case that starts from the first profiles, and all of them at times [s] since then."""
+    arrays: dict[str, Any] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
+    initial = {name: values[0] for name, values in arrays.items()}
+    state = State.from_profiles(grid, salinity=salinity, **initial)
+    built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
+    time = jnp.asarray(time, dtype=float)
+    return built, Observations(time, grid.z_center, arrays, name=built.name, source="LES")
+
+
+class _Jld2:
+    """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
+
+    def __init__(self, path: Path, file: Any):
+        self.path, self._file = path, file
+        self._n_halo = int(self.number("grid/Hz") or 0)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._file
+
+    def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
+        return FileFormatError(self.path, key, expected, str(got), advice)
+
+    def _value(self, key: Any) -> Any:
+        """What a name or a reference leads to, where that is values."""
+        import h5py  # takes long
+
+        found = self._file.get(key) if isinstance(key, str) else self._file[key]
+        if not isinstance(found, h5py.Dataset):
+            return None
+        block = math.prod(found.chunks or ()) * found.dtype.itemsize
+        check_size(self.path, str(key), max(found.nbytes, block))
+        value = found[()]
+        if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
+            # A wrapped Julia array refers to its parent; a range is stored as its rule instead.
+            parent = value["parent"]
+            return self._value(parent) if isinstance(parent, h5py.Reference) else None
+        return value
+
+    def number(self, *keys: str) -> float | None:
+        """The first of the keys that holds one number, which is finite; Julia's `nothing` is no number."""
+        for key in keys:
+            value = np.asarray(self._value(key))
+            if value.dtype.kind in "fiu" and value.size == 1:
+                if not np.isfinite(value).all():
+                    raise self.error(key, "a finite number", float(value.ravel()[0]), "repair the file")
+                return float(value.ravel()[0])
+        return None
+
+    def required(self, *keys: str) -> float:
+        """The same, for a number that has to be there."""
+        value = self.number(*keys)
+        if value is None:
+            elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
+            advice = "the file is of an unknown generation, or incomplete"
+            raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
+        return value
+
+    def text(self, key: str) -> str | None:
+        """A string, if the key has one."""
+        value = self._value(key)
+        return value.decode(errors="replace") if isinstance(value, bytes) else None
+
+    def array(self, key: str) -> np.ndarray | None:
+        """Numbers along one axis in double precision, or `None` without such a key."""
+        expected = "an array of numbers"
+        try:
+            value = self._value(key)
+        except FileFormatError:
+            raise
+        except Exception as error:
+            raise self.error(key, expected, f"'{error}'", "the file is damaged or incomplete") from error
+        if value is not None and np.asarray(value).dtype.kind not in "fiub":
+            raise self.error(key, expected, f"type {np.asarray(value).dtype}", "choose another file")
+        return None if value is None else np.asarray(value, dtype=float).ravel()
+
+    def cells(self, key: str, n: int) -> np.ndarray | None:
+        """An array of `n` values, those between the halos where it has halos."""
+        values, n_halo = self.array(key), self._n_halo
+        if values is None or values.size == n:
+            return values
+        if values.size != n + 2 * n_halo:
+            expected = f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
+            raise self.error(key, expected, values.size, "the shape does not fit grid/Nz and grid/Hz")
+        return values[n_halo : n_halo + n]
+
+    def iterations(self, key: str) -> list[str]:
+        """Names of the members of a group that are iterations, in the order of their numbers."""
+        group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
+        if not hasattr(group, "keys"):
+            known = list(above if hasattr(above, "keys") else self._file)
+            got = f"none beside {', '.join(known[:8]) or 'nothing'}"
+            raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
+        names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
+        for one, other in zip(names, names[1:], strict=False):
+            if int(one) == int(other):
+                raise self.error(key, "every iteration once", f"both {one} and {other}", "remove one of them")
+        return names
+
+
+@names_its_file("a JLD2 file")
+def read_lesbrary(path) -> tuple[Case, Observations]:
+    """Read the case and the horizontal averages of a large-eddy simulation.
+
+    Args:
+        path: a `*_statistics.jld2` file.
+
+    Returns:
+        The case on the grid of the file, with stress and heat flux always set, so that all files of one
+        resolution run through the same compiled function; and the profiles of temperature, u and v at all
+        times, from the first of which the case starts.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: not a JLD2 file, or a key that is missing, of another shape, not finite, or out
+            of range.
+    """
+    import h5py  # takes long
+
+    path = existing_file(path)
+    with h5py.File(path, "r") as opened:
+        return _read(_Jld2(path, opened))
+
+
+def _read(file: _Jld2) -> tuple[Case, Observations]:
+    grid = _read_grid(file)
+    iterations = file.iterations("timeseries/t")
+    if len(iterations) < 2:
+        raise file.error("timeseries/t", "at least two iterations", len(iterations), "choose another file")
+    time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
+    check_increasing(file.path, "timeseries/t", time)
+    expansion, gravity = _read_expansion(file)
+    if "timeseries/T" in file or "timeseries/b" not in file:
+        temperature = _read_profiles(file, "T", iterations, grid)
+    else:
+        buoyancy = _read_profiles(file, "b", iterations, grid)
+        temperature = _TEMPERATURE_OF_ZERO_BUOYANCY + buoyancy / (gravity * expansion)
+        check_possible(file.path, "timeseries/b (as temperature)", "temperature", temperature)
+    there = [name for name in ("u", "v") if f"timeseries/{name}" in file]
+    profiles = {"temperature": temperature} | {n: _read_profiles(file, n, iterations, grid) for n in there}
+    fluxes, absorption = _read_fluxes(file, gravity * expansion)
+    rotation = file.required(*_CORIOLIS_KEYS)
+    check_declared(file.path, _CORIOLIS_KEYS[0], Case, "coriolis_parameter", rotation)
+    salinity = file.number("buoyancy/model/constant_salinity")
+    return _found(
+        grid,
+        # The simulation adds up its time steps: 172800.00000000003 s means two days.
+        np.round(time - time[0], 6),
+        profiles,
+        **({} if salinity is None else {"salinity": salinity}),
+        forcing=ConstantForcing(fluxes),
+        coriolis_parameter=rotation,
+        equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
+        absorption=absorption,
+        name=file.text("parameters/name") or file.path.stem.removesuffix("_instantaneous_statistics"),
+    )
+
+
+def _read_grid(file: _Jld2) -> Grid:
+    n_cells = int(file.required("grid/Nz"))
+    if not 3 <= n_cells <= MOST_CELLS:
+        expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
+        raise file.error("grid/Nz", expected, n_cells, "choose another file")
+    key = next((key for key in _FACE_KEYS if file.array(key) is not None), "")
+    faces = file.cells(key, n_cells + 1) if key else None
+    if faces is None:
+        depth = file.required("grid/Lz", *_FACE_KEYS)
+        if depth <= 0.0:
+            raise file.error("grid/Lz", "a positive depth [m]", f"{depth:g}", "repair the file")
+        return Grid.uniform(depth, n_cells)
+    check_increasing(file.path, key, faces)
+    depth = -float(faces[0])
+    if depth <= 0.0 or abs(faces[-1]) > 1e-6 * depth:
+        expected, got = "faces from the bottom up to the surface at 0 m", f"{faces[0]:g} to {faces[-1]:g} m"
+        raise file.error(key, expected, got, "heights are negative below the surface")
+    thickness = np.diff(faces)
+    # Heights in single precision are uniform only to their round-off.
+    if np.ptp(thickness) <= 1e-5 * thickness.mean():
+        return Grid.uniform(depth, faces.size - 1)
+    return Grid(np.append(faces[:-1], 0.0))
+
+
+def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
+    """Profiles over time, `(n_times, n_cells)`; single precision is widened without change."""
+    file.iterations(f"timeseries/{variable}")
+    rows = []
+    for iteration in iterations:
+        key = f"timeseries/{variable}/{iteration}"
+        values = file.cells(key, grid.n_cells)
+        if values is None:
+            advice = "the simulation stopped while it wrote, or the file is incomplete"
+            raise file.error(key, "a profile for every iteration of timeseries/t", "none", advice)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            got = f"{values[bad[0]]} in cell {bad[0]} (0 is the bottom)"
+            raise file.error(key, "finite values", got, "the simulation blew up, or the file is damaged")
+        rows.append(values)
+    profiles = np.stack(rows)
+    quantity = "temperature" if variable == "T" else variable
+    check_possible(file.path, f"timeseries/{variable}", quantity, profiles)
+    return profiles
+
+
+def _read_expansion(file: _Jld2) -> tuple[float, float]:
+    """Thermal expansion [K-1] and gravity [m s-2]."""
+    found = []
+    for name, keys, default in (
+        ("thermal_expansion", _EXPANSION_KEYS, _THERMAL_EXPANSION),
+        ("gravity", _GRAVITY_KEYS, _GRAVITY),
+    ):
+        value = file.required(*keys) if "timeseries/T" in file else file.number(*keys) or default
+        if value <= 0.0:
+            raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
+        check_declared(file.path, keys[0], LinearEquationOfState, name, value)
+        found.append(value)
+    return found[0], found[1]
+
+
+def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
+    density, heat_capacity = constants.REFERENCE_DENSITY, constants.HEAT_CAPACITY
+    temperature_flux = file.number(*_TEMPERATURE_FLUX_KEYS)
+    if temperature_flux is None:
+        keys = _BUOYANCY_FLUX_KEYS + _TEMPERATURE_FLUX_KEYS
+        temperature_flux = file.required(*keys) / buoyancy_per_kelvin
+    momentum_flux_v = file.number("parameters/boundary_condition_v_top") or 0.0
+    penetrating = file.number("parameters/penetrating_buoyancy_flux") or 0.0
+    # Zero minus the number: no negative zero where the file has no flux.
+    fluxes = {
+        "stress_u": 0.0 - file.required(*_MOMENTUM_KEYS) * density,
+        "stress_v": 0.0 - momentum_flux_v * density,
+        "heat_flux": 0.0 - temperature_flux * density * heat_capacity,
+    }
+    absorption = TwoBandAbsorption()
+    if penetrating:
+        fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin * density * heat_capacity
+        # The sunny simulations do not store their absorption; these are its constants.
+        absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
+    for name, value in fluxes.items():
+        check_possible(file.path, f"parameters ({name})", name, np.asarray(value))
+    return SurfaceFluxes(**fluxes), absorption
+
+
+@names_its_file("the file of Legay et al.")
+def read_legay(
+    path,
+    *,
+    stress_u: float = 4e-4 * constants.REFERENCE_DENSITY,
+    stress_v: float = 0.0,
+    surface_buoyancy_flux: float = -5e-9,
+    coriolis_parameter: float = 1e-4,
+    thermal_expansion: float = 2e-4,
+    reference_temperature: float = 20.0,
+) -> tuple[Case, Observations]:
+    """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
+
+    Args:
+        path: `LES_windDominant_results.nc`, or a file with the same variables.
+        stress_u, stress_v: stress on the water [N m-2].
+        surface_buoyancy_flux: buoyancy that enters through the surface [m2 s-3]; negative cools.
+        coriolis_parameter: f [s-1].
+        thermal_expansion: alpha [K-1].
+        reference_temperature: T_0, where the buoyancy is zero [degC].
+
+    Returns:
+        The case on the grid of the file, and the profiles of temperature, u and v at all times.
+
+    Raises:
+        FileNotFoundError: no such file.
+        FileFormatError: a variable that is missing, of another shape, not finite or out of range.
+    """
+    file = read_contents(path)
+    z, time = (_axis(file, name) for name in ("z", "t"))
+    thickness = np.diff(z)
+    mean = thickness.mean()
+    if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
+        expected = "centers of equal cells up to the surface at 0 m"
+        got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
+        raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
+    buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
+    values = {name: _over_time(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
+    profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
+    for name, found in profiles.items():
+        check_possible(path, "b" if name == "temperature" else name, name, found)
+    heat_flux = surface_buoyancy_flux / buoyancy_per_kelvin * _HEAT_PER_KELVIN
+    fluxes = SurfaceFluxes(stress_u=stress_u, stress_v=stress_v, heat_flux=heat_flux)
+    return _found(
+        Grid.uniform(float(z[-1] - z[0] + mean), z.size),
+        time - time[0],
+        profiles,
+        forcing=ConstantForcing(fluxes),
+        coriolis_parameter=coriolis_parameter,
+        equation_of_state=LinearEquationOfState(
+            thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
+        ),
+        name="legay_wind_dominant",
+    )
+
+
+_NOT_LEGAY = "this is not the file of Legay et al."
+
+
+def _axis(file: Contents, name: str) -> np.ndarray:
+    if name not in file or len(file[name].dims) != 1 or file[name].shape[0] < 3:
+        expected = "a variable with one dimension and at least 3 values"
+        got = "another shape" if name in file else f"only {file.listing}"
+        raise file.error(name, expected, got, _NOT_LEGAY)
+    values = file[name].numbers()
+    check_increasing(file.path, name, values)
+    return values
+
+
+def _over_time(file: Contents, name: str, shape: tuple[int, int]) -> np.ndarray:
+    if name not in file or file[name].shape != shape:
+        got = file[name].shape if name in file else "none"
+        raise file.error(name, f"a variable of shape (t, z) = {shape}", got, _NOT_LEGAY)
+    values = file[name].numbers()
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
+        raise file.error(name, "finite values", got, "the file is damaged")
+    return values
