@@ -1,6 +1,5 @@
 """What each command is going to write, checked before it computes: see `io.protection`."""
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from ..io.protection import Provenance, check_outputs, mark_of, product_of_run
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
     """Of a run: its file, which is another's if it was made of other settings, and figures beside it."""
-    check_outputs([path], overwrite=overwrite, product=product_of_run(dataclasses.asdict(about)))
+    check_outputs([path], overwrite=overwrite, product=product_of_run(about))
     drawn = [path.with_name(f"{path.stem}_{name}.png") for name in figures]
     check_figures_of(path, drawn, overwrite)
     # Parts of the run go when it ends; one of them may be what it goes on from.

@@ -37,11 +37,7 @@ class TimeAxis:
         return f"{moment.isoformat(timespec='seconds')} (record {record})"
 
     def since(self, start_time: str | None) -> np.ndarray:
-        """Times [s] since the start of the case; without a date, as they are.
-
-        Raises:
-            FileFormatError: times since no date for a case with one, or the other way round.
-        """
+        """Times [s] since the start of the case; without a date, as they are."""
         if (self.epoch is None) != (start_time is None):
             expected, got, advice = (
                 "times since a date, such as 'days since 1950-01-01'",
@@ -98,11 +94,7 @@ class Record:
 
 
 def in_order(records: Sequence[Record], advice: str) -> list[Record]:
-    """Records of one quantity, of several files, one after the other.
-
-    Raises:
-        FileFormatError: records that overlap.
-    """
+    """Records of one quantity, of several files, one after the other."""
     records = sorted(records, key=lambda record: record.time[0])
     for before, after in zip(records[:-1], records[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -138,12 +130,7 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
 def measured(
     variable: Variable, quantity: str, axis: TimeAxis, unit: str | None, good: np.ndarray | bool = True
 ) -> np.ndarray:
-    """Values in the unit of the package, NaN where they are not good, checked for what they can be.
-
-    Raises:
-        FileFormatError: another unit, or a value that cannot be, with its time; salinity in kg kg-1 that goes
-            by another unit.
-    """
+    """Values in the unit of the package, NaN where they are not good, checked for what they can be."""
     values = np.where(good, variable.converted(quantity, unit), np.nan)
     check_possible(variable.path, variable.name, quantity, values, axis.describe)
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
@@ -178,11 +165,7 @@ def is_vertical(variable: Variable) -> bool:
 
 
 def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
-    """The coordinate of a variable that is its `time` or its `vertical` axis.
-
-    Raises:
-        FileFormatError: none or several, or a given name that does not fit.
-    """
+    """The coordinate of a variable that is its `time` or its `vertical` axis."""
     advice = f"correct '{kind}' in the mapping"
     if given is not None:
         coordinate = file.named(given, f"the {kind} axis", advice)
@@ -208,11 +191,7 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
 
 
 def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
-    """Times of a coordinate, checked to increase.
-
-    Raises:
-        FileFormatError: no unit, an unknown unit, epoch or calendar, or times that do not increase.
-    """
+    """Times of a coordinate, checked to increase."""
     import netCDF4  # takes long
 
     unit = variable.unit(given_unit, "time")
@@ -262,12 +241,7 @@ def _is_downward(variable: Variable, given: str | None, values: np.ndarray) -> b
 
 
 def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
-    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted.
-
-    Raises:
-        FileFormatError: no or another unit, a direction that is not known, levels above the surface or
-            not sorted.
-    """
+    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
     values = variable.converted("z", unit)
     sign = -1.0 if _is_downward(variable, positive, values) else 1.0
     z = sign * values

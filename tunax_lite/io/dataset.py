@@ -274,11 +274,7 @@ def with_batch(
     closure: closures.AbstractClosure | None,
     coordinates: Mapping[str, Any],
 ) -> "xr.Dataset":
-    """A dataset whose batch axes have their names and coordinates; arguments as for `to_dataset`.
-
-    Args:
-        shape: of the batch.
-    """
+    """A dataset whose batch axes have their names and coordinates; arguments as for `to_dataset`."""
     own = batch_dims(len(shape))
     names = tuple(dims) or own
     if (

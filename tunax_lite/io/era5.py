@@ -300,13 +300,7 @@ def _read_point(
     start_time: str,
     interpolation: str,
 ) -> dict[str, _Point]:
-    """Series at a place, by our name; of several names the first that any file has.
-
-    Raises:
-        FileFormatError: a grid that does not surround the place, times not in order, or dimensions that
-            ERA5 does not have.
-        ValueError: a place that does not exist, or an unknown interpolation.
-    """
+    """Series at a place, by our name; of several names the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
     if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):

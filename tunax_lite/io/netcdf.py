@@ -56,11 +56,7 @@ class Variable:
         return replace(self, dims=dims, values=self.values.reshape(shape))
 
     def along(self, dims: Sequence[str], advice: str, expected: str | None = None) -> "Variable":
-        """With these axes, in this order; others of length 1 go.
-
-        Raises:
-            FileFormatError: other axes; `expected` says which there should be.
-        """
+        """With these axes, in this order; others of length 1 go."""
         one = self.without_single(dims)
         if set(one.dims) != set(dims):
             raise self.error(expected or f"the dimensions {tuple(dims)}", one.dims, advice)
@@ -68,11 +64,7 @@ class Variable:
         return replace(one, dims=tuple(dims), values=one.values.transpose(order))
 
     def unit(self, given: str | None, key: str) -> str:
-        """The unit given, or the one in the file; `key` is ours for the variable.
-
-        Raises:
-            FileFormatError: neither.
-        """
+        """The unit given, or the one in the file; `key` is ours for the variable."""
         unit = given if given is not None else self.attrs.get("units")
         if unit is None:
             advice = f"give the unit of {key} in the mapping (units)"
@@ -80,21 +72,13 @@ class Variable:
         return str(unit)
 
     def numbers(self) -> np.ndarray:
-        """Values in double precision.
-
-        Raises:
-            FileFormatError: a variable of text.
-        """
+        """Values in double precision."""
         if self.values.dtype.kind not in "fiub":
             raise self.error("numbers", f"type {self.values.dtype}", "choose another variable")
         return self.values.astype(float)
 
     def converted(self, quantity: str, given: str | None = None) -> np.ndarray:
-        """Values of a quantity in the unit of the package.
-
-        Raises:
-            FileFormatError: text, no unit, or a unit of something else.
-        """
+        """Values of a quantity in the unit of the package."""
         unit = self.unit(given, quantity)
         try:
             scale, offset = conversion(quantity, unit)
@@ -132,11 +116,7 @@ class Contents:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
     def named(self, name: str, what: str, advice: str) -> Variable:
-        """A variable by its name.
-
-        Raises:
-            FileFormatError: no such variable.
-        """
+        """A variable by its name."""
         if name not in self.variables:
             raise self.error(name, f"a variable for {what}", f"only {self.listing}", advice)
         return self.variables[name]
@@ -144,11 +124,7 @@ class Contents:
     def find(
         self, quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
     ) -> Variable | None:
-        """The variable with the first of the names that is there, or with one of the CF standard names.
-
-        Raises:
-            FileFormatError: several with these standard names.
-        """
+        """The variable with the first of the names that is there, or with one of the CF standard names."""
         there = [name for name in names if name in self.variables][:1] or [
             name
             for name, variable in self.variables.items()

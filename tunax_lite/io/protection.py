@@ -15,7 +15,7 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -50,29 +50,26 @@ def read_provenance(path) -> Provenance:
     import netCDF4  # takes long
 
     with netCDF4.Dataset(path) as file:
-        known = {field.name: f"tunax_lite_{field.name}" for field in dataclasses.fields(Provenance)}
-        return Provenance(
-            **{name: str(file.getncattr(own)) for name, own in known.items() if own in file.ncattrs()}
-        )
+        names = [field.name for field in dataclasses.fields(Provenance)]
+        return Provenance(**{name: str(getattr(file, f"tunax_lite_{name}", "")) for name in names})
 
 
 _MARK = "tunax_lite product: "
 _MARKED_TEXT = re.compile(re.escape(_MARK).encode() + rb'(.*?)(?:">| -->)')
 _BEGIN_OF_TEXT = 4096
-_MADE_OF = ("config", "case", "parameters", "restart")
 
 
 class OverwriteError(FileExistsError):
     """A file that is not to be written over: says which, and what to do."""
 
 
-@dataclasses.dataclass
 class _Known:
     """What a command reads, may replace, and wrote itself; `products` are what its files are made of."""
 
-    inputs: list[Path] = dataclasses.field(default_factory=list)
-    allowed: set[Path] = dataclasses.field(default_factory=set)
-    products: dict[Path, str] = dataclasses.field(default_factory=dict)
+    def __init__(self) -> None:
+        self.inputs: list[Path] = []
+        self.allowed: set[Path] = set()
+        self.products: dict[Path, str] = {}
 
 
 _current: list[_Known] = []
@@ -88,22 +85,25 @@ def protecting() -> Iterator[None]:
         _current.pop()
 
 
+def _absolute(path) -> Path:
+    return Path(os.path.abspath(path))
+
+
 def note_input(path) -> None:
     """Remember a file that is read, unless it is the command's own output."""
-    absolute = Path(os.path.abspath(path))
-    if _current and absolute not in _current[-1].allowed and absolute not in _current[-1].inputs:
-        _current[-1].inputs.append(absolute)
+    if _current and _absolute(path) not in (*_current[-1].allowed, *_current[-1].inputs):
+        _current[-1].inputs.append(_absolute(path))
 
 
 def note_made(path) -> None:
     """Remember a file that is written: it may be replaced again."""
     if _current:
-        _current[-1].allowed.add(Path(os.path.abspath(path)))
+        _current[-1].allowed.add(_absolute(path))
 
 
 def product_of(path) -> str:
     """What `check_outputs` was told that a file is made of; empty if nothing."""
-    return _current[-1].products.get(Path(os.path.abspath(path)), "") if _current else ""
+    return _current[-1].products.get(_absolute(path), "") if _current else ""
 
 
 def check_outputs(
@@ -120,14 +120,25 @@ def check_outputs(
     Raises:
         OverwriteError: the first path that is not to be written over.
     """
-    own = {Path(os.path.abspath(path)) for path in also}
+    own = {_absolute(path) for path in also}
     product = quote(product, safe="/ ")  # fit for every kind of file
     known = _current[-1] if _current else _Known()
+    encoding = sys.getfilesystemencoding()
     for path in paths:
-        absolute = Path(os.path.abspath(path))
-        _check_name(path)
+        absolute = _absolute(path)
+        try:
+            str(path).encode(
+                encoding
+            )  # libraries that write files need its letters
+        except UnicodeEncodeError:
+            raise OverwriteError(
+                f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
+                "PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output."
+            ) from None
         _refuse_input(path)
-        if not (overwrite or absolute in own or not os.path.lexists(path) or _is_own(path, product)):
+        mark = mark_of(path)
+        is_own = absolute in own or (mark is not None and product in ("", mark))
+        if not (overwrite or is_own or not os.path.lexists(path)):
             raise OverwriteError(
                 f"{path}: expected no file, or the result of the same run, got another file; add "
                 "--overwrite to replace it, or choose another output."
@@ -136,28 +147,14 @@ def check_outputs(
         known.products[absolute] = product
 
 
-def _check_name(path: Path) -> None:
-    """Libraries that write files need names that the locale has letters for."""
-    encoding = sys.getfilesystemencoding()
-    try:
-        str(path).encode(encoding)
-    except UnicodeEncodeError:
-        raise OverwriteError(
-            f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
-            "PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output."
-        ) from None
-
-
 def check_replaceable(path: Path) -> None:
     """The same where a file is written: what a command did not ask for before is found here.
 
     Raises:
         OverwriteError: a file that the command reads, or that neither it nor this package wrote.
     """
-    if not _current:
-        return
     _refuse_input(path)
-    allowed = Path(os.path.abspath(path)) in _current[-1].allowed
+    allowed = not _current or _absolute(path) in _current[-1].allowed
     if not allowed and os.path.lexists(path) and mark_of(path) is None:
         raise OverwriteError(
             f"{path}: expected no file, or one that tunax_lite wrote, got another file; move it, or choose "
@@ -178,30 +175,26 @@ def _refuse_input(path: Path) -> None:
             )
 
 
-def _is_own(path: Path, product: str) -> bool:
-    mark = mark_of(path)
-    return mark is not None and product in ("", mark)
-
-
 def text_mark(path) -> str:
     """What a text says about what it is made of; put it into a comment of its first lines."""
     return _MARK + product_of(path)
 
 
-def product_of_run(provenance: Mapping[str, object]) -> str:
-    """What tells the results of one run from those of another, from the fields of a `Provenance`."""
-    parts = json.dumps([str(provenance.get(name, "")) for name in _MADE_OF])
+def product_of_run(about: Provenance) -> str:
+    """What tells the results of one run from those of another."""
+    parts = json.dumps([about.config, about.case, about.parameters, about.restart])
     return f"run {hashlib.sha256(parts.encode()).hexdigest()[:16]}"
 
 
 def mark_of(path: Path) -> str | None:
     """What a file says that it is made of; `None` for one that this package did not write."""
-    try:
+    with contextlib.suppress(OSError, RuntimeError, ValueError, TypeError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
         match path.suffix.lower():
             case ".nc":
-                return _mark_of_netcdf(path)
+                about = read_provenance(path)
+                return product_of_run(about) if about.version else None
             case ".png":
                 return _mark_of_figure(path)
             case ".html" | ".md":
@@ -213,21 +206,7 @@ def mark_of(path: Path) -> str | None:
             case ".eqx":
                 with open(path, "rb") as file:
                     return "" if "fingerprint" in json.loads(file.readline()) else None
-    except (OSError, RuntimeError, ValueError, TypeError):
-        return None
     return None
-
-
-def _mark_of_netcdf(path: Path) -> str | None:
-    import netCDF4  # takes long, and many commands do without it
-
-    with netCDF4.Dataset(path) as file:
-        if "tunax_lite_version" not in file.ncattrs():
-            return None
-        names = {name: f"tunax_lite_{name}" for name in _MADE_OF}
-        return product_of_run(
-            {name: file.getncattr(own) for name, own in names.items() if own in file.ncattrs()}
-        )
 
 
 def _mark_of_figure(path: Path) -> str | None:

@@ -68,18 +68,7 @@ def record_of(
     longest_gap: float | None = None,
     missing: bool = False,
 ) -> Record:
-    """One column of a table.
-
-    Args:
-        table, name, quantity, start_time, unit: as `read_series`.
-        time: name of the times, where there are several.
-        time_unit: of the times; goes before the one in the file.
-        longest_gap: refuse a longer time between two records [s].
-        missing: whether values may be missing, which are NaN.
-
-    Raises:
-        FileFormatError: as `read_series`.
-    """
+    """One column of a table."""
     variable = table.named(name, quantity, "correct its name (variables)")
     given = time if time in table and table[time].dims[0] in variable.dims else None
     coordinate = find_axis(table, variable, given, "time")

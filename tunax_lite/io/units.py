@@ -10,47 +10,20 @@ import re
 from .. import constants
 from ..quantities import quantity_of
 
-_Dimensions = tuple[int, int, int, int]
-_NONE: _Dimensions = (0, 0, 0, 0)
-
-_FACTORS: dict[str, tuple[float, _Dimensions]] = {
-    "1": (1.0, _NONE),
-    "%": (1e-2, _NONE),
-    "m": (1.0, (1, 0, 0, 0)),
-    "meter": (1.0, (1, 0, 0, 0)),
-    "metre": (1.0, (1, 0, 0, 0)),
-    "km": (1e3, (1, 0, 0, 0)),
-    "dm": (1e-1, (1, 0, 0, 0)),
-    "cm": (1e-2, (1, 0, 0, 0)),
-    "mm": (1e-3, (1, 0, 0, 0)),
-    "s": (1.0, (0, 1, 0, 0)),
-    "sec": (1.0, (0, 1, 0, 0)),
-    "second": (1.0, (0, 1, 0, 0)),
-    "min": (60.0, (0, 1, 0, 0)),
-    "minute": (60.0, (0, 1, 0, 0)),
-    "h": (3600.0, (0, 1, 0, 0)),
-    "hr": (3600.0, (0, 1, 0, 0)),
-    "hour": (3600.0, (0, 1, 0, 0)),
-    "d": (86400.0, (0, 1, 0, 0)),
-    "day": (86400.0, (0, 1, 0, 0)),
-    "kg": (1.0, (0, 0, 1, 0)),
-    "g": (1e-3, (0, 0, 1, 0)),
-    "K": (1.0, (0, 0, 0, 1)),
-    "kelvin": (1.0, (0, 0, 0, 1)),
-    "N": (1.0, (1, -2, 1, 0)),
-    "Pa": (1.0, (-1, -2, 1, 0)),
-    "pascal": (1.0, (-1, -2, 1, 0)),
-    "hPa": (1e2, (-1, -2, 1, 0)),
-    "kPa": (1e3, (-1, -2, 1, 0)),
-    "bar": (1e5, (-1, -2, 1, 0)),
-    "mbar": (1e2, (-1, -2, 1, 0)),
-    "millibar": (1e2, (-1, -2, 1, 0)),
-    "dyn": (1e-5, (1, -2, 1, 0)),
-    "J": (1.0, (2, -2, 1, 0)),
-    "W": (1.0, (2, -3, 1, 0)),
-    "kW": (1e3, (2, -3, 1, 0)),
-    "watt": (1.0, (2, -3, 1, 0)),
+_Dimensions = tuple[int, ...]
+_SCALES: dict[_Dimensions, dict[str, float]] = {
+    (0, 0, 0, 0): {"1": 1.0, "%": 1e-2},
+    (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3),
+    (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
+    | dict(d=86400.0, day=86400.0),
+    (0, 0, 1, 0): dict(kg=1.0, g=1e-3),
+    (0, 0, 0, 1): dict(K=1.0, kelvin=1.0),
+    (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
+    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, millibar=1e2),
+    (2, -2, 1, 0): dict(J=1.0),
+    (2, -3, 1, 0): dict(W=1.0, kW=1e3, watt=1.0),
 }
+_FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
 _CELSIUS = {
     *("degc", "deg_c", "degree_c", "degrees_c", "celsius", "degree_celsius", "degrees_celsius"),
     *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
@@ -76,7 +49,7 @@ _ALSO = {
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factors that follow it."""
-    scale, dimensions = 1.0, [0, 0, 0, 0]
+    scale, dimensions = 1.0, [0] * 4
     for position, part in enumerate(unit.split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
@@ -84,11 +57,10 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
                 raise KeyError(token)
             name, exponent = match[1], int(match[2] or 1) * (-1 if position else 1)
             name = name if name in _FACTORS else name.removesuffix("s")
-            factor, factor_dimensions = _FACTORS[name]
+            factor, of_factor = _FACTORS[name]
             scale *= factor**exponent
-            for i, dimension in enumerate(factor_dimensions):
-                dimensions[i] += dimension * exponent
-    return scale, (dimensions[0], dimensions[1], dimensions[2], dimensions[3])
+            dimensions = [before + one * exponent for before, one in zip(dimensions, of_factor, strict=True)]
+    return scale, tuple(dimensions)
 
 
 def conversion(quantity: str, unit: str) -> tuple[float, float]:

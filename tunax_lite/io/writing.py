@@ -1,4 +1,4 @@
-"""Files that are complete or not there at all, written by one process at a time.
+"""Files that are complete or not there at all, written by one process at a time; why one was not written.
 
 The system gives a lock back when its process ends, however that happens: the file of the lock may stay
 behind then, and stands in nobody's way.
@@ -16,10 +16,18 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 from ..interrupts import at_end, deferred
 from .protection import check_replaceable, note_made
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Processes of other machines may write into the same folder, and theirs are not known here.
 _HOST = hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:6]
@@ -40,13 +48,7 @@ def replacing(path) -> Iterator[Path]:
         OverwriteError: in a command, a file that is not its own to replace.
     """
     path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(
-            f"{path}: expected a folder {path.parent} that can be created, got: {error.strerror}; "
-            "choose another output path."
-        ) from error
+    _make(path.parent, path)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
     if not os.access(path.parent, os.W_OK):
@@ -73,13 +75,21 @@ def replacing(path) -> Iterator[Path]:
             _open_here.discard(temporary.name)
 
 
-def clear_left_over(folder: Path, name: str | None = None) -> None:
-    """Remove temporary files of processes of this machine that are gone.
+def _make(folder: Path, path: Path) -> list[Path]:
+    """Make a folder to write `path` in; those that were missing, the innermost first."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(
+            f"{path}: expected a folder {folder} that can be created, got: {error.strerror}; "
+            "choose another output path."
+        ) from error
+    return missing
 
-    Args:
-        folder: to look in; missing ones are none.
-        name: of the file that they should have become; by default any.
-    """
+
+def clear_left_over(folder: Path, name: str | None = None) -> None:
+    """Remove temporary files of processes of this machine that are gone, for one file or any in a folder."""
     try:
         found = os.listdir(folder)
     except OSError:
@@ -112,7 +122,11 @@ def file_name(text: str) -> str:
     return re.sub(r"[^\w.,@+ -]", "_", text)[:100].strip()
 
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_ROOM = {
+    errno.ENOSPC: ("a full disk", "make room on the file system of {}"),
+    errno.EDQUOT: ("your quota", "remove files of yours from the file system of {}"),
+    errno.EFBIG: ("the limit of this process", "raise it (ulimit -f)"),
+}
 _PROBE = 8 * 2**20  # bytes; a file that is compressed leaves some room behind when it fails
 
 
@@ -129,15 +143,14 @@ def with_reason(error: Exception, path: Path, temporary: Path) -> Exception:
         number = _error_of_appending(temporary)
     if number not in _NO_ROOM:
         return error
+    limit, remedy = _NO_ROOM[number]
     if number == errno.EFBIG:
-        limit, remedy = f"the limit of this process ({_limit()})", "raise it (ulimit -f)"
-    elif number == errno.EDQUOT:
-        limit, remedy = "your quota", f"remove files of yours from the file system of {path.parent}"
-    else:
-        limit, remedy = "a full disk", f"make room on the file system of {path.parent}"
+        import resource  # not on Windows, which has no such limit
+
+        limit += f" ({resource.getrlimit(resource.RLIMIT_FSIZE)[0]} bytes)"
     return OSError(
-        f"{path}: expected room to write it, got {limit}; {remedy}, or choose another output path. "
-        "Nothing half-written is left."
+        f"{path}: expected room to write it, got {limit}; {remedy.format(path.parent)}, or choose another "
+        "output path. Nothing half-written is left."
     )
 
 
@@ -151,20 +164,6 @@ def _error_of_appending(temporary: Path) -> int | None:
     except OSError as error:
         return error.errno
     return None
-
-
-def _limit() -> str:
-    import resource  # not on Windows, which has no such limit
-
-    return f"{resource.getrlimit(resource.RLIMIT_FSIZE)[0]} bytes"
-
-
-try:
-    import fcntl
-except ImportError:  # not on this system
-    fcntl = None
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class InUseError(FileExistsError):
@@ -183,10 +182,6 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
     Missing folders are created, and go again if they stay empty. What killed processes left half-written
     there is removed.
 
-    Args:
-        path: of the file or the folder.
-        folder: whether it is a folder.
-
     Raises:
         InUseError: another process has claimed it.
         OSError: a folder that cannot be created.
@@ -198,8 +193,16 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
     with _mutex:
         count, descriptor = _held[lock] if lock in _held else (0, _acquire(lock, path))
         _held[lock] = count + 1, descriptor
+
+    def leave(lock: Path | None = lock) -> None:
+        if lock is not None:
+            lock.unlink(missing_ok=True)
+        for one in made:
+            with contextlib.suppress(OSError):  # there is something in it
+                one.rmdir()
+
     try:
-        with at_end(functools.partial(_leave_nothing, lock, made)):
+        with at_end(leave):  # where the process ends in here; the system gives the lock back
             if count == 0:
                 clear_left_over(place, None if folder else path.name)
             yield
@@ -211,58 +214,29 @@ def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
             elif descriptor is not None:
                 lock.unlink(missing_ok=True)
                 os.close(descriptor)
-        _remove_empty(made)
+        leave(None)
 
 
-def _leave_nothing(lock: Path, made: list[Path]) -> None:
-    """What is done where the process ends without leaving the claim; the system gives the lock back."""
-    lock.unlink(missing_ok=True)
-    _remove_empty(made)
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:
-        with contextlib.suppress(OSError):  # there is something in it
-            folder.rmdir()
-
-
-def claims(argument: str, *, folder: bool = False) -> Callable[[FunctionT], FunctionT]:
+def claims(argument: str, *, folder: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function that writes what one of its arguments names; `None` claims nothing."""
 
-    def decorate(function: FunctionT) -> FunctionT:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def claiming(*args: Any, **kwargs: Any) -> Any:
+        def claiming(*args: P.args, **kwargs: P.kwargs) -> R:
             path = signature.bind_partial(*args, **kwargs).arguments.get(argument)
-            if path is None:
-                return function(*args, **kwargs)
-            with claimed(path, folder=folder):
+            with contextlib.nullcontext() if path is None else claimed(path, folder=folder):
                 return function(*args, **kwargs)
 
-        return claiming  # pyright: ignore[reportReturnType]
+        return claiming
 
     return decorate
 
 
-def _make(place: Path, path: Path) -> list[Path]:
-    """The folders that were missing, the innermost first."""
-    missing = [one for one in (place, *place.parents) if not one.exists()]
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(
-            f"{path}: expected a folder {place} that can be created, got: {error.strerror}; "
-            "choose another output path."
-        ) from error
-    return missing
-
-
 def _acquire(lock: Path, path: Path) -> int | None:
     """The descriptor of a lock; `None` where there are no locks, or the folder cannot be written."""
-    if fcntl is None:
-        return None
-    while True:
+    while fcntl is not None:
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError:  # who writes there says what is wrong
@@ -279,13 +253,11 @@ def _acquire(lock: Path, path: Path) -> int | None:
         except OSError:  # a file system without locks
             os.close(descriptor)
             return None
-        try:
-            is_there = os.path.samestat(os.fstat(descriptor), os.stat(lock))
-        except FileNotFoundError:
-            is_there = False
-        if is_there:
-            with contextlib.suppress(OSError):  # no room to say who holds it: it is held all the same
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
-            return descriptor
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                with contextlib.suppress(OSError):  # no room to say who holds it: it is held all the same
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode(), 0)
+                return descriptor
         os.close(descriptor)  # the one before removed it while this one waited
+    return None
