@@ -21,7 +21,7 @@ import numpy as np
 
 from .case import Case
 from .diagnostics import OF_THE_STEP, diagnose
-from .io.dataset import with_batch, with_numbers
+from .io.dataset import to_dataset
 from .io.protection import Provenance
 from .io.runs import Parts, read_trajectory
 from .io.writing import claims
@@ -118,8 +118,15 @@ def run_to_file(
                 start = restart_of(model, case)
             last = compute(frames, start)
             further = diagnose(last, model.completed(case), diagnostics, model)
-            found = with_numbers(last, further, provenance, start_time or case.start_time)
-            found = with_batch(found, last.state.u.shape[2:], (), case, model.closure, {})
+            found = to_dataset(
+                last,
+                case=case,
+                closure=model.closure,
+                diagnostics=further,
+                provenance=provenance,
+                start_time=start_time,
+                dates=False,
+            )
             # The first frame of a piece is the last of the one before.
             parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
             done += frames - again

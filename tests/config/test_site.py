@@ -17,8 +17,7 @@ from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall
 from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
 from tunax_lite.io import FileFormatError, read_era5
 from tunax_lite.io.series import profiles_on_grid
-from tunax_lite.io.table import read_table
-from tunax_lite.io.weather import read_weather
+from tunax_lite.io.table import read_table, read_weather
 from tunax_lite.observations import Observations
 from tunax_lite.physics import RgbAbsorption
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10

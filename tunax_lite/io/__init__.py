@@ -26,5 +26,5 @@ from .runs import read_trajectory as read_trajectory
 from .table import read_numbers as read_numbers
 from .table import read_series as read_series
 from .table import read_table as read_table
-from .weather import read_weather as read_weather
+from .table import read_weather as read_weather
 from .writing import replacing as replacing

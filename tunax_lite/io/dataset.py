@@ -36,6 +36,8 @@ SELECTED = "selected_variables"
 """Attribute of a file that holds these alone, from which no trajectory can be read."""
 
 STATE_NAMES = ("temperature", "salinity", "u", "v")
+_PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
+_COORDINATES = ("time", "z_center", "z_face")
 
 
 def attributes_of(name: str) -> dict[str, str]:
@@ -49,19 +51,18 @@ def attributes_of(name: str) -> dict[str, str]:
     return attributes
 
 
-def height_coordinates(grid: Grid) -> dict[str, tuple]:
-    """Centers, faces and bounds of the cells as variables of a dataset."""
+def batch_dims(rank: int) -> tuple[str, ...]:
+    """Names of so many batch axes."""
+    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
+
+
+def height_coordinates(grid: Grid, dims: Sequence[str] = ()) -> dict[str, tuple]:
+    """Centers, faces and bounds of the cells as variables of a dataset with these batch axes."""
     faces = np.asarray(grid.z_face)
-    attributes = {
-        "standard_name": "height_above_mean_sea_level",
-        "units": "m",
-        "positive": "up",
-        "axis": "Z",
-    }
+    attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
     own: dict[str, tuple] = {}
     if faces[0].size > 1:
-        dims = ("z_face", *batch_dims(faces.ndim - 1))
-        own = {"height_face": (dims, faces, {"long_name": "height of the faces"} | attributes)}
+        own = {"height_face": (("z_face", *dims), faces, {"long_name": "height of the faces"} | attributes)}
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
             # Columns of different grids: the dimensions have no common heights.
             return own
@@ -73,6 +74,140 @@ def height_coordinates(grid: Grid) -> dict[str, tuple]:
         "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
         "z_center_bounds": (("z_center", "bounds"), bounds, {}),
     }
+
+
+def to_dataset(
+    trajectory: Trajectory,
+    *,
+    case: Case | None = None,
+    closure: closures.AbstractClosure | None = None,
+    diagnostics: Mapping[str, Any] | None = None,
+    provenance: Provenance | None = None,
+    start_time: str | None = None,
+    dims: Sequence[str] = (),
+    coordinates: Mapping[str, Any] | None = None,
+    dates: bool = True,
+) -> "xr.Dataset":
+    """A trajectory with names, units, heights, dates and place, ready to plot or to write.
+
+    Args:
+        trajectory: of one column or a batch.
+        case: that was run; gives the start time, the place, the names of the sites, and those of its
+            parameters that differ between the columns.
+        closure: of the model; gives those of its parameters that differ.
+        diagnostics: further variables of the same frames, from `diagnose`.
+        provenance: what made it.
+        start_time: ISO 8601 time of the start; by default that of the case. Without one time is a number.
+        dims: names of the batch axes; by default `column`, `column_1`, ...
+        coordinates: further ones, by name: values of the shape of the batch, or a pair of axes and values as
+            for xarray. One with the name of an axis becomes the index of it.
+        dates: whether times are dates; otherwise they are seconds, as in a file.
+
+    Raises:
+        ValueError: a tracer, a closure variable or a coordinate with the name of another variable, a
+            coordinate of another shape, another number of axes, or a closure state that holds something
+            else than arrays.
+    """
+    import xarray as xr  # takes long
+
+    start_time = start_time or (None if case is None else case.start_time)
+    shape = np.shape(trajectory.state.u)[2:]
+    own = batch_dims(len(shape))
+    names = tuple(dims) or own
+    taken = {"time", "z_center", "z_face", "bounds"}
+    if len(names) != len(own) or len(set(names)) != len(names) or taken.intersection(names):
+        raise ValueError(
+            f"to_dataset: expected a name of its own for each of the {len(own)} axes of the batch of shape "
+            f"{shape}, got dims = {names}."
+        )
+    variables = _variables(trajectory, diagnostics or {}, names, start_time)
+    found = _places_of(case, names, shape) | _parameters(closure, case, names, shape)
+    found |= {name: _given(name, values, names, shape) for name, values in (coordinates or {}).items()}
+    for name in found:
+        if name in variables:
+            raise ValueError(
+                f"to_dataset: expected a name of its own for every coordinate, got '{name}', which is a "
+                "variable; rename it."
+            )
+    found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
+    attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
+    dataset = xr.Dataset(variables, found, attributes)
+    if start_time is None or not dates:
+        return dataset
+    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
+
+
+def _variables(
+    trajectory: Trajectory, diagnostics: Mapping[str, Any], batch: tuple[str, ...], start_time: str | None
+) -> dict[str, tuple]:
+    """All that depends on time, and the axes."""
+    state, grid = trajectory.state, trajectory.grid
+    own = {name: getattr(state, name) for name in STATE_NAMES}
+    closure = dict(_closure_fields(trajectory.clo_state))
+    clash = {*own, *GRID_NAMES, *(set(diagnostics) - set(closure))}.intersection((*state.tracers, *closure))
+    clash |= set(state.tracers).intersection(closure)
+    if clash:
+        raise ValueError(
+            f"to_dataset: expected a name of its own for every variable, got '{sorted(clash)[0]}' twice; "
+            "rename the tracer or the closure variable."
+        )
+    places = {grid.n_cells + 1: _PLACES["face"], grid.n_cells: _PLACES["center"]}
+    variables: dict[str, tuple] = {}
+
+    def add(name: str, values: Any, place: tuple[str, ...] = _PLACES["center"], **attributes: str) -> None:
+        attributes |= attributes_of(name)
+        variables[name] = (("time", *place, *batch), np.asarray(values), attributes)
+
+    for name, values in own.items():
+        add(name, values)
+    for name in [name for name in diagnostics if name not in closure]:
+        variable = variable_of(name)
+        assert variable is not None  # a diagnostic is in the table
+        add(name, diagnostics[name], _PLACES[variable.location], role="diagnostic")
+    steps = {"long_name": "time steps since the start of the case", "units": "1"}
+    variables["step"] = ("time", np.asarray(trajectory.step), steps)
+    variables |= height_coordinates(grid, batch)
+    for name, values in state.tracers.items():
+        add(name, values, role="passive tracer")
+    for name, values in closure.items():
+        if not isinstance(values, (jax.Array, np.ndarray)):
+            raise ValueError(
+                f"to_dataset: expected arrays, None or closure states in "
+                f"{class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
+                "other values out of the state."
+            )
+        n_own = values.ndim - 1 - len(batch)
+        place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
+        if place is None:
+            raise ValueError(
+                f"to_dataset: expected '{name}' on cells, faces or per column, got shape {values.shape}."
+            )
+        add(name, values, place)
+    time = {"long_name": "time", "standard_name": "time", "calendar": "standard", "axis": "T"}
+    time["units"] = f"seconds since {start_time or IDEALISED_EPOCH}"
+    if trajectory.means is not None:
+        time["bounds"] = "time_bounds"
+        variables |= _mean_variables(trajectory.time, trajectory.means, variables)
+    variables["time"] = ("time", np.asarray(trajectory.time), time)
+    return variables
+
+
+def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
+    """Means of state and closure state, with the dimensions of the values at points in time."""
+    state = means.state
+    values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
+    values |= dict(_closure_fields(means.clo_state))
+    found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
+    for name, mean in values.items():
+        dims, _, attributes = points[name]
+        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
+    taken = sorted(set(found).intersection(points))
+    if taken:
+        raise ValueError(
+            f"to_dataset: expected a name of its own for every variable, got '{taken[0]}' twice; rename the "
+            "tracer."
+        )
+    return found
 
 
 def class_name(cls: type) -> str:
@@ -89,143 +224,14 @@ def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, Any]]:
             yield field.name, values
 
 
-def _closure_variables(trajectory: Trajectory, rank: int) -> dict[str, tuple]:
-    """The fields of the closure state; places on the grid follow from the shapes."""
-    places = {
-        trajectory.grid.n_cells + 1: ("z_face",),
-        trajectory.grid.n_cells: ("z_center",),
-    }
-    variables = {}
-    for name, values in _closure_fields(trajectory.clo_state):
-        if not isinstance(values, (jax.Array, np.ndarray)):
-            raise ValueError(
-                f"to_dataset: expected arrays, None or closure states in "
-                f"{class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
-                "other values out of the state."
-            )
-        values = np.asarray(values)
-        n_own = values.ndim - 1 - rank
-        place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
-        if place is None:
-            raise ValueError(
-                f"to_dataset: expected '{name}' on cells, faces or per column, got shape {values.shape}."
-            )
-        variables[name] = (
-            ("time", *place, *batch_dims(rank)),
-            values,
-            attributes_of(name),
-        )
-    return variables
-
-
-def to_dataset(
-    trajectory: Trajectory,
-    *,
-    case: Case | None = None,
-    closure: closures.AbstractClosure | None = None,
-    diagnostics: Mapping[str, Any] | None = None,
-    provenance: Provenance | None = None,
-    start_time: str | None = None,
-    dims: Sequence[str] = (),
-    coordinates: Mapping[str, Any] | None = None,
-) -> "xr.Dataset":
-    """A trajectory with names, units, heights, dates and place, ready to plot or to write.
-
-    Args:
-        trajectory: of one column or a batch.
-        case: that was run; gives the start time, the place, the names of the sites, and those of its
-            parameters that differ between the columns.
-        closure: of the model; gives those of its parameters that differ.
-        diagnostics: further variables of the same frames, from `diagnose`.
-        provenance: what made it.
-        start_time: ISO 8601 time of the start; by default that of the case. Without one time is a number.
-        dims: names of the batch axes; by default `column`, `column_1`, ...
-        coordinates: further ones, by name: values of the shape of the batch, or a pair of axes and values as
-            for xarray. One with the name of an axis becomes the index of it.
-
-    Raises:
-        ValueError: a tracer, a closure variable or a coordinate with the name of another variable, a
-            coordinate of another shape, another number of axes, or a closure state that holds something
-            else than arrays.
-    """
-    start_time = start_time or (None if case is None else case.start_time)
-    dataset = with_numbers(trajectory, diagnostics, provenance, start_time)
-    dataset = with_batch(dataset, np.shape(trajectory.state.u)[2:], dims, case, closure, coordinates or {})
-    if start_time is None:
-        return dataset
-    import xarray as xr  # takes long
-
-    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
-
-
-def with_numbers(
-    trajectory: Trajectory,
-    diagnostics: Mapping[str, Any] | None,
-    provenance: Provenance | None,
-    start_time: str | None,
-) -> "xr.Dataset":
-    """The dataset as a file has it, with times as numbers, and batch axes without coordinates."""
-    state, provenance = trajectory.state, Provenance() if provenance is None else provenance
-    rank = np.ndim(state.temperature) - 2
-    dims = ("time", "z_center", *batch_dims(rank))
-    variables: dict[str, tuple] = {
-        name: (dims, np.asarray(getattr(state, name)), attributes_of(name)) for name in STATE_NAMES
-    }
-    tracers = {
-        name: (dims, np.asarray(values), {"role": "passive tracer"} | attributes_of(name))
-        for name, values in state.tracers.items()
-    }
-    closure = _closure_variables(trajectory, rank)
-    for name, values in (diagnostics or {}).items():
-        if name not in closure:
-            variable = variable_of(name)
-            assert variable is not None  # a diagnostic is in the table
-            place = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}[variable.location]
-            attributes = {"role": "diagnostic"} | attributes_of(name)
-            variables[name] = (("time", *place, *batch_dims(rank)), np.asarray(values), attributes)
-    for name in (*tracers, *closure):
-        if name in variables or name in GRID_NAMES or (name in tracers and name in closure):
-            raise ValueError(
-                f"to_dataset: expected a name of its own for every variable, got '{name}' twice; "
-                "rename the tracer or the closure variable."
-            )
-    heights = height_coordinates(trajectory.grid)
-    time = {
-        "long_name": "time",
-        "standard_name": "time",
-        "units": f"seconds since {start_time or IDEALISED_EPOCH}",
-        "calendar": "standard",
-        "axis": "T",
-    }
-    steps = {"long_name": "time steps since the start of the case", "units": "1"}
-    coordinates = {name: heights.pop(name) for name in ("z_center", "z_face") if name in heights}
-    coordinates["time"] = ("time", np.asarray(trajectory.time), time)
-    variables |= {"step": ("time", np.asarray(trajectory.step), steps)} | heights | tracers | closure
-    if trajectory.means is not None:
-        time["bounds"] = "time_bounds"
-        variables |= _mean_variables(trajectory.time, trajectory.means, {**variables})
-    attributes = _global_attributes(trajectory, provenance, start_time)
-    import xarray as xr  # takes long
-
-    return xr.Dataset(variables, coordinates, attributes)
-
-
-def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) -> dict[str, tuple]:
-    """Means of state and closure state, with the dimensions of the values at points in time."""
-    state = means.state
-    values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
-    values |= dict(_closure_fields(means.clo_state))
-    found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
-    for name, mean in values.items():
-        dims, _, attributes = points[name]
-        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
-    taken = sorted(set(found) & set(points))
-    if taken:
-        raise ValueError(
-            f"to_dataset: expected a name of its own for every variable, got '{taken[0]}' twice; rename the "
-            "tracer."
-        )
-    return found
+def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
+    """Names of the classes of a closure state and, with its field appended, of closure states in it."""
+    names = {attribute: class_name(type(clo_state))}
+    for field in dataclasses.fields(clo_state):
+        values = getattr(clo_state, field.name)
+        if isinstance(values, closures.CloState):
+            names |= _closure_classes(f"{attribute}_{field.name}", values)
+    return names
 
 
 def _global_attributes(
@@ -245,72 +251,22 @@ def _global_attributes(
     }
 
 
-def _closure_classes(attribute: str, clo_state: closures.CloState) -> dict[str, str]:
-    """Names of the classes of a closure state and, with its field appended, of closure states in it."""
-    names = {attribute: class_name(type(clo_state))}
-    for field in dataclasses.fields(clo_state):
-        values = getattr(clo_state, field.name)
-        if isinstance(values, closures.CloState):
-            names |= _closure_classes(f"{attribute}_{field.name}", values)
-    return names
-
-
-_PLACE = {
-    "latitude": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north"},
-    "longitude": {"standard_name": "longitude", "long_name": "longitude", "units": "degrees_east"},
-}
-
-
-def batch_dims(rank: int) -> tuple[str, ...]:
-    """Names of so many batch axes."""
-    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
-
-
-def with_batch(
-    dataset: "xr.Dataset",
-    shape: tuple[int, ...],
-    dims: Sequence[str],
-    case: Case | None,
-    closure: closures.AbstractClosure | None,
-    coordinates: Mapping[str, Any],
-) -> "xr.Dataset":
-    """A dataset whose batch axes have their names and coordinates; arguments as for `to_dataset`."""
-    own = batch_dims(len(shape))
-    names = tuple(dims) or own
-    if (
-        len(names) != len(own)
-        or len(set(names)) != len(names)
-        or set(names) & (set(dataset.sizes) - set(own))
-    ):
-        raise ValueError(
-            f"to_dataset: expected a name of its own for each of the {len(own)} axes of the batch of shape "
-            f"{shape}, got dims = {names}."
-        )
-    dataset = dataset.rename_dims({old: new for old, new in zip(own, names, strict=True) if old != new})
-    found = {**_places(case, names, shape), **_parameters(closure, case, names, shape)}
-    found |= {name: _given(name, values, names, shape) for name, values in coordinates.items()}
-    for name in found:
-        if name in dataset.variables:
-            raise ValueError(
-                f"to_dataset: expected a name of its own for every coordinate, got '{name}', which is a "
-                "variable; rename it."
-            )
-    return dataset.assign_coords(found)
-
-
-def _places(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, tuple]:
+def _places_of(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, tuple]:
     """Latitude and longitude, and names of the sites."""
-    found = {}
-    for name, attributes in _PLACE.items():
-        value = None if case is None else getattr(case, name)
+    found: dict[str, tuple] = {}
+    if case is None:
+        return found
+    for name, value, unit in (
+        ("latitude", case.latitude, "degrees_north"),
+        ("longitude", case.longitude, "degrees_east"),
+    ):
         if value is not None:
-            values = np.asarray(value)
-            found[name] = _along(
-                values, dims if values.ndim else (), shape if values.ndim else (), attributes
-            )
-    if case is not None and shape and len(case.sites) == shape[-1]:
+            attributes = {"standard_name": name, "long_name": name, "units": unit}
+            many = np.ndim(value) > 0
+            found[name] = (dims if many else (), np.broadcast_to(value, shape if many else ()), attributes)
+    if shape and len(case.sites) == shape[-1]:
         names = np.array(case.sites, dtype=object)
-        found["site"] = _along(names, dims, shape, {"long_name": "name of the site"})
+        found["site"] = (dims, np.broadcast_to(names, shape), {"long_name": "name of the site"})
     return found
 
 
@@ -318,18 +274,13 @@ def _parameters(
     closure: closures.AbstractClosure | None, case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]
 ) -> dict[str, tuple]:
     """Parameters that differ between the columns; a dot in a path becomes an underscore."""
-    infos = [info for module in (closure, case) if module is not None for info in iterate_parameters(module)]
-    return {
-        info.path.replace(".", "_"): _along(
-            np.asarray(info.value), dims, shape, {"long_name": f"parameter {info.path}", "units": info.unit}
-        )
-        for info in infos
-        if np.ndim(info.value) and shape and np.ptp(np.asarray(info.value)) > 0.0
-    }
-
-
-def _along(values: np.ndarray, dims: Sequence[str], shape: tuple[int, ...], attributes: dict[str, str]):
-    return (dims, np.broadcast_to(values, shape), attributes)
+    found = {}
+    for info in [info for part in (closure, case) if part is not None for info in iterate_parameters(part)]:
+        values = np.asarray(info.value)
+        if values.ndim and shape and np.ptp(values) > 0.0:
+            attributes = {"long_name": f"parameter {info.path}", "units": info.unit}
+            found[info.path.replace(".", "_")] = (dims, np.broadcast_to(values, shape), attributes)
+    return found
 
 
 def _given(name: str, values: Any, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
@@ -366,20 +317,6 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
         dataset.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
 
 
-def write_trajectory(
-    trajectory: Trajectory,
-    path,
-    *,
-    case: Case | None = None,
-    closure: closures.AbstractClosure | None = None,
-    diagnostics: Mapping[str, Any] | None = None,
-    provenance: Provenance | None = None,
-    start_time: str | None = None,
-    dims: Sequence[str] = (),
-    coordinates: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a trajectory to NetCDF; see `to_dataset` and `write_dataset`."""
-    start_time = start_time or (None if case is None else case.start_time)
-    dataset = with_numbers(trajectory, diagnostics, provenance, start_time)
-    shape = np.shape(trajectory.state.u)[2:]
-    write_dataset(with_batch(dataset, shape, dims, case, closure, coordinates or {}), path)
+def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:
+    """Write a trajectory to NetCDF; the options are those of `to_dataset`, see also `write_dataset`."""
+    write_dataset(to_dataset(trajectory, **options, dates=False), path)

@@ -127,9 +127,7 @@ def check_outputs(
     for path in paths:
         absolute = _absolute(path)
         try:
-            str(path).encode(
-                encoding
-            )  # libraries that write files need its letters
+            str(path).encode(encoding)  # libraries that write files need its letters
         except UnicodeEncodeError:
             raise OverwriteError(
                 f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
