@@ -14,7 +14,7 @@ from ..physics import LinearEquationOfState, TwoBandAbsorption
 from ..quantities import quantity_of
 from .axes import TimeAxis, find_axis, read_time
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
-from .errors import check_possible
+from .errors import check_names, check_possible
 from .netcdf import Contents, read_contents
 from .series import Series, on_common_times
 
@@ -75,18 +75,11 @@ class Mapping:
     name: str | None = setting(None)
 
     def __post_init__(self):
+        check_names("mapping.variables", self.variables, STATE_VARIABLES)
+        check_names("mapping.fluxes", self.fluxes, FLUXES)
+        check_names("mapping.upward", self.upward, FLUXES)
         with_units = (*STATE_VARIABLES, *FLUXES, *self.tracers, "time", "z")
-        for key, given, known in (
-            ("variables", self.variables, STATE_VARIABLES),
-            ("fluxes", self.fluxes, FLUXES),
-            ("upward", self.upward, FLUXES),
-            ("units", self.units, with_units),
-        ):
-            unknown = [name for name in given if name not in known]
-            if unknown:
-                raise ValueError(
-                    f"mapping.{key}: expected names among {', '.join(known)}, got '{unknown[0]}'."
-                )
+        check_names("mapping.units", self.units, with_units)
         if self.positive not in (None, "up", "down"):
             raise ValueError(f"mapping.positive: expected 'up' or 'down', got '{self.positive}'.")
         if self.latitude is not None and self.coriolis_parameter is not None:

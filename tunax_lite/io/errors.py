@@ -4,7 +4,7 @@ import contextlib
 import functools
 import stat
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -119,9 +119,8 @@ def check_size(path, key: str, n_bytes: int | float) -> None:
     try:
         check_memory(n_bytes, "")
     except TooLargeError as error:
-        raise FileFormatError(
-            path, key, "values that fit into the memory", str(error), "choose a part of it, or it is damaged"
-        ) from None
+        expected, advice = "values that fit into the memory", "choose a part of it, or it is damaged"
+        raise FileFormatError(path, key, expected, str(error), advice) from None
 
 
 def what_is_at(path: Path) -> str:
@@ -180,35 +179,36 @@ def decimal(text: str) -> float:
     return float(text)
 
 
+def check_names(key: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `ValueError` for a name that is not among those known."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
+
+
 def check_increasing(
     path, key: str, values: np.ndarray, describe: Callable[[int], str] | None = None
 ) -> None:
     """Raise `FileFormatError` unless the values are finite and increase; `describe` names a record."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise FileFormatError(
-            path, key, "finite values", f"{values[bad[0]]} in record {bad[0]}", "repair the file"
-        )
+        got = f"{values[bad[0]]} in record {bad[0]}"
+        raise FileFormatError(path, key, "finite values", got, "repair the file")
     stuck = np.flatnonzero(np.diff(values) <= 0.0)
     if stuck.size:
         at = int(stuck[0])
         got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
-        raise FileFormatError(
-            path,
-            key,
-            "values that increase",
-            got if describe is None else f"{describe(at + 1)} after {describe(at)}",
-            "sort the records and remove duplicates",
-        )
+        got = got if describe is None else f"{describe(at + 1)} after {describe(at)}"
+        advice = "sort the records and remove duplicates"
+        raise FileFormatError(path, key, "values that increase", got, advice)
 
 
 def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
     """Raise `FileFormatError` for a number out of the range that a class declares for the field `name`."""
     low, high = valid_range_of(kind, name)
     if not low <= value <= high:
-        raise FileFormatError(
-            path, key, f"a number from {low:g} to {high:g}", f"{value:g}", "check its unit, or correct it"
-        )
+        expected, advice = f"a number from {low:g} to {high:g}", "check its unit, or correct it"
+        raise FileFormatError(path, key, expected, f"{value:g}", advice)
 
 
 def check_possible(
@@ -230,21 +230,13 @@ def check_possible(
     wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
     if len(wrong):
         value = values[tuple(wrong[0])]
-        advice = "check the unit, the sign and the fill value"
-        if known.positive is not None:
-            advice = f"check the unit, the sign (positive is {known.positive}) and the fill value"
+        sign = "" if known.positive is None else f" (positive is {known.positive})"
+        advice = f"check the unit, the sign{sign} and the fill value"
         if known.suspect is not None and known.suspect[1] <= value <= known.suspect[2]:
             unit = known.suspect[0]
             advice = "give the unit K" if unit == "K" else f"it looks like {unit}: give that unit"
-        when = "" if describe is None else f" at {describe(int(wrong[0][0]))}"
-        raise FileFormatError(
-            path, key, f"{quantity} between {low:g} and {high:g}", f"{value:g}{when}", advice
-        )
+        got = f"{value:g}" + ("" if describe is None else f" at {describe(int(wrong[0][0]))}")
+        raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)
     if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:
-        raise FileFormatError(
-            path,
-            key,
-            "relative humidity in %, some of it above 1.5",
-            f"at most {np.max(values):g}",
-            "it looks like a fraction: give the unit 1",
-        )
+        expected, got = "relative humidity in %, some of it above 1.5", f"at most {np.max(values):g}"
+        raise FileFormatError(path, key, expected, got, "it looks like a fraction: give the unit 1")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..observations import Observations
 from .axes import Record, TimeAxis, as_paths, find_axis, has_flag, is_vertical, measured, read_time
-from .errors import FileFormatError, check_increasing, names_its_file
+from .errors import FileFormatError, check_increasing, check_names, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import modelled_water
 from .series import BAD_FLAGS, GOOD_FLAGS
@@ -86,9 +86,7 @@ def read_oceansites(
     """
     paths = as_paths(paths)
     given, units = dict(variables or {}), dict(units or {})
-    unknown = [key for key in given if key not in _NAMES]
-    if unknown:
-        raise ValueError(f"variables: expected names among {', '.join(_NAMES)}, got '{unknown[0]}'.")
+    check_names("variables", given, _NAMES)
     found = []
     for path in paths:
         file = read_contents(path)

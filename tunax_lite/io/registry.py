@@ -6,6 +6,7 @@ $TUNAX_LITE_DATA, `data/` in the current directory or in the package, the cache 
 download. Its SHA-256 is checked wherever it is found.
 """
 
+import contextlib
 import difflib
 import hashlib
 import os
@@ -86,10 +87,8 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     if _NAME.match(str(name_or_path)):
         return _resolve_name(str(name_or_path))
     path = Path(name_or_path)
-    try:
+    with contextlib.suppress(RuntimeError):  # no such user: the name stays as it is
         path = path.expanduser()
-    except RuntimeError:  # no such user: the name stays as it is
-        pass
     starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
@@ -98,9 +97,7 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
             return candidate
     there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]
     places = " or ".join(f"{at}{'' if what == 'none' else f' ({shortened(what)})'}" for at, what in there)
-    if starts:
-        given = os.environ.get(variable)
-        places += f", nor below ${variable} ({given or 'not set'})"
+    places += f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
     raise FileNotFoundError(
         f"{shortened(name_or_path)}: expected a file, got none at {places}; give a path, or a name such as "
         "lesbrary:two_day_suite/8m/strong_wind."
@@ -113,6 +110,12 @@ def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
     return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
 
 
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def _resolve_name(name: str) -> Path:
     manifest = read_manifest()
     if name not in manifest:
@@ -122,33 +125,14 @@ def _resolve_name(name: str) -> Path:
             f"known are {', '.join(close)}."
         )
     entry = manifest[name]
-    for folder in data_folders():
-        path = folder / entry.file
-        if path.is_file():
-            _check_sha256(path, entry)
-            note_input(path)
-            return path
-    return _download(entry)
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _check_sha256(path: Path, entry: Entry) -> None:
-    if entry.sha256 is None:
-        return
-    found = sha256_of(path)
-    if found != entry.sha256:
-        raise FileFormatError(
-            path,
-            "SHA-256",
-            f"{entry.sha256} for {entry.name}",
-            found,
-            "copy the file again, or give its plain path if you mean this one",
-        )
+    path = next((folder / entry.file for folder in data_folders() if (folder / entry.file).is_file()), None)
+    if path is None:
+        return _download(entry)
+    if entry.sha256 is not None and (found := sha256_of(path)) != entry.sha256:
+        advice = "copy the file again, or give its plain path if you mean this one"
+        raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {entry.name}", found, advice)
+    note_input(path)
+    return path
 
 
 def _download(entry: Entry) -> Path:
@@ -156,21 +140,16 @@ def _download(entry: Entry) -> Path:
     searched = f"the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), data/"
     folder = Path((given or "data").split(os.pathsep)[0]).absolute()
     advice = f"put the file at {folder / entry.file}"
-    if entry.sha256 is not None:
-        advice += f" (SHA-256 {entry.sha256})"
+    advice += "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
     if entry.url is None:
         raise FileNotFoundError(
             f"{entry.name}: expected its file in {searched}, got none, and it has no address to download "
             f"from; {advice}."
         )
-    cache = Path(pooch.os_cache("tunax_lite"))
+    file, cache = Path(entry.file), Path(pooch.os_cache("tunax_lite"))
     try:
-        path = pooch.retrieve(
-            entry.url,
-            known_hash=f"sha256:{entry.sha256}",
-            fname=Path(entry.file).name,
-            path=cache / Path(entry.file).parent,
-        )
+        known = f"sha256:{entry.sha256}"
+        return Path(pooch.retrieve(entry.url, known_hash=known, fname=file.name, path=cache / file.parent))
     except (OSError, ValueError) as error:
         # The reasons of urllib3 run over many nested lines; the first says enough.
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
@@ -178,4 +157,3 @@ def _download(entry: Entry) -> Path:
             f"{entry.name}: expected its file in {searched}, in the cache {cache} or a download, got: "
             f"{reason}; download {entry.url} yourself and {advice}."
         ) from error
-    return Path(path)

@@ -20,12 +20,7 @@ def pressure(z: Numbers) -> np.ndarray:
 
 
 def absolute_salinity(
-    salinity: Numbers,
-    pressure: Numbers,
-    *,
-    longitude: Numbers,
-    latitude: Numbers,
-    anomaly: bool = True,
+    salinity: Numbers, pressure: Numbers, *, longitude: Numbers, latitude: Numbers, anomaly: bool = True
 ) -> np.ndarray:
     """Absolute salinity [g kg-1] from practical salinity; the position gives what dissolved silicate adds.
 

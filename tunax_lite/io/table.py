@@ -19,6 +19,7 @@ from ..time_series import TimeSeries
 from .axes import Record, as_paths, find_axis, has_flag, in_order, joined, measured, read_time
 from .errors import (
     FileFormatError,
+    check_names,
     check_possible,
     decimal,
     existing_file,
@@ -292,7 +293,9 @@ def read_weather(
         ValueError: unknown names, or series that do not overlap.
     """
     given, units = dict(variables or {}), dict(units or {})
-    _check_names(given, units)
+    fields = tuple(Weather.__dataclass_fields__)
+    check_names("variables", given, fields)
+    check_names("units", units, (*fields, "time"))
     paths = as_paths(paths)
     tables = [read_table(path) for path in paths]
     measure = _measure(tables, given, humidity_measure)
@@ -325,14 +328,6 @@ def read_weather(
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
-
-
-def _check_names(variables: Mapping, units: Mapping) -> None:
-    fields = tuple(Weather.__dataclass_fields__)
-    for key, names, known in (("variables", variables, fields), ("units", units, (*fields, "time"))):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
 
 
 def _names_of(quantity: str, kind: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
