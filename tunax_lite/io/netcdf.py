@@ -231,62 +231,54 @@ def _decoded(values: np.ndarray, attributes: dict[str, Any], valid_range: bool) 
     return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(float))
 
 
-class _ClassicHeader:
-    """A cursor in the header of a classic NetCDF file, version 1, 2 (long offsets) or 5 (long counts)."""
-
-    def __init__(self, data: bytes):
-        self._data, self._at = data, 4
-        self._count = ">q" if data[3] == 5 else ">i"
-        self._offset = ">i" if data[3] == 1 else ">q"
-
-    def _take(self, code: str) -> int:
-        (value,) = struct.unpack_from(code, self._data, self._at)
-        self._at += struct.calcsize(code)
-        return value
-
-    def _skip(self, n_bytes: int) -> None:
-        self._at += -(-n_bytes // 4) * 4
-
-    def _n_members(self) -> int:
-        self._take(">i")
-        return self._take(self._count)
-
-    def _skip_attributes(self) -> None:
-        for _ in range(self._n_members()):
-            self._skip(self._take(self._count))
-            size = _TYPE_SIZES[self._take(">i")]
-            self._skip(size * self._take(self._count))
-
-    def end_of_data(self) -> int:
-        """Number of bytes that a complete file has at least."""
-        n_records = self._take(self._count)
-        lengths = []
-        for _ in range(self._n_members()):
-            self._skip(self._take(self._count))
-            lengths.append(self._take(self._count))
-        self._skip_attributes()
-        end, records = self._at, []
-        for _ in range(self._n_members()):
-            self._skip(self._take(self._count))
-            dimensions = [self._take(self._count) for _ in range(self._take(self._count))]
-            self._skip_attributes()
-            size = _TYPE_SIZES[self._take(">i")]
-            self._take(self._count)
-            begin = self._take(self._offset)
-            n_bytes = size * math.prod(lengths[i] for i in dimensions if lengths[i])
-            if dimensions and lengths[dimensions[0]] == 0:
-                records.append((begin, n_bytes))
-            else:
-                end = max(end, begin + n_bytes)
-        if records and n_records > 0:
-            # Records are padded to four bytes, except those of a single record variable.
-            padded = [-(-n_bytes // 4) * 4 for _, n_bytes in records]
-            stride = sum(padded) if len(records) > 1 else records[0][1]
-            end = max(end, max(sum(record) for record in records) + (n_records - 1) * stride)
-        return end
-
-
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
+
+
+def _end_of_classic(data: bytes) -> int:
+    """Bytes that a file has at least, by its header: classic NetCDF, version 1, 2 (long offsets) or 5."""
+    at, count, offset = 4, ">q" if data[3] == 5 else ">i", ">i" if data[3] == 1 else ">q"
+
+    def take(code: str = count) -> int:
+        nonlocal at
+        at += struct.calcsize(code)
+        return struct.unpack_from(code, data, at - struct.calcsize(code))[0]
+
+    def skip(n_bytes: int) -> None:
+        nonlocal at
+        at += -(-n_bytes // 4) * 4
+
+    def members() -> range:
+        take(">i")
+        return range(take())
+
+    def skip_attributes() -> None:
+        for _ in members():
+            skip(take())
+            size = _TYPE_SIZES[take(">i")]
+            skip(size * take())
+
+    n_records, lengths, records = take(), [], []
+    for _ in members():
+        skip(take())
+        lengths.append(take())
+    skip_attributes()
+    end = at
+    for _ in members():
+        skip(take())
+        dimensions = [take() for _ in range(take())]
+        skip_attributes()
+        size = _TYPE_SIZES[take(">i")]
+        take()
+        begin, n_bytes = take(offset), size * math.prod(lengths[i] for i in dimensions if lengths[i])
+        if dimensions and lengths[dimensions[0]] == 0:
+            records.append((begin, n_bytes))
+        else:
+            end = max(end, begin + n_bytes)
+    if records and n_records > 0:
+        # Records are padded to four bytes, except those of a single record variable.
+        stride = sum(-(-n // 4) * 4 for _, n in records) if len(records) > 1 else records[0][1]
+        end = max(end, max(map(sum, records)) + (n_records - 1) * stride)
+    return end
 
 
 def _check_complete(path: Path) -> None:
@@ -296,14 +288,13 @@ def _check_complete(path: Path) -> None:
     if data[:3] != b"CDF" or len(data) < 8 or data[3] not in (1, 2, 5):
         return
     try:
-        expected = _ClassicHeader(data).end_of_data()
+        expected = _end_of_classic(data)
     except (struct.error, KeyError, IndexError):
         expected = len(data) + 1
     size = path.stat().st_size
     if size < expected:
-        raise FileFormatError(
-            path, "file", f"at least {expected} bytes", f"{size}", "it is truncated; copy it again"
-        )
+        advice = "it is truncated; copy it again"
+        raise FileFormatError(path, "file", f"at least {expected} bytes", f"{size}", advice)
 
 
 def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:

@@ -55,13 +55,9 @@ def absolute_salinity(
 def conservative_temperature(
     temperature: Numbers, salinity: Numbers, pressure: Numbers, kind: str
 ) -> np.ndarray:
-    """Conservative temperature [degC].
+    """Conservative temperature [degC] from one of a kind: "conservative", "potential" or "in_situ" [degC].
 
-    Args:
-        temperature: of the given kind [degC].
-        salinity: absolute [g kg-1].
-        pressure: sea pressure [dbar]; only an in-situ temperature needs it.
-        kind: "conservative", "potential" or "in_situ".
+    The salinity is absolute [g kg-1]; only an in-situ temperature needs the sea pressure [dbar].
 
     Raises:
         ValueError: an unknown kind, or a temperature outside -5 to 50 degC.
@@ -99,11 +95,10 @@ def modelled_water(
 
     Args:
         temperature, salinity: of the given kinds, broadcast against each other; NaN stays NaN.
-        temperature_kind: as `conservative_temperature`.
-        salinity_kind: "absolute" or "practical".
         z: heights [m], at or below 0.
-        longitude, latitude: only a practical salinity needs them.
-        anomaly: as `absolute_salinity`.
+        temperature_kind: as `conservative_temperature`.
+        salinity_kind: "absolute" or "practical"; only the latter needs a place.
+        longitude, latitude, anomaly: as `absolute_salinity`.
 
     Raises:
         ValueError: an unknown kind, heights above the water, or values out of range.

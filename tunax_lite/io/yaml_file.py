@@ -58,13 +58,7 @@ def naming(source: Path, key: str) -> Iterator[None]:
 
 
 class Document(NamedTuple):
-    """A YAML file as plain Python values.
-
-    Args:
-        data: the top-level mapping.
-        origins: where a key was set, by key path: `line 7`, or `--set time.step=0`.
-        source: name of the file, for messages.
-    """
+    """A YAML file: its top-level mapping, where a key was set, by key path (`line 7`), and its name."""
 
     data: dict[str, Any]  # what a file may hold
     origins: dict[tuple[str, ...], str]
@@ -90,6 +84,10 @@ class _Node(NamedTuple):
         return {key: node.plain((*path, key), origins) for key, (_, node) in self.value.items()}
 
 
+def _at(event: Event, message: str) -> ConfigError:
+    return ConfigError(f"line {event.start_mark.line + 1}: {message}")
+
+
 def _composed(
     event: NodeEvent, events: Iterator[Any], anchors: dict[str, _Node | None], path: tuple[str, ...] = ()
 ) -> _Node:
@@ -98,11 +96,9 @@ def _composed(
     known = anchors.get(event.anchor) if isinstance(event, AliasEvent) else None
     if isinstance(event, AliasEvent) and known is None:
         what = "what it is part of" if event.anchor in anchors else "nothing above it"
-        raise ConfigError(f"line {line}: expected values, got an alias of {what}; write it out.")
+        raise _at(event, f"expected values, got an alias of {what}; write it out.")
     if len(path) + (0 if known is None else known.depth) >= _DEEPEST:
-        raise ConfigError(
-            f"line {line}: expected at most {_DEEPEST} levels of keys, got more; correct the file."
-        )
+        raise _at(event, f"expected at most {_DEEPEST} levels of keys, got more; correct the file.")
     if known is not None:
         return known
     if event.anchor is not None:
@@ -125,15 +121,13 @@ def _composed(
 
 
 def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ...]) -> str:
-    line = event.start_mark.line + 1
     if not isinstance(event, ScalarEvent):
-        raise ConfigError(
-            f"line {line}: expected a word as key, got a list, a mapping or an alias; correct it."
-        )
+        raise _at(event, "expected a word as key, got a list, a mapping or an alias; correct it.")
     if event.value in before:
-        raise ConfigError(
-            f"line {line}: {'.'.join((*path, event.value))}: expected every key once, got '{event.value}' "
-            f"again (first on line {before[event.value][0]}); keep one of the two."
+        raise _at(
+            event,
+            f"{'.'.join((*path, event.value))}: expected every key once, got '{event.value}' "
+            f"again (first on line {before[event.value][0]}); keep one of the two.",
         )
     return event.value
 
@@ -141,10 +135,7 @@ def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ..
 def _scalar(event: ScalarEvent) -> Any:
     tag, text = str(event.tag or "").removeprefix(_TAG), event.value
     if tag not in ("", "!", "str", "int", "float", "bool", "null"):
-        line = event.start_mark.line + 1
-        raise ConfigError(
-            f"line {line}: expected a plain value, got one with the tag {tag}; leave out the tag."
-        )
+        raise _at(event, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
     if not event.implicit[0] and tag in ("", "!", "str"):  # in quotes, or a block of text
         return text
     if text in _WORDS:
@@ -160,8 +151,7 @@ def _document(events: Iterator[Event]) -> _Node | None:
     for event in events:
         if isinstance(event, NodeEvent):
             if document is not None:
-                line = event.start_mark.line + 1
-                raise ConfigError(f"line {line}: expected one document, got a second one; keep one of them.")
+                raise _at(event, "expected one document, got a second one; keep one of them.")
             document = _composed(event, events, {})
     return document
 
@@ -268,14 +258,9 @@ def read_document(path: Path) -> Document:
 def with_overrides(document: Document, overrides: Sequence[str], source: str = "--set") -> Document:
     """The document with `key.path=value` settings applied; values are parsed as YAML.
 
-    Args:
-        document: from `read_document`.
-        overrides: the settings.
-        source: where they were set, for messages.
-
     Raises:
         ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
-            no keys.
+            no keys; `source` says where it was set.
     """
     data, origins = _copy(document.data), dict(document.origins)
     for override in overrides:
