@@ -60,46 +60,44 @@ def _possible(quantity: str, zero: float = 0.0) -> tuple[float, float]:
 
 
 _WIND_UNITS = ("m s**-1", "m s-1", "m/s", "m s^-1")
-_ENERGY_UNITS = ("J m**-2", "J m-2", "J/m2", "J m^-2")
-_ENERGY_HINT = "it has to be accumulated over the hour before its stamp, and count downward"
+_CLOUD_UNITS = ("(0 - 1)", "(0-1)", "0-1", "1", "dimensionless")
+_RAIN_UNITS = ("m", "m of water equivalent", "m of water", "metres")
+_RAIN_HINT = "it has to be metres of water in the hour before its stamp"
 _KELVIN_HINT = "it looks like degC; ERA5 is in K"
+
+
+def _energy(name: str, lowest: float, highest: float, rounding: float) -> _Parameter:
+    """Radiation, accumulated over an hour, with its bounds [W m-2]."""
+    units = ("J m**-2", "J m-2", "J/m2", "J m^-2")
+    hint = "it has to be accumulated over the hour before its stamp, and count downward"
+    return _Parameter((name,), units, lowest * _HOUR, highest * _HOUR, True, rounding, hint)
+
+
+def _kelvin(names: tuple[str, ...], quantity: str) -> _Parameter:
+    return _Parameter(names, ("K", "kelvin"), *_possible(quantity, _KELVIN), hint=_KELVIN_HINT)
+
+
 _PARAMETERS = {
     "wind_u": _Parameter(("u10", "10u"), _WIND_UNITS, *_possible("wind_u")),
     "wind_v": _Parameter(("v10", "10v"), _WIND_UNITS, *_possible("wind_v")),
-    "air_temperature": _Parameter(
-        ("t2m", "2t"), ("K", "kelvin"), *_possible("air_temperature", _KELVIN), hint=_KELVIN_HINT
-    ),
-    "humidity": _Parameter(
-        ("d2m", "2d"), ("K", "kelvin"), *_possible("dew_point", _KELVIN), hint=_KELVIN_HINT
-    ),
+    "air_temperature": _kelvin(("t2m", "2t"), "air_temperature"),
+    "humidity": _kelvin(("d2m", "2d"), "dew_point"),
     "air_pressure": _Parameter(
         ("sp", "msl"), ("Pa", "pascal"), *_possible("air_pressure"), hint="if it is hPa, multiply it by 100"
     ),
     "cloud_cover": _Parameter(
-        ("tcc",),
-        ("(0 - 1)", "(0-1)", "0-1", "1", "dimensionless"),
-        *_possible("cloud_cover"),
-        rounding=1e-3,
-        hint="if it is %, divide it by 100",
+        ("tcc",), _CLOUD_UNITS, 0.0, 1.0, rounding=1e-3, hint="if it is %, divide it by 100"
     ),
-    "precipitation": _Parameter(
-        ("tp",),
-        ("m", "m of water equivalent", "m of water", "metres"),
-        0.0,
-        0.4,
-        True,
-        1e-5,
-        "it has to be metres of water in the hour before its stamp",
-    ),
+    "precipitation": _Parameter(("tp",), _RAIN_UNITS, 0.0, 0.4, True, 1e-5, _RAIN_HINT),
 }
 _RADIATION = {
     "downward": {
-        "shortwave": _Parameter(("ssrd",), _ENERGY_UNITS, 0.0, 1500 * _HOUR, True, _HOUR, _ENERGY_HINT),
-        "longwave": _Parameter(("strd",), _ENERGY_UNITS, 30 * _HOUR, 700 * _HOUR, True, 0.0, _ENERGY_HINT),
+        "shortwave": _energy("ssrd", 0.0, 1500.0, _HOUR),
+        "longwave": _energy("strd", 30.0, 700.0, 0.0),
     },
     "net": {
-        "shortwave": _Parameter(("ssr",), _ENERGY_UNITS, 0.0, 1500 * _HOUR, True, _HOUR, _ENERGY_HINT),
-        "longwave": _Parameter(("str",), _ENERGY_UNITS, -400 * _HOUR, 150 * _HOUR, True, 0.0, _ENERGY_HINT),
+        "shortwave": _energy("ssr", 0.0, 1500.0, _HOUR),
+        "longwave": _energy("str", -400.0, 150.0, 0.0),
     },
 }
 _OPTIONAL = ("cloud_cover", "precipitation")
@@ -161,12 +159,18 @@ def read_era5(
     names = {field: parameter.names for field, parameter in parameters.items()}
     found = _read_point(paths, names, latitude, longitude, start_time, interpolation)
     for field, parameter in parameters.items():
+        hint, other = "", "downward" if is_net else "net"
         if field in found:
             found[field] = found[field].checked(parameter)
-        elif field == "cloud_cover" and cloudy:
-            raise _missing(paths[0], parameter, f", which the {' and the '.join(cloudy)} needs")
-        elif field not in _OPTIONAL:
-            raise _missing(paths[0], parameter, _other_radiation(field, radiation))
+            continue
+        if field == "cloud_cover" and cloudy:
+            hint = f", which the {' and the '.join(cloudy)} needs"
+        elif field in _OPTIONAL:
+            continue
+        elif field in formulae:
+            hint = f", choose radiation='{other}', or a {field} formula, which needs tcc"
+        expected = f"a variable {' or '.join(parameter.names)} in one of the files"
+        raise FileFormatError(paths[0], parameter.names[0], expected, "none", f"download it{hint}")
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
     _check_dew_point(found["air_temperature"], found["humidity"])
     if "shortwave" in found:
@@ -182,24 +186,6 @@ def read_era5(
         sun=sun,
         humidity_measure="dew_point",
         evaporation="precipitation" in found,
-    )
-
-
-def _other_radiation(field: str, radiation: str) -> str:
-    """What can be done where a radiation is missing."""
-    if field not in _RADIATION[radiation]:
-        return ""
-    other = "net" if radiation == "downward" else "downward"
-    return f", choose radiation='{other}', or a {field} formula, which needs tcc"
-
-
-def _missing(path: Path, parameter: _Parameter, hint: str) -> FileFormatError:
-    return FileFormatError(
-        path,
-        parameter.names[0],
-        f"a variable {' or '.join(parameter.names)} in one of the files",
-        "none",
-        f"download it{hint}",
     )
 
 
