@@ -4,9 +4,10 @@ Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825): core profile files, o
 float; adjusted values where the data mode is A or D; quality flags as characters.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ArgoProfiles:
     """Profiles at their own depths, uppermost first: conservative temperature and absolute salinity.
 
@@ -64,36 +65,26 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
         FileFormatError: not a profile file, profiles that are not in order of time, pressures that do not
             increase, or values that cannot be.
     """
-    files = sorted(
-        (_read_file(path, good_flags) for path in as_paths(paths)), key=lambda file: file[0].time[0]
-    )
-    for (before, _), (after, path) in zip(files[:-1], files[1:], strict=True):
+    read = [(path, _read_file(path, good_flags)) for path in as_paths(paths)]
+    read.sort(key=lambda one: one[1].time[0])
+    for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:
-            raise FileFormatError(
-                path,
-                "JULD",
-                f"profiles after {before.time[-1]}, the last of the file before",
-                f"{after.time[0]}",
-                "give each profile once",
-            )
-    profiles = [file for file, _ in files]
-    n_levels = max(file.z.shape[1] for file in profiles)
+            expected = f"profiles after {before.time[-1]}, the last of the file before"
+            raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
+    n_levels = max(one.z.shape[1] for _, one in read)
 
-    def joined(name: str) -> np.ndarray:
-        parts = [getattr(file, name) for file in profiles]
-        if parts[0].ndim == 2:
-            parts = [
-                np.pad(part, ((0, 0), (0, n_levels - part.shape[1])), constant_values=np.nan)
-                for part in parts
-            ]
-        return np.concatenate(parts)
+    def joined(*values: Any) -> Any:
+        if isinstance(values[0], int):
+            return sum(values)
+        if isinstance(values[0], dict):
+            return {key: sum(one[key] for one in values) for key in values[0]}
+        if values[0].ndim == 2:
+            wide = [((0, 0), (0, n_levels - one.shape[1])) for one in values]
+            values = [np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True)]
+        return np.concatenate(values)
 
-    names = ("time", "longitude", "latitude", "z", "temperature", "salinity", "data_mode")
-    return ArgoProfiles(
-        **{name: joined(name) for name in names},
-        n_left_out=sum(file.n_left_out for file in profiles),
-        n_rejected={name: sum(file.n_rejected[name] for file in profiles) for name in _QUANTITIES.values()},
-    )
+    fields = [field.name for field in dataclasses.fields(ArgoProfiles)]
+    return ArgoProfiles(**{name: joined(*(getattr(one, name) for _, one in read)) for name in fields})
 
 
 @names_its_file("profiles of Argo floats")
@@ -134,24 +125,11 @@ def read_argo(
     z = np.asarray(z, dtype=float)
     if z.ndim != 1 or z.size < 1 or not np.all(np.diff(z) > 0.0) or not z[-1] <= 0.0:
         raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
-    return Observations(
-        time=time,
-        z=jnp.asarray(z, dtype=float),
-        profiles={
-            key: jnp.asarray(
-                np.stack(
-                    [
-                        _interpolate(z, *profile, largest_spacing)
-                        for profile in zip(profiles.z, getattr(profiles, key), strict=True)
-                    ]
-                ),
-                dtype=float,
-            )
-            for key in ("temperature", "salinity")
-        },
-        name=name,
-        rejected=profiles.n_rejected,
-    )
+    found = {}
+    for key in ("temperature", "salinity"):
+        columns = zip(profiles.z, getattr(profiles, key), strict=True)
+        found[key] = jnp.asarray(np.stack([_interpolate(z, *one, largest_spacing) for one in columns]))
+    return Observations(time, jnp.asarray(z), found, name=name, rejected=profiles.n_rejected)
 
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
@@ -178,7 +156,7 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
     return np.where((heights[above] - heights[above - 1] <= largest) | exact, found, np.nan)
 
 
-def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Path]:
+def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
     file = read_contents(path)
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL"):
         if key not in file or file[key].dims[:1] != ("N_PROF",):
@@ -188,7 +166,7 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Pat
     if not np.any(kept):
         expected = "a profile with a good time and position"
         raise file.error("JULD_QC, POSITION_QC", expected, "none", "leave it out")
-    file = replace(
+    file = dataclasses.replace(
         file,
         variables={
             name: one.with_values(one.values[kept]) if one.dims[:1] == ("N_PROF",) else one
@@ -214,7 +192,7 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> tuple[ArgoProfiles, Pat
             name: int(present[name].sum() - np.isfinite(found).sum())
             for name, found in (("temperature", temperature), ("salinity", salinity))
         },
-    ), path
+    )
 
 
 def _kept(file: Contents) -> np.ndarray:
@@ -295,9 +273,8 @@ def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) ->
         elif stuck.size:
             expected, got = "pressures that increase", f"{known[stuck[0] + 1]:g} after {known[stuck[0]]:g}"
         if got:
-            raise variable.error(
-                expected, f"{got} at {axis.describe(profile)}", "check the unit, or flag the value"
-            )
+            got = f"{got} at {axis.describe(profile)}"
+            raise variable.error(expected, got, "check the unit, or flag the value")
 
 
 def _modelled(

@@ -141,12 +141,9 @@ def read_forcing(
 def _own_name(file: Contents, flux: str) -> str | None:
     """The variable with our name or our CF standard name."""
     known = quantity_of(flux)
-    if known.name in file:
-        return known.name
-    standard = {name: variable.attrs.get("standard_name") for name, variable in file.variables.items()}
-    return next(
-        (n for n, given in standard.items() if given is not None and given == known.standard_name), None
-    )
+    standard = known.standard_name or "none of them"
+    matching = [name for name, one in file.variables.items() if one.attrs.get("standard_name") == standard]
+    return known.name if known.name in file else next(iter(matching), None)
 
 
 def _sign(flux: str, attributes: dict, mapping: Mapping) -> float:
@@ -208,86 +205,58 @@ def write_observations(
     """
     import xarray as xr  # takes long
 
-    if observations.moves or observations.series:
-        raise ValueError(
-            f"{path}: expected profiles at the same heights at all times and no series of numbers, which the "
-            "format does not hold, got others; leave them out."
-        )
+    def check(is_known: bool, expected: str, got: str) -> None:
+        if not is_known:
+            raise ValueError(f"{path}: expected {expected}, got {got}.")
+
     forcing = case.forcing
-    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
-    if case.batch_shape or not known or forcing.fluxes.tracer_fluxes:
-        raise ValueError(
-            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
-            f"salt, got a batch of shape {case.batch_shape} or another forcing."
-        )
-    for module, kind in (
-        (case.equation_of_state, LinearEquationOfState),
-        (case.absorption, TwoBandAbsorption),
+    check(
+        not (observations.moves or observations.series),
+        "profiles at the same heights at all times and no series of numbers, which the format does not hold",
+        "others; leave them out",
+    )
+    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing)) and not forcing.fluxes.tracer_fluxes
+    check(
+        known and not case.batch_shape,
+        "a single column with constant or tabulated fluxes of momentum, heat and salt",
+        f"a batch of shape {case.batch_shape} or another forcing",
+    )
+    stated = {"Conventions": "CF-1.11", "case": case.name, "start_time": case.start_time or ""}
+    stated["coriolis_parameter"] = float(case.coriolis_parameter)
+    for module, kind, names in (
+        (case.equation_of_state, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES),
+        (case.absorption, TwoBandAbsorption, ABSORPTION_ATTRIBUTES),
     ):
-        if not isinstance(module, kind):
-            raise ValueError(
-                f"{path}: expected {kind.__name__}, which attributes of the file can say, got "
-                f"{type(module).__name__}; replace it in the case first."
-            )
-    variables = {
-        name: (("time", "z_center"), np.asarray(values), _profile_attributes(name, case, observations))
-        for name, values in observations.profiles.items()
-    }
-    coordinates, flux_dims = _time_coordinates(case, forcing, observations)
-    variables |= _flux_variables(forcing.fluxes, flux_dims)
+        expected, got = f"{kind.__name__}, which attributes of the file can say", type(module).__name__
+        check(isinstance(module, kind), expected, f"{got}; replace it in the case first")
+        stated |= {name: float(getattr(module, name)) for name in names}
+
+    variables: dict[str, tuple] = {}
+    for name, values in observations.profiles.items():
+        own: dict[str, object] = dict(attributes_of(name))
+        if name in case.initial_state.tracers:
+            own["role"] = "passive tracer"
+        if name in observations.uncertainty:
+            own["uncertainty"] = float(observations.uncertainty[name])
+        variables[name] = (("time", "z_center"), np.asarray(values), own)
+    since = f"seconds since {case.start_time or IDEALISED_EPOCH}"
+    of_time = {"standard_name": "time", "axis": "T", "units": since}
+    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), of_time)}
+    dims: tuple[str, ...] = ()
+    if isinstance(forcing, TimeSeriesForcing):
+        dims = ("time",) if np.array_equal(forcing.time, observations.time) else ("forcing_time",)
+        if dims == ("forcing_time",):
+            of_time = of_time | {"long_name": "time of the fluxes"}
+            coordinates["forcing_time"] = (dims, np.asarray(forcing.time), of_time)
+    for flux in FLUXES:
+        values, name = getattr(forcing.fluxes, flux), quantity_of(flux).name
+        if values is not None:
+            variables[name] = (dims, np.asarray(values), attributes_of(name))
     heights = height_coordinates(case.grid)
-    z, z_attributes = np.asarray(observations.z), heights["z_center"][2]
+    z, of_z = np.asarray(observations.z), dict(heights["z_center"][2])
     if z.shape == (case.grid.n_cells,) and np.allclose(z, case.grid.z_center, rtol=0.0, atol=1e-6):
         variables["z_center_bounds"] = heights["z_center_bounds"]
     else:
-        z_attributes = {name: value for name, value in z_attributes.items() if name != "bounds"}
-    coordinates["z_center"] = ("z_center", z, z_attributes)
-    write_dataset(xr.Dataset(variables, coordinates, _global_attributes(case) | (attributes or {})), path)
-
-
-def _profile_attributes(name: str, case: Case, observations: Observations) -> dict[str, object]:
-    attributes: dict[str, object] = dict(attributes_of(name))
-    if name in case.initial_state.tracers:
-        attributes["role"] = "passive tracer"
-    if name in observations.uncertainty:
-        attributes["uncertainty"] = float(observations.uncertainty[name])
-    return attributes
-
-
-def _time_coordinates(
-    case: Case, forcing: ConstantForcing | TimeSeriesForcing, observations: Observations
-) -> tuple[dict[str, tuple], tuple[str, ...]]:
-    """Coordinates of the profiles and of the fluxes, and the dimensions of the fluxes."""
-    attributes = {
-        "standard_name": "time",
-        "axis": "T",
-        "units": f"seconds since {case.start_time or IDEALISED_EPOCH}",
-    }
-    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), attributes)}
-    if isinstance(forcing, ConstantForcing):
-        return coordinates, ()
-    times = np.asarray(forcing.time)
-    if np.array_equal(times, observations.time):
-        return coordinates, ("time",)
-    attributes = attributes | {"long_name": "time of the fluxes"}
-    return coordinates | {"forcing_time": ("forcing_time", times, attributes)}, ("forcing_time",)
-
-
-def _flux_variables(fluxes: SurfaceFluxes, dims: tuple[str, ...]) -> dict[str, tuple]:
-    variables = {}
-    for flux in FLUXES:
-        values = getattr(fluxes, flux)
-        if values is not None:
-            name = quantity_of(flux).name
-            variables[name] = (dims, np.asarray(values), attributes_of(name))
-    return variables
-
-
-def _global_attributes(case: Case) -> dict[str, object]:
-    numbers = {"coriolis_parameter": float(case.coriolis_parameter)}
-    for module, names in (
-        (case.equation_of_state, EQUATION_OF_STATE_ATTRIBUTES),
-        (case.absorption, ABSORPTION_ATTRIBUTES),
-    ):
-        numbers |= {name: float(getattr(module, name)) for name in names}
-    return {"Conventions": "CF-1.11", "case": case.name, "start_time": case.start_time or "", **numbers}
+        of_z.pop("bounds")
+    coordinates["z_center"] = ("z_center", z, of_z)
+    write_dataset(xr.Dataset(variables, coordinates, stated | (attributes or {})), path)
