@@ -31,17 +31,7 @@ from .cf_forcing import (
 )
 from .errors import check_declared, check_possible, names_its_file
 from .netcdf import Contents, Variable, read_contents
-
-_STANDARD_NAMES = {
-    "temperature": (
-        "sea_water_conservative_temperature",
-        "sea_water_potential_temperature",
-        "sea_water_temperature",
-    ),
-    "salinity": ("sea_water_absolute_salinity", "sea_water_practical_salinity", "sea_water_salinity"),
-    "u": ("eastward_sea_water_velocity", "sea_water_x_velocity"),
-    "v": ("northward_sea_water_velocity", "sea_water_y_velocity"),
-}
+from .yaml_file import NAMES
 
 
 @names_its_file("a CF NetCDF file")
@@ -120,7 +110,7 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
             found[key] = file.named(name, key, "correct the mapping")
         elif key not in mapping.variables:
             advice = "choose one in the mapping (variables)"
-            found[key] = file.find(key, (key,), _STANDARD_NAMES[key], advice)
+            found[key] = file.find(key, (key,), NAMES["cf"][key], advice)
     own = {n: n for n, variable in file.variables.items() if variable.attrs.get("role") == "passive tracer"}
     for key, name in (mapping.tracers or own).items():
         found[key] = file.named(name, key, "correct the mapping")
@@ -128,7 +118,7 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
     if "temperature" not in found:
         raise file.error(
             "temperature",
-            f"a variable 'temperature' or with the standard name {_STANDARD_NAMES['temperature'][0]}",
+            f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}",
             f"only {file.listing}",
             "name it in the mapping (variables)",
         )

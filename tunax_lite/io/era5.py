@@ -7,6 +7,7 @@ precipitation are accumulated over the hour that ends at the stamp, and fluxes c
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,7 @@ from ..time_series import TimeSeries
 from .axes import Record, as_paths, in_order, joined, read_time
 from .errors import FileFormatError, names_its_file
 from .netcdf import Contents, Variable, read_contents
+from .yaml_file import NAMES
 
 _HOUR = 3600.0
 _KELVIN = 273.15
@@ -39,67 +41,28 @@ _FARTHEST = 3.0
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of ERA5: what it is called, its unit, and between what values it can be.
+    """A parameter of ERA5: what it is called, its unit, and between what values it can be."""
 
-    `lowest` and `highest` are in the unit of the file, in one hour where it is accumulated. What lies beyond
-    them by no more than `rounding` comes from packing and becomes the bound; the rest is an error.
-    """
-
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    lowest: float
-    highest: float
+    names: list[str]
+    units: list[str]
+    possible: tuple[float, float]
     accumulated: bool = False
     rounding: float = 0.0
     hint: str = "check the unit"
 
 
-def _possible(quantity: str, zero: float = 0.0) -> tuple[float, float]:
-    low, high = quantity_of(quantity).possible
-    return low + zero, high + zero
+def _parameters(known: Mapping[str, dict[str, Any]]) -> dict[str, _Parameter]:
+    found = {}
+    for field, one in known.items():
+        low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]
+        zero = one.get("zero", 0.0)
+        others = {key: value for key, value in one.items() if key not in ("quantity", "zero", "possible")}
+        found[field] = _Parameter(possible=(low + zero, high + zero), **others)
+    return found
 
 
-_WIND_UNITS = ("m s**-1", "m s-1", "m/s", "m s^-1")
-_CLOUD_UNITS = ("(0 - 1)", "(0-1)", "0-1", "1", "dimensionless")
-_RAIN_UNITS = ("m", "m of water equivalent", "m of water", "metres")
-_RAIN_HINT = "it has to be metres of water in the hour before its stamp"
-_KELVIN_HINT = "it looks like degC; ERA5 is in K"
-
-
-def _energy(name: str, lowest: float, highest: float, rounding: float) -> _Parameter:
-    """Radiation, accumulated over an hour, with its bounds [W m-2]."""
-    units = ("J m**-2", "J m-2", "J/m2", "J m^-2")
-    hint = "it has to be accumulated over the hour before its stamp, and count downward"
-    return _Parameter((name,), units, lowest * _HOUR, highest * _HOUR, True, rounding, hint)
-
-
-def _kelvin(names: tuple[str, ...], quantity: str) -> _Parameter:
-    return _Parameter(names, ("K", "kelvin"), *_possible(quantity, _KELVIN), hint=_KELVIN_HINT)
-
-
-_PARAMETERS = {
-    "wind_u": _Parameter(("u10", "10u"), _WIND_UNITS, *_possible("wind_u")),
-    "wind_v": _Parameter(("v10", "10v"), _WIND_UNITS, *_possible("wind_v")),
-    "air_temperature": _kelvin(("t2m", "2t"), "air_temperature"),
-    "humidity": _kelvin(("d2m", "2d"), "dew_point"),
-    "air_pressure": _Parameter(
-        ("sp", "msl"), ("Pa", "pascal"), *_possible("air_pressure"), hint="if it is hPa, multiply it by 100"
-    ),
-    "cloud_cover": _Parameter(
-        ("tcc",), _CLOUD_UNITS, 0.0, 1.0, rounding=1e-3, hint="if it is %, divide it by 100"
-    ),
-    "precipitation": _Parameter(("tp",), _RAIN_UNITS, 0.0, 0.4, True, 1e-5, _RAIN_HINT),
-}
-_RADIATION = {
-    "downward": {
-        "shortwave": _energy("ssrd", 0.0, 1500.0, _HOUR),
-        "longwave": _energy("strd", 30.0, 700.0, 0.0),
-    },
-    "net": {
-        "shortwave": _energy("ssr", 0.0, 1500.0, _HOUR),
-        "longwave": _energy("str", -400.0, 150.0, 0.0),
-    },
-}
+_PARAMETERS = _parameters(NAMES["era5"])
+_RADIATION = {kind: _parameters(known) for kind, known in NAMES["era5_radiation"].items()}
 _OPTIONAL = ("cloud_cover", "precipitation")
 
 
@@ -219,15 +182,15 @@ class _Point:
         if odd.size:
             expected, got = f"a record every {usual:g} s", f"a gap of {steps[odd[0]]:g} s"
             raise self.error(int(odd[0]), expected, got, "download all hours", "after")
-        low, high = parameter.lowest - parameter.rounding, parameter.highest + parameter.rounding
-        bad = np.flatnonzero(~((self.values >= low) & (self.values <= high)))
+        (low, high), slack = parameter.possible, parameter.rounding
+        bad = np.flatnonzero(~((self.values >= low - slack) & (self.values <= high + slack)))
         if bad.size:
             value = self.values[bad[0]]
-            expected, advice = f"values from {parameter.lowest:g} to {parameter.highest:g}", parameter.hint
+            expected, advice = f"values from {low:g} to {high:g}", parameter.hint
             if not np.isfinite(value):
                 expected, advice = "a value", "download it again"
             raise self.error(int(bad[0]), expected, f"{value:g}", advice)
-        return replace(self, values=np.clip(self.values, parameter.lowest, parameter.highest))
+        return replace(self, values=np.clip(self.values, low, high))
 
 
 def _check_dew_point(air: _Point, dew: _Point) -> None:

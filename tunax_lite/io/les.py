@@ -45,33 +45,13 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import Contents, read_contents
+from .yaml_file import NAMES
 
 # For files with a buoyancy tracer, where the temperature is only another name of it.
 _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
 _HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 
-# Generations of the files name the same number differently; the first key that exists counts.
-_EXPANSION_KEYS = (
-    "parameters/thermal_expansion_coefficient",
-    "buoyancy/model/equation_of_state/α",
-    "buoyancy/equation_of_state/α",
-    "buoyancy/formulation/equation_of_state/thermal_expansion",
-)
-_GRAVITY_KEYS = (
-    "parameters/gravitational_acceleration",
-    "buoyancy/model/gravitational_acceleration",
-    "buoyancy/gravitational_acceleration",
-    "buoyancy/formulation/gravitational_acceleration",
-)
-_MOMENTUM_KEYS = ("parameters/momentum_flux", "parameters/boundary_condition_u_top")
-_TEMPERATURE_FLUX_KEYS = (
-    "parameters/temperature_flux",
-    "parameters/boundary_condition_θ_top",
-    "parameters/boundary_condition_T_top",
-)
-_BUOYANCY_FLUX_KEYS = ("parameters/buoyancy_flux", "parameters/boundary_condition_b_top")
-_CORIOLIS_KEYS = ("parameters/coriolis_parameter", "coriolis/f")
-_FACE_KEYS = ("grid/zᵃᵃᶠ", "grid/z/cᵃᵃᶠ")
+_KEYS = NAMES["lesbrary"]
 
 
 def _found(
@@ -217,8 +197,8 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
     there = [name for name in ("u", "v") if f"timeseries/{name}" in file]
     profiles = {"temperature": temperature} | {n: _read_profiles(file, n, iterations, grid) for n in there}
     fluxes, absorption = _read_fluxes(file, gravity * expansion)
-    rotation = file.required(*_CORIOLIS_KEYS)
-    check_declared(file.path, _CORIOLIS_KEYS[0], Case, "coriolis_parameter", rotation)
+    rotation = file.required(*_KEYS["coriolis_parameter"])
+    check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
     salinity = file.number("buoyancy/model/constant_salinity")
     return _found(
         grid,
@@ -239,10 +219,10 @@ def _read_grid(file: _Jld2) -> Grid:
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
         raise file.error("grid/Nz", expected, n_cells, "choose another file")
-    key = next((key for key in _FACE_KEYS if file.array(key) is not None), "")
+    key = next((key for key in _KEYS["faces"] if file.array(key) is not None), "")
     faces = file.cells(key, n_cells + 1) if key else None
     if faces is None:
-        depth = file.required("grid/Lz", *_FACE_KEYS)
+        depth = file.required("grid/Lz", *_KEYS["faces"])
         if depth <= 0.0:
             raise file.error("grid/Lz", "a positive depth [m]", f"{depth:g}", "repair the file")
         return Grid.uniform(depth, n_cells)
@@ -282,10 +262,8 @@ def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid
 def _read_expansion(file: _Jld2) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]."""
     found = []
-    for name, keys, default in (
-        ("thermal_expansion", _EXPANSION_KEYS, _THERMAL_EXPANSION),
-        ("gravity", _GRAVITY_KEYS, _GRAVITY),
-    ):
+    for name, default in (("thermal_expansion", _THERMAL_EXPANSION), ("gravity", _GRAVITY)):
+        keys = _KEYS[name]
         value = file.required(*keys) if "timeseries/T" in file else file.number(*keys) or default
         if value <= 0.0:
             raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
@@ -296,15 +274,15 @@ def _read_expansion(file: _Jld2) -> tuple[float, float]:
 
 def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
     density, heat_capacity = constants.REFERENCE_DENSITY, constants.HEAT_CAPACITY
-    temperature_flux = file.number(*_TEMPERATURE_FLUX_KEYS)
+    temperature_flux = file.number(*_KEYS["temperature_flux"])
     if temperature_flux is None:
-        keys = _BUOYANCY_FLUX_KEYS + _TEMPERATURE_FLUX_KEYS
+        keys = _KEYS["buoyancy_flux"] + _KEYS["temperature_flux"]
         temperature_flux = file.required(*keys) / buoyancy_per_kelvin
     momentum_flux_v = file.number("parameters/boundary_condition_v_top") or 0.0
     penetrating = file.number("parameters/penetrating_buoyancy_flux") or 0.0
     # Zero minus the number: no negative zero where the file has no flux.
     fluxes = {
-        "stress_u": 0.0 - file.required(*_MOMENTUM_KEYS) * density,
+        "stress_u": 0.0 - file.required(*_KEYS["momentum_flux"]) * density,
         "stress_v": 0.0 - momentum_flux_v * density,
         "heat_flux": 0.0 - temperature_flux * density * heat_capacity,
     }

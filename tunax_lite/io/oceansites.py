@@ -16,23 +16,9 @@ from .errors import FileFormatError, check_increasing, check_names, names_its_fi
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import modelled_water
 from .series import BAD_FLAGS, GOOD_FLAGS
+from .yaml_file import NAMES
 
-_NAMES = {"temperature": ("TEMP",), "salinity": ("PSAL",), "u": ("UCUR", "EWCT"), "v": ("VCUR", "NSCT")}
-_KINDS = {
-    "temperature": {
-        "sea_water_temperature": "in_situ",
-        "sea_water_potential_temperature": "potential",
-        "sea_water_conservative_temperature": "conservative",
-    },
-    "salinity": {
-        "sea_water_practical_salinity": "practical",
-        "sea_water_salinity": "practical",
-        "sea_water_absolute_salinity": "absolute",
-    },
-    "u": {"eastward_sea_water_velocity": None},
-    "v": {"northward_sea_water_velocity": None},
-}
-"""CF standard names, and what they say of temperature and salinity; the first is what others are."""
+_KNOWN = NAMES["oceansites"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +72,7 @@ def read_oceansites(
     """
     paths = as_paths(paths)
     given, units = dict(variables or {}), dict(units or {})
-    check_names("variables", given, _NAMES)
+    check_names("variables", given, _KNOWN)
     found = []
     for path in paths:
         file = read_contents(path)
@@ -109,9 +95,9 @@ def read_oceansites(
 def _find(file: Contents, given: dict[str, str]) -> dict[str, Variable]:
     """Variables by our name."""
     found = {}
-    for key, names in _NAMES.items():
-        known, standard = ((given[key],), ()) if key in given else (names, _KINDS[key])
-        found[key] = file.find(key, known, standard, "choose one (variables)")
+    for key, known in _KNOWN.items():
+        names, standard = ((given[key],), ()) if key in given else (known["names"], known["kinds"])
+        found[key] = file.find(key, names, standard, "choose one (variables)")
     found = {key: variable for key, variable in found.items() if variable is not None}
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
@@ -143,7 +129,7 @@ def _read(
     # Stamps in days differ by fractions of a second between the files of one mooring.
     seconds = np.round(axis.since(start_time))
     check_increasing(file.path, axis.variable.name, seconds)
-    kinds = _KINDS[key]
+    kinds = _KNOWN[key]["kinds"]
     kind = kinds.get(str(variable.attrs.get("standard_name")), next(iter(kinds.values())))
     return _Instruments(key, kind, Record(variable, axis, seconds, values), z, n_rejected, _position(file))
 
@@ -256,7 +242,7 @@ def _modelled(
         if len(several) > 1:
             got = " and ".join(several)
             raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
-        kinds[key] = several[0] if several else next(iter(_KINDS[key].values()))
+        kinds[key] = several[0] if several else next(iter(_KNOWN[key]["kinds"].values()))
     missing = np.full_like(next(iter(profiles.values())), np.nan)
     measured_salinity = profiles.get("salinity", missing)
     salinity = _complete(measured_salinity, z, constant)

@@ -29,6 +29,7 @@ from .errors import (
 )
 from .netcdf import Contents, Variable, read_contents
 from .series import GOOD_FLAGS, Series, on_common_times
+from .yaml_file import NAMES
 
 _CSV_ENDINGS = (".csv", ".txt", ".tsv")
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
@@ -224,33 +225,7 @@ def _numbers(path: Path, name: str, column: _Cells) -> np.ndarray:
     return values
 
 
-_KNOWN = {
-    "wind_u": (("wind_u", "UWND", "u10"), ("eastward_wind",)),
-    "wind_v": (("wind_v", "VWND", "v10"), ("northward_wind",)),
-    "air_temperature": (("air_temperature", "AIRT"), ("air_temperature",)),
-    "relative_humidity": (("relative_humidity", "RELH"), ("relative_humidity",)),
-    "wet_bulb": (("wet_bulb", "wet_bulb_temperature"), ("wet_bulb_temperature",)),
-    "dew_point": (("dew_point", "DEWT"), ("dew_point_temperature",)),
-    "specific_humidity": (("specific_humidity",), ("specific_humidity",)),
-    "air_pressure": (
-        ("air_pressure", "ATMS"),
-        ("air_pressure", "surface_air_pressure", "air_pressure_at_mean_sea_level"),
-    ),
-    "cloud_cover": (("cloud_cover",), ("cloud_area_fraction",)),
-    "precipitation": (
-        ("precipitation",),
-        ("rainfall_rate", "rainfall_flux", "precipitation_flux", "lwe_precipitation_rate"),
-    ),
-    "shortwave": (("shortwave",), ()),
-    "longwave": (("longwave",), ()),
-}
-"""Names of a quantity in files: plain ones, ours first, and CF standard names."""
-_RADIATION = {
-    ("shortwave", "downward"): "surface_downwelling_shortwave_flux_in_air",
-    ("shortwave", "net"): "surface_net_downward_shortwave_flux",
-    ("longwave", "downward"): "surface_downwelling_longwave_flux_in_air",
-    ("longwave", "net"): "surface_net_downward_longwave_flux",
-}
+_KNOWN = NAMES["weather"]
 _NEEDED = ("wind_u", "wind_v", "air_temperature", "humidity", "air_pressure")
 _OPTIONAL = ("cloud_cover", "precipitation")
 
@@ -330,10 +305,10 @@ def read_weather(
     return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
 
 
-def _names_of(quantity: str, kind: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names_of(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Plain names and CF standard names of a quantity; radiation has a kind, downward or net."""
-    names, standard_names = _KNOWN[quantity]
-    return names, standard_names if kind is None else (_RADIATION[quantity, kind],)
+    known = _KNOWN[quantity]
+    return known["names"], known.get("standard_names" if kind is None else kind, [])
 
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
@@ -367,7 +342,7 @@ def _check_radiation(record: Record, field: str, kind: str | None) -> None:
     if kind is None:
         return
     values, other = record.values, "net" if kind == "downward" else "downward"
-    is_other = record.variable.attrs.get("standard_name") == _RADIATION[field, other]
+    is_other = record.variable.attrs.get("standard_name") in _KNOWN[field][other]
     # The sky sends more than 50 W m-2 in the coldest air; the water loses more than it gets on the mean.
     if field == "longwave":
         is_other = is_other or (values.min() < 50.0 if kind == "downward" else values.mean() > 100.0)

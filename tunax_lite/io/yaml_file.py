@@ -223,6 +223,10 @@ def parse_yaml(text: str) -> Any:
     return _parse(text)[0]
 
 
+NAMES: dict[str, Any] = parse_yaml(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
+"""What files of each format call what they hold."""
+
+
 def read_document(path: Path) -> Document:
     """Read a YAML file whose top level is a mapping.
 
