@@ -32,7 +32,7 @@ def seen_from(path: Path, other: Path) -> str:
 
 def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
     """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
-    from ..report import FIGURES  # imports what draws
+    from ..report.run_folder import FIGURES  # imports what draws
 
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
@@ -41,22 +41,15 @@ def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, c
 
 def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
     """Of a posterior."""
-    names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv"]
-    from ..report import POSTERIOR_FIGURES
+    from ..report.run_folder import POSTERIOR_FIGURES
 
-    names += [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
+    drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
+    names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn]
     _check_folder(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, "posterior")
 
 
 def check_comparison_outputs(folder: Path, names: Iterable[str], of: str, overwrite: bool) -> None:
-    """Of a comparison.
-
-    Args:
-        folder: of the results.
-        names: of the files.
-        of: what it compares, as text.
-        overwrite: as for `check_outputs`.
-    """
+    """Of a comparison, by the names of its files and, as text, what it compares."""
     product = f"comparison {hashlib.sha256(of.encode()).hexdigest()[:16]}"
     _check_folder(folder, names, ["comparison.md"], overwrite, product, [product])
 
@@ -72,8 +65,7 @@ def _check_folder(
     """Tables cannot say whose they are; those beside a file that can are its own."""
     found = [mark_of(folder / key) for key in keys]
     is_ours = any(mark is not None and (marks is None or mark in marks) for mark in found)
-    paths = [folder / name for name in names]
-    for path in paths:
+    for path in [folder / name for name in names]:
         # Of files of one calibration, YAML and NetCDF say that they are of this package, and no more.
         whole = product if path.suffix in (".png", ".md") else ""
         tables = [path] if is_ours and path.suffix == ".csv" else []

@@ -36,18 +36,26 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
             tracers; names both.
         FileNotFoundError, FileFormatError: a file that is missing or cannot be used.
     """
+
+    def check(is_fine: bool, expected: str, got: object, advice: str) -> None:
+        if not is_fine:
+            raise ConfigError(f"--restart {path}: expected {expected}, got {got}; {advice}.")
+
     grid = setup.case.grid
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
         trajectory = io.read_trajectory(path)
         precision = np.asarray(trajectory.state.temperature).dtype
-    if precision != grid.z_face.dtype:
-        raise ConfigError(
-            f"--restart {path}: expected a run in {grid.z_face.dtype}, got one in {precision}; use the same "
-            "precision."
-        )
+    wanted = grid.z_face.dtype
+    check(precision == wanted, f"a run in {wanted}", f"one in {precision}", "use the same precision")
     for name in ("temperature", "salinity", "u", "v"):
         check_possible(path, name, name, np.asarray(getattr(trajectory.state, name)))
-    _check_grid(np.asarray(trajectory.grid.z_face), np.asarray(grid.z_face), path)
+    before, now = np.asarray(trajectory.grid.z_face), np.asarray(grid.z_face)
+    told, got = (f"{z.shape[0] - 1} cells over {-float(z.flat[0]):g} m" for z in (now, before))
+    is_same = before.shape == now.shape
+    if is_same:
+        got += f", with faces up to {np.max(np.abs(before - now)):.3g} m from those"
+        is_same = np.allclose(before, now, rtol=0.0, atol=1e-6)
+    check(is_same, f"a run on the grid of this case ({told})", got, "choose the same grid")
     try:
         start = trajectory.restart(frame)
     except ValueError as error:
@@ -55,47 +63,27 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
     for place, leaf in jax.tree_util.tree_leaves_with_path((start.state, start.clo_state)):
         if not np.isfinite(np.asarray(leaf)).all():
             name = jax.tree_util.keystr(place[1:]).lstrip(".")
-            raise FileFormatError(
-                path, name, f"finite values in frame {frame}", "others", "choose another frame"
-            )
-    _check_goes_on(start, seconds := float(trajectory.time[frame]), path, setup)
+            expected, advice = f"finite values in frame {frame}", "choose another frame"
+            raise FileFormatError(path, name, expected, "others", advice)
+    seconds = float(trajectory.time[frame])
+    check(
+        abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt),
+        f"time.step = {seconds / max(float(start.step), 1.0):g} s as in the earlier run",
+        f"{setup.dt:g} s",
+        "use the same time step",
+    )
+    expected, found = jax.eval_shape(setup.model.init, setup.case), start.clo_state
+    check(
+        jax.tree.structure(found) == jax.tree.structure(expected),
+        f"a run with the closure of this configuration ({type(expected).__name__})",
+        type(found).__name__,
+        "use the same closure",
+    )
+    known, found = (sorted(state.tracers) for state in (setup.case.initial_state, start.state))
+    check(known == found, f"the tracers {known} of the case", found, "use the same tracers")
     about = read_provenance(path)
     _check_closure(about, path, setup, config)
     return start, f"{path} at {seconds:g} s", about
-
-
-def _check_grid(before: np.ndarray, now: np.ndarray, path: Path) -> None:
-    if before.shape == now.shape and np.allclose(before, now, rtol=0.0, atol=1e-6):
-        return
-    expected, got = (
-        f"{faces.shape[0] - 1} cells over {-float(faces.flat[0]):g} m" for faces in (now, before)
-    )
-    if before.shape == now.shape:
-        got += f", with faces up to {np.max(np.abs(before - now)):.3g} m from those"
-    raise ConfigError(
-        f"--restart {path}: expected a run on the grid of this case ({expected}), got {got}; choose the same "
-        "grid."
-    )
-
-
-def _check_goes_on(start: Restart, seconds: float, path: Path, setup: Run) -> None:
-    """Check time step, closure state and tracers of a frame at a time [s]."""
-    if abs(float(start.step) * setup.dt - seconds) > 1e-9 * max(seconds, setup.dt):
-        raise ConfigError(
-            f"--restart {path}: expected time.step = {seconds / float(start.step):g} s as in the earlier "
-            f"run, got {setup.dt:g} s; use the same time step."
-        )
-    expected = jax.eval_shape(setup.model.init, setup.case)
-    if jax.tree.structure(start.clo_state) != jax.tree.structure(expected):
-        raise ConfigError(
-            f"--restart {path}: expected a run with the closure of this configuration "
-            f"({type(expected).__name__}), got {type(start.clo_state).__name__}; use the same closure."
-        )
-    if set(start.state.tracers) != set(setup.case.initial_state.tracers):
-        raise ConfigError(
-            f"--restart {path}: expected the tracers {sorted(setup.case.initial_state.tracers)} of the case, "
-            f"got {sorted(start.state.tracers)}; use the same tracers."
-        )
 
 
 def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> None:
