@@ -32,7 +32,7 @@ def seen_from(path: Path, other: Path) -> str:
 
 def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, cases: Iterable[str]) -> None:
     """Of a calibration and a cross-validation, which share a folder; `cases` are the names of its cases."""
-    from ..report.run_folder import FIGURES  # imports what draws
+    from ..report import FIGURES  # imports what draws
 
     drawn = (*FIGURES, "series", *(f"series_{case}" for case in cases)) if figures else ()
     names = [CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn)]
@@ -41,7 +41,7 @@ def check_calibration_outputs(folder: Path, overwrite: bool, *, figures: bool, c
 
 def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> None:
     """Of a posterior."""
-    from ..report.run_folder import POSTERIOR_FIGURES
+    from ..report import POSTERIOR_FIGURES
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
     names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn]
