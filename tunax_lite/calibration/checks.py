@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import in_precision, precision_of
-from ..calibration.misfit import Comparison, Target, root_mean_square_errors
+from ..calibration.misfit import Comparison, Target, errors_of, root_mean_square_errors
 from ..case import Case
 from ..closures import AbstractClosure, Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
@@ -20,7 +20,7 @@ from ..observables import unit_of_difference
 from ..physics.stratification import buoyancy_frequency_squared
 from ..simulation import simulate
 from ..terms import Interior
-from .known import known_parameters, with_parameters
+from .known import known_parameters, with_case_parameters, with_parameters
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
@@ -268,3 +268,52 @@ def _undisturbed(case: Case) -> Case:
     forcing = in_precision(ConstantForcing(SurfaceFluxes()), precision_of(case=case))
     f = 0.0 * case.coriolis_parameter
     return dataclasses.replace(case, forcing=forcing, interior=Interior(), terms={}, coriolis_parameter=f)
+
+
+Candidate = tuple[Model, Sequence[Target]]
+"""A model, and what it is compared with."""
+
+
+class ErrorRow(NamedTuple):
+    """Root mean square and mean error of one variable of one case, by label of the model."""
+
+    case: str
+    variable: str
+    unit: str
+    errors: dict[str, float]
+    means: dict[str, float]
+
+
+def with_values(candidate: Candidate, values: Mapping[str, float]) -> Candidate:
+    """The same with values of parameters by path, those of cases among them."""
+    model, targets = candidate
+    model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
+    return model, [
+        dataclasses.replace(target, case=with_case_parameters(target.case, values)) for target in targets
+    ]
+
+
+def errors_by_label(candidates: Mapping[str, Candidate]) -> list[ErrorRow]:
+    """Errors of models on the same targets.
+
+    Raises:
+        FloatingPointError: a run with values that are not finite.
+    """
+    rows = []
+    for targets in zip(*(targets for _, targets in candidates.values()), strict=True):
+        found = {
+            label: errors_of(model, target.comparison)
+            for (label, (model, _)), target in zip(candidates.items(), targets, strict=True)
+        }
+        case = targets[0].case.name
+        for variable in targets[0].weights:
+            errors = {label: of[variable].root_mean_square for label, of in found.items()}
+            for label, error in errors.items():
+                if not math.isfinite(error):
+                    raise FloatingPointError(
+                        f"{case}: expected finite values, got a {variable} that is not with the {label}; "
+                        "try a shorter time.step, or other parameters."
+                    )
+            means = {label: of[variable].mean for label, of in found.items()}
+            rows.append(ErrorRow(case, variable, unit_of_difference(variable), errors, means))
+    return rows

@@ -47,11 +47,16 @@ def __getattr__(name: str):
 
 def check_limits() -> None:
     """End the process with a message where its limits do not let JAX start, which aborts then."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = n_processors()
     problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
     if problem:
         sys.stderr.write(f"tunax-lite: error: {problem}\n")
         sys.exit(_FAILED)
+
+
+def n_processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _address_space(processors: int) -> str:

@@ -20,8 +20,9 @@ from ..config import (
     build_calibration,
     configuration_of,
     load_any,
+    reference,
 )
-from ..config.reference import KINDS, Description, describe, json_schema
+from ..config.reference import KINDS, json_schema
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import build_gotm, load_gotm
 from ..io import replacing
@@ -30,19 +31,20 @@ from ..model import Model
 from ..observations import Observations
 from .session import (
     Config,
-    Debug,
     Overwrite,
     Parameters,
     Settings,
     build_source,
-    errors_as_messages,
+    command,
     is_gotm,
     parameters_for,
     precision,
     report_written,
+    say_notes,
 )
 
 
+@command()
 def check(
     config: Config,
     parameters: Parameters = None,
@@ -50,37 +52,35 @@ def check(
     write_config: Annotated[
         Path | None,
         typer.Option(
-            "--write-config",
             metavar="FILE.yaml",
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
     ] = None,
     overwrite: Overwrite = False,
-    debug: Debug = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
 
     Of a configuration of GOTM, say what becomes of every setting.
     """
-    with errors_as_messages(debug):
-        if is_gotm(config):
-            _check_gotm(config, settings or [], write_config, overwrite)
-            return
-        if write_config is not None:
-            raise ConfigError(
-                f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
-                "copy the file."
+    if is_gotm(config):
+        _check_gotm(config, settings or [], write_config, overwrite)
+        return
+    if write_config is not None:
+        raise ConfigError(
+            f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
+            "copy the file."
+        )
+    loaded = load_any(config, settings or [])
+    with precision(loaded):
+        # The union of two kinds of configurations, as one of them.
+        if isinstance(loaded.config, RunConfig):
+            _describe_run(build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters))
+        else:
+            values = parameters_for(parameters, loaded.closure_class.__name__)
+            _describe_calibration(
+                build_calibration(Loaded(loaded.config, loaded.path, loaded.origins), values)
             )
-        loaded = load_any(config, settings or [])
-        with precision(loaded):
-            if isinstance(loaded.config, RunConfig):
-                _describe_run(build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters))
-            else:
-                values = parameters_for(parameters, loaded)
-                _describe_calibration(
-                    build_calibration(Loaded(loaded.config, loaded.path, loaded.origins), values)
-                )
-        typer.echo(f"{config}: fine")
+    typer.echo(f"{config}: fine")
 
 
 def _check_gotm(config: Path, settings: list[str], write_config: Path | None, overwrite: bool) -> None:
@@ -93,10 +93,7 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None, ov
             _describe_run(made.run)
         made.report.check()
         if write_config is not None and made.run is not None:
-            check_outputs([write_config], overwrite=overwrite)
-            with replacing(write_config) as temporary:
-                temporary.write_text(configuration_of(made.run, source, settings), encoding="utf-8")
-            report_written([write_config])
+            _write(write_config, configuration_of(made.run, source, settings), overwrite)
     typer.echo(f"{config}: fine")
 
 
@@ -125,8 +122,7 @@ def _describe_calibration(setup: Calibration) -> None:
     typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
     for one in setup.checks:
         typer.echo(f"check: {one.name} against {one.kind}")
-    for note in setup.notes:
-        typer.echo(f"note: {note}")
+    say_notes(setup.notes)
 
 
 def _describe_case(case: Case, observations: Observations | None) -> None:
@@ -157,6 +153,14 @@ def _describe_model(model: Model) -> None:
     typer.echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")
 
 
+def _write(path: Path, text: str, overwrite: bool) -> None:
+    check_outputs([path], overwrite=overwrite)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    report_written([path])
+
+
+@command()
 def schema(
     kind: Annotated[str, typer.Argument(help=f"Kind of configuration: {', '.join(KINDS)}.")] = "run",
     output: Annotated[
@@ -164,52 +168,33 @@ def schema(
         typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
     ] = None,
     overwrite: Overwrite = False,
-    debug: Debug = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
-    with errors_as_messages(debug):
-        try:
-            text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
-        except ValueError as error:
-            raise ConfigError(str(error)) from error
-        if output is None:
-            typer.echo(text, nl=False)
-            return
-        check_outputs([output], overwrite=overwrite)
-        with replacing(output) as path:
-            path.write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {output}")
+    text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text, overwrite)
 
 
-def describe_name(
+@command()
+def describe(
     name: Annotated[
         str, typer.Argument(help="A closure, a part of one, a bulk formula, a water, a method …")
     ],
-    debug: Debug = False,
 ) -> None:
     """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
-    with errors_as_messages(debug):
-        try:
-            found = describe(name)
-        except ValueError as error:
-            raise ConfigError(str(error)) from error
-        for each in found:
-            _show(each)
-
-
-def _show(each: Description) -> None:
-    typer.echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
-    if each.source:
-        typer.echo(f"Source: {each.source}")
-    for title, rows in (
-        ("parameters", [row for row in each.declared if row.is_number]),
-        ("settings", [row for row in each.declared if not row.is_number]),
-    ):
-        if not rows:
-            continue
-        table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-        for column in ("name", "default", "unit", "range", "meaning"):
-            table.add_column(column, overflow="fold", no_wrap=column == "name")
-        for row in rows:
-            table.add_row(row.path, row.default, row.unit, row.range, row.meaning)
-        Console().print(table, markup=False)
+    for each in reference.describe(name):
+        typer.echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
+        if each.source:
+            typer.echo(f"Source: {each.source}")
+        for title, is_number in (("parameters", True), ("settings", False)):
+            rows = [row for row in each.declared if row.is_number == is_number]
+            if not rows:
+                continue
+            table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+            for column in ("name", "default", "unit", "range", "meaning"):
+                table.add_column(column, overflow="fold", no_wrap=column == "name")
+            for row in rows:
+                table.add_row(row.path, row.default, row.unit, row.range, row.meaning)
+            Console().print(table, markup=False)

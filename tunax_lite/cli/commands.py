@@ -9,20 +9,14 @@ from .. import __version__
 from ..config import ConfigError
 from ..runtime import configure
 from ..runtime.memory import lift_limits
-from .calibrate import calibrate, cross_validation
-from .check import check, describe_name, schema
+from .calibrate import calibrate, cross_validate
+from .check import check, describe, schema
 from .compare import compare
 from .doctor import doctor
 from .evaluate import evaluate, plot, report
 from .posterior import posterior
 from .run import run
-from .session import (
-    check_devices,
-    check_flags,
-    errors_as_messages,
-    print_any_text,
-    print_warnings_as_messages,
-)
+from .session import check_devices, check_flags, errors_as_messages, prepare_terminal
 
 app = typer.Typer(
     name="tunax-lite",
@@ -33,10 +27,9 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
     "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
 )
-for _command in (run, calibrate, posterior, report, evaluate, compare, plot, check, schema, doctor):
+_COMMANDS = run, calibrate, posterior, report, evaluate, compare, plot, check, schema, doctor
+for _command in (*_COMMANDS, cross_validate, describe):
     app.command()(_command)
-app.command("cross-validate")(cross_validation)
-app.command("describe")(describe_name)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -54,7 +47,6 @@ def _options(
     cache_folder: Annotated[
         Path | None,
         typer.Option(
-            "--cache-folder",
             metavar="DIR",
             help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
         ),
@@ -62,7 +54,6 @@ def _options(
     cache_seconds: Annotated[
         float | None,
         typer.Option(
-            "--cache-seconds",
             metavar="S",
             min=0.0,
             help="Do not keep programs that compile in less; by default "
@@ -82,7 +73,7 @@ def _options(
 ) -> None:
     del version
     lift_limits(no_limits)
-    with errors_as_messages(debug=False):
+    with errors_as_messages():
         if no_cache and cache_folder is not None:
             raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
         folder = None if no_cache else "auto" if cache_folder is None else cache_folder
@@ -94,6 +85,5 @@ def _options(
 
 def start() -> None:
     """Run the command that the arguments of the process name."""
-    print_any_text()
-    print_warnings_as_messages()
+    prepare_terminal()
     app(prog_name="tunax-lite")

@@ -29,47 +29,43 @@ from .outputs import check_comparison_outputs
 from .progress import ProgressReport, fraction_of
 from .session import (
     Config,
-    Debug,
     Folder,
     Overwrite,
     Settings,
+    command,
     command_line,
-    errors_as_messages,
     report_written,
 )
 
 _WIDTH_OF_FILES = 160
 
 
+@command()
 def compare(
     config: Config,
     output: Folder = None,
-    closures: Annotated[
-        str, typer.Option("--closures", metavar="NAME,NAME", help="Only these, by label.")
-    ] = "",
-    cases: Annotated[str, typer.Option("--cases", metavar="NAME,NAME", help="Only these, by name.")] = "",
+    closures: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
+    cases: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
     settings: Settings = None,
     overwrite: Overwrite = False,
-    debug: Debug = False,
 ) -> None:
     """Compare closures: errors against large-eddy simulations, and time per step.
 
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
     means; and figures of profiles and of sections for each case.
     """
-    with errors_as_messages(debug):
-        setup = load_comparison(config, settings or [])
-        folder = output or Path("results") / setup.path.stem
-        with jax.enable_x64(setup.config.precision == "float64"):
-            candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
-            stored = setup.stored(references)
-            names = _files([one.case.name for one in references])
-            compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
-            check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
-            with claimed(folder, folder=True):
-                compared = _compare(setup, candidates, references, stored)
-                written = _write(compared, setup, folder)
-        report_written(written)
+    setup = load_comparison(config, settings or [])
+    folder = output or Path("results") / setup.path.stem
+    with jax.enable_x64(setup.config.precision == "float64"):
+        candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
+        stored = setup.stored(references)
+        names = _files([one.case.name for one in references])
+        compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
+        check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
+        with claimed(folder, folder=True):
+            compared = _compare(setup, candidates, references, stored)
+            written = _write(compared, setup, folder)
+    report_written(written)
 
 
 def _names(text: str) -> list[str]:
@@ -127,29 +123,25 @@ def _progress(n_rows: int, n_together: int, show: ProgressReport) -> Callable[[C
 
 def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
     # What takes long to import, where it is needed.
-    from ..plotting import plot_closure_profiles, plot_closure_sections, plot_cost, save_figure
+    from ..plotting import in_words, plot_closure_profiles, plot_closure_sections, plot_cost, save_figures
 
     chosen = setup.config.figures
-    table = folder / "comparison.csv"
+    table, text = folder / "comparison.csv", folder / "comparison.md"
     write_rows(table, compared.rows)
     figures = {}
     for shown in compared.shown:
         figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
         figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
-    is_chosen = lambda row: (row.n_cells, row.time_step) == (chosen.n_cells, chosen.time_step)  # noqa: E731
     if setup.config.n_timings:
-        figures["cost"] = plot_cost([row for row in compared.rows if is_chosen(row)])
-    written = [table]
-    for name, figure in figures.items():
-        written.append(folder / f"{file_name(name)}.png")
-        save_figure(figure, written[-1])
+        shown = chosen.n_cells, chosen.time_step
+        figures["cost"] = plot_cost([row for row in compared.rows if (row.n_cells, row.time_step) == shown])
+    drawn = save_figures({file_name(name): figure for name, figure in figures.items()}, folder)
     parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
     for part in parts:
         _print(part)
-    links = {name.replace("_", " "): f"{file_name(name)}.png" for name in figures}
-    written.append(folder / "comparison.md")
-    write_markdown(written[-1], f"Comparison {setup.path.stem}", parts, links, command_line())
-    return written
+    links = {in_words(name): f"{file_name(name)}.png" for name in figures}
+    write_markdown(text, f"Comparison {setup.path.stem}", parts, links, command_line())
+    return [table, *drawn, text]
 
 
 def _print(part: Summary) -> None:

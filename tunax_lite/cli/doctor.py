@@ -20,7 +20,8 @@ from ..runtime import (
     used_memory,
 )
 from ..self_test import SelfTest, self_test
-from .session import FAILED, Debug, errors_as_messages
+from . import n_processors
+from .session import FAILED, command
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
@@ -34,35 +35,32 @@ MEMORY_VARIABLES = {
 Report = dict[str, Any]
 
 
+@command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     seconds: Annotated[
         float,
-        typer.Option(
-            "--seconds", metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it."
-        ),
+        typer.Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it."),
     ] = 10.0,
-    debug: Debug = False,
 ) -> None:
     """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
 
     The exit code is 1 if something is wrong.
     """
-    with errors_as_messages(debug):
-        before = cache_statistics()
-        if not as_json:
-            typer.echo("testing ...", err=True)
-        tested = self_test(seconds)
-        report = describe_machine()
-        report["cache"] |= cache_statistics().since(before)._asdict()
-        report["self_test"] = dataclasses.asdict(tested) | {
-            "speeds": [speed._asdict() for speed in tested.speeds],
-            "checks": [check._asdict() for check in tested.checks],
-        }
-        report["problems"] = _problems(report, tested)
-        typer.echo(json.dumps(report, indent=2)) if as_json else _show(report)
-        if report["problems"]:
-            raise typer.Exit(FAILED)
+    before = cache_statistics()
+    if not as_json:
+        typer.echo("testing ...", err=True)
+    tested = self_test(seconds)
+    report = describe_machine()
+    report["cache"] |= cache_statistics().since(before)._asdict()
+    report["self_test"] = dataclasses.asdict(tested) | {
+        "speeds": [speed._asdict() for speed in tested.speeds],
+        "checks": [check._asdict() for check in tested.checks],
+    }
+    report["problems"] = _problems(report, tested)
+    typer.echo(json.dumps(report, indent=2)) if as_json else _show(report)
+    if report["problems"]:
+        raise typer.Exit(FAILED)
 
 
 def describe_machine() -> Report:
@@ -72,7 +70,7 @@ def describe_machine() -> Report:
     return {
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES}
         | {"python": platform.python_version(), "system": platform.platform()},
-        "processors": _n_processors(),
+        "processors": n_processors(),
         "devices": [_device(device) for device in jax.local_devices()],
         # Commands take it from their configuration, float64 by default.
         "precision": {"of_jax": now.precision, "of_commands": "float64"},
@@ -86,13 +84,6 @@ def describe_machine() -> Report:
         "fuse_time_loop": now.fuse_time_loop,
         "xla_flags": now.xla_flags,
     }
-
-
-def _n_processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _device(device: Any) -> Report:

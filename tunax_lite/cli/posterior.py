@@ -2,17 +2,15 @@
 
 import enum
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..calibration import Target, with_parameters
+from ..calibration import with_parameters
 from ..calibration.files import PARAMETERS_NAME
 from ..calibration.posterior import (
     NUTS,
-    Bands,
     Posterior,
     infer,
     influences,
@@ -23,18 +21,15 @@ from ..calibration.posterior import (
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..io.writing import claimed
-from ..model import Model
-from .calibrate import last_time_of
 from .outputs import check_posterior_outputs
 from .progress import ProgressReport, fraction_of
 from .session import (
     Anew,
     Config,
-    Debug,
     Folder,
     Resume,
     Settings,
-    errors_as_messages,
+    command,
     origin_of,
     parameters_for,
     precision,
@@ -54,15 +49,13 @@ class Method(enum.StrEnum):
     nuts = "nuts"
 
 
+@command("What is done is saved: go on with --resume.")
 def posterior(
     config: Config,
-    method: Annotated[
-        Method | None, typer.Option("--method", help="By default that of the configuration.")
-    ] = None,
+    method: Annotated[Method | None, typer.Option(help="By default that of the configuration.")] = None,
     parameters: Annotated[
         Path | None,
         typer.Option(
-            "--parameters",
             metavar="FILE",
             help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
         ),
@@ -71,27 +64,26 @@ def posterior(
     resume: Resume = False,
     overwrite: Anew = False,
     settings: Settings = None,
-    debug: Debug = False,
 ) -> None:
     """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
 
     CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
     goes on with the same draws.
     """
-    with errors_as_messages(debug, "What is done is saved: go on with --resume."):
-        chosen = [] if method is None else [f"posterior.method={method.value}"]
-        loaded = load_calibration(config, [*(settings or []), *chosen])
-        folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
-        beside = folder / PARAMETERS_NAME
-        values = parameters_for(parameters or (beside if beside.is_file() else None), loaded)
-        with precision(loaded):
-            setup = build_calibration(loaded, values)
-            check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
-            with claimed(folder, folder=True):
-                found = _infer(setup, loaded, values, folder, resume, overwrite)
-                _summarise(found)
-                written = _write(found, setup, loaded, folder)
-        report_written(written)
+    chosen = [] if method is None else [f"posterior.method={method.value}"]
+    loaded = load_calibration(config, [*(settings or []), *chosen])
+    folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    beside = folder / PARAMETERS_NAME
+    parameters = parameters or (beside if beside.is_file() else None)
+    values = parameters_for(parameters, loaded.closure_class.__name__)
+    with precision(loaded):
+        setup = build_calibration(loaded, values)
+        check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
+        with claimed(folder, folder=True):
+            found = _infer(setup, loaded, values, folder, resume, overwrite)
+            _summarise(found)
+            written = _write(found, setup, loaded, folder)
+    report_written(written)
 
 
 def _infer(
@@ -178,49 +170,32 @@ def _write(
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = origin_of(loaded, [target.case.name for target in setup.targets], closure)
-    write_posterior(folder / "posterior.nc", found, attributes)
-    write_summary(folder / "posterior.yaml", found, _LEVEL, attributes)
-    written = [folder / "posterior.nc", folder / "posterior.yaml"]
-    rows = [
-        row
-        for target in setup.targets
-        for row in influences(
-            setup.model,
-            found.free_parameters,
+    written = [folder / name for name in ("posterior.nc", "posterior.yaml", "influences.csv")]
+    write_posterior(written[0], found, attributes)
+    write_summary(written[1], found, _LEVEL, attributes)
+    model, free = setup.model, found.free_parameters
+    rows = []
+    for target in setup.targets:
+        times = target.times_of_run()
+        rows += influences(
+            model,
+            free,
             target.case,
             found.mode,
             found.standard_deviation,
-            dt=target.dt,
-            duration=last_time_of(target),
+            dt=times["dt"],
+            duration=times["duration"],
         )
-    ]
-    written.append(folder / "influences.csv")
-    write_influences(written[-1], rows)
+    write_influences(written[2], rows)
     if not loaded.config.output.figures:
         return written
-    from ..plotting import plot_bands, posterior_figures, save_figure
+    from ..plotting import plot_bands, posterior_figures, save_figures
 
-    figures = posterior_figures(posterior_dataset(found))
-    n_members = loaded.config.posterior.n_members
-    bands = [_bands(found, setup.model, target, n_members) for target in setup.targets]
-    figures["posterior_bands"] = plot_bands(bands, [target.observations for target in setup.targets])
-    for name, figure in figures.items():
-        written.append(folder / f"{name}.png")
-        save_figure(figure, written[-1])
-    return written
-
-
-def _bands(found: Posterior, model: Model, target: Target, n_members: int) -> Bands:
-    end = last_time_of(target)
-    n_steps = round(end / target.dt)
-    divides: Callable[[int], bool] = lambda n: n_steps % n == 0  # noqa: E731
-    n_frames = max(filter(divides, range(1, _MOST_FRAMES + 1)))
-    return predictive_bands(
-        model,
-        found.free_parameters,
-        target.case,
-        found.subset(n_members),
-        dt=target.dt,
-        duration=end,
-        output_interval=end / n_frames,
-    )
+    draws = found.subset(loaded.config.posterior.n_members)
+    bands = [
+        predictive_bands(model, free, target.case, draws, **target.times_of_run(_MOST_FRAMES))
+        for target in setup.targets
+    ]
+    observed = [target.observations for target in setup.targets]
+    figures = posterior_figures(posterior_dataset(found)) | {"posterior_bands": plot_bands(bands, observed)}
+    return written + save_figures(figures, folder)

@@ -23,13 +23,12 @@ from .progress import fraction_of
 from .restart import read_restart, say_what_differs
 from .session import (
     Config,
-    Debug,
     Overwrite,
     Parameters,
     RunSource,
     Settings,
     build_source,
-    errors_as_messages,
+    command,
     load_source,
     precision,
     provenance,
@@ -38,14 +37,15 @@ from .session import (
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")
+_STATE = ("temperature", "salinity", "u", "v")
 
 
+@command("Nothing was written.")
 def run(
     config: Config,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
             metavar="OUT.nc",
             help="File for the results alone; by default the folder of the configuration, with figures.",
         ),
@@ -55,16 +55,14 @@ def run(
     variables: Annotated[
         str | None,
         typer.Option(
-            "--variables",
             metavar="NAME,NAME",
             help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
         ),
     ] = None,
     restart: Annotated[
-        Path | None,
-        typer.Option("--restart", metavar="FILE.nc", help="Go on from a frame of an earlier run."),
+        Path | None, typer.Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
     ] = None,
-    frame: Annotated[int, typer.Option("--frame", help="Frame to go on from; -1 is the last.")] = -1,
+    frame: Annotated[int, typer.Option(help="Frame to go on from; -1 is the last.")] = -1,
     ignore_unsupported: Annotated[
         bool,
         typer.Option(
@@ -73,41 +71,35 @@ def run(
         ),
     ] = False,
     overwrite: Overwrite = False,
-    debug: Debug = False,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
     CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
     """
-    with errors_as_messages(debug, "Nothing was written."):
-        loaded = load_source(config, settings or [])
-        if output is not None and output.suffix != ".nc":
-            raise ConfigError(
-                f"--output {output}: expected a file name that ends in .nc, for example OUT.nc."
-            )
-        with precision(loaded):
-            setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
-            names = loaded.config.output.variables if variables is None else variables.split(",")
-            setup, kept = (setup, ()) if names is None else select(setup, names, _key_of(variables, loaded))
-            start, name, before = None, "", None
-            if restart is not None:
-                start, name, before = read_restart(restart, frame, setup, loaded.text)
-            path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
-            draws = output is None and loaded.config.output.figures
-            about = provenance(loaded, setup.case.name, setup.model.closure, name)
-            check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
-            if restart is not None and before is not None:
-                say_what_differs(restart, before, about)
-            with claimed(path):
-                _simulate(setup, start, loaded, path, about)
-                drawn = _draw(path, setup, loaded) if draws else []
-                if kept:
-                    io.keep_variables(path, kept)
-                report_written([path, *drawn])
-
-
-def _key_of(variables: str | None, loaded: RunSource) -> str:
-    return f"{loaded.path}: output.variables" if variables is None else "--variables"
+    loaded = load_source(config, settings or [])
+    if output is not None and output.suffix != ".nc":
+        raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
+    with precision(loaded):
+        setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
+        names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
+        if names is not None:
+            where = f"{loaded.path}: output.variables" if variables is None else "--variables"
+            setup, kept = select(setup, names, where)
+        start, name, before = None, "", None
+        if restart is not None:
+            start, name, before = read_restart(restart, frame, setup, loaded.text)
+        path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
+        draws = output is None and loaded.config.output.figures
+        about = provenance(loaded, setup.case.name, setup.model.closure, name)
+        check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
+        if restart is not None and before is not None:
+            say_what_differs(restart, before, about)
+        with claimed(path):
+            _simulate(setup, start, loaded, path, about)
+            drawn = _draw(path, setup) if draws else []
+            if kept:
+                io.keep_variables(path, kept)
+            report_written([path, *drawn])
 
 
 def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, about: Provenance) -> None:
@@ -156,24 +148,17 @@ def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, 
     typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
 
 
-def _draw(path: Path, setup: Run, loaded: RunSource) -> list[Path]:
+def _draw(path: Path, setup: Run) -> list[Path]:
     """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
-    from ..plotting import CaseRuns, fit_figures, run_figures, save_figure
+    from ..plotting import CaseRuns, fit_figures, in_words, run_figures, save_figures
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
-    figures = run_figures(trajectory, case.name.replace("_", " "), case.start_time)
+    figures = run_figures(trajectory, in_words(case.name), case.start_time)
     if setup.observations is not None:
         figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))
-    written = []
-    for name, figure in figures.items():
-        written.append(path.with_name(f"{path.stem}_{name}.png"))
-        save_figure(figure, written[-1])
-    return written
-
-
-_STATE = ("temperature", "salinity", "u", "v")
+    return save_figures(figures, path.parent, f"{path.stem}_")
 
 
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
@@ -191,20 +176,16 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     carried = {field for field, value in _fields(shapes) if value is not None}
     held = {*_STATE, *setup.case.initial_state.tracers, *carried}
     ours = tuple(dict.fromkeys(name if name in held else OURS.get(name, name) for name in names))
-    computed = []
-    for name in ours:
-        if name in held:
-            continue
+    computed = tuple(name for name in ours if name not in held)
+    for name in computed:
         try:
             diagnostic(name)
         except ValueError:
-            known = [*sorted(held), *OURS]
             raise ConfigError(
                 f"{where}: expected variables of this run, or diagnostics, got '{name}'; "
-                f"{closest(name, known)}"
+                f"{closest(name, [*sorted(held), *OURS])}"
             ) from None
-        computed.append(name)
-    return dataclasses.replace(setup, diagnostics=tuple(computed)), ours
+    return dataclasses.replace(setup, diagnostics=computed), ours
 
 
 def _fields(clo_state):

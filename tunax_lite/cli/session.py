@@ -4,6 +4,8 @@ provenance."""
 import contextlib
 import dataclasses
 import errno
+import functools
+import inspect
 import io
 import json
 import os
@@ -12,9 +14,9 @@ import subprocess
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -22,7 +24,7 @@ import typer
 
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_weights
-from ..calibration import read_parameters, with_case_parameters, with_parameters
+from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files, load_run
@@ -42,24 +44,45 @@ Settings = Annotated[
     ),
 ]
 Parameters = Annotated[
-    Path | None,
-    typer.Option("--parameters", metavar="FILE", help="Closure parameters that a calibration found (YAML)."),
+    Path | None, typer.Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
 ]
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace files that are there and are not results of the same command."),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")]
 Anew = Annotated[bool, typer.Option("--overwrite", help="Start anew in a folder that holds such results.")]
 Folder = Annotated[
-    Path | None,
-    typer.Option("--output", metavar="DIR", help="Folder for the results; by default results/CONFIG."),
+    Path | None, typer.Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
 ]
-"""Arguments and options that commands share."""
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def command(when_interrupted: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command, which turns errors into messages and has `--debug`.
+
+    Args:
+        when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
+            says it better later.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def whole(*, debug: bool = False, **options: Any) -> None:
+            with errors_as_messages(debug, when_interrupted):
+                function(**options)
+
+        given = inspect.signature(function)
+        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
+        whole.__signature__ = given.replace(parameters=[*given.parameters.values(), debug])  # type: ignore
+        whole.__annotations__ = function.__annotations__ | {"debug": _Debug}
+        return whole
+
+    return decorate
+
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
-
+_NO_FILE = errno.EPIPE, errno.ENOSPC
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (ConfigError, BAD_INPUT),
     (FileFormatError, BAD_FILE),
@@ -76,14 +99,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 @contextlib.contextmanager
-def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None]:
-    """Turn an exception into one message on stderr and an exit code.
-
-    Args:
-        debug: show the traceback too.
-        when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
-            says it better later.
-    """
+def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
+    """Turn an exception into one message on stderr and an exit code; arguments as for `command`."""
     before = interrupts.advise(when_interrupted)
     try:
         with protecting():
@@ -97,9 +114,21 @@ def errors_as_messages(debug: bool, when_interrupted: str = "") -> Iterator[None
         if debug:
             traceback.print_exc()
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
-        message = _in_words(error)
+        message = str(error) or type(error).__name__
         if _is_lack_of_memory(error):
             code = FAILED
+            if "expected" not in message:
+                message = (
+                    "expected more memory than is free or allowed to this process, got: "
+                    f"{message.splitlines()[0]}; take fewer columns, levels or frames, or raise the limit "
+                    "(ulimit -v, that of the job)."
+                )
+        elif (
+            isinstance(error, OSError)
+            and error.filename is None
+            and error.errno in (errno.EPIPE, errno.ENOSPC)
+        ):
+            message = f"standard output: expected to write what is done, got: {error.strerror}."
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         typer.echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
@@ -118,56 +147,52 @@ def _is_lack_of_memory(error: Exception) -> bool:
     )
 
 
-def _in_words(error: Exception) -> str:
-    said = str(error) or type(error).__name__
-    if _is_lack_of_memory(error) and "expected" not in said:
-        return (
-            f"expected more memory than is free or allowed to this process, got: {said.splitlines()[0]}; "
-            "take fewer columns, levels or frames, or raise the limit (ulimit -v, that of the job)."
-        )
-    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC):
-        return f"standard output: expected to write what is done, got: {error.strerror}."
-    return said
+def say_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(f"note: {note}")
+
+
+def say_accounts(targets: Iterable[Target]) -> None:
+    """What of the observations counts, where that is not all of it."""
+    for target in targets:
+        for line in account(target):
+            if line.is_notable:
+                typer.echo(str(line))
+
+
+def report_written(paths: Iterable[Path]) -> None:
+    """Name the files that a command wrote."""
+    for path in paths:
+        typer.echo(f"wrote {path}")
 
 
 def results_folder(
     loaded: Loaded[CalibrationConfig], output: Path | None, *, resume: bool = False, overwrite: bool = False
 ) -> Path:
-    """Where a command on a calibration writes.
-
-    Raises:
-        ConfigError: options that contradict each other.
-    """
+    """Where a command on a calibration writes; refuses options that contradict each other."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
-def precision(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm):
+RunSource = Loaded[RunConfig] | LoadedGotm
+Source = RunSource | Loaded[CalibrationConfig]
+
+
+def precision(loaded: Source):
     """Context in which JAX computes in the precision of a configuration; enter it before the first array."""
     return jax.enable_x64(loaded.config.precision == "float64")
 
 
-def parameters_for(path: Path | None, loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]):
-    """Values of a parameter file, checked to be for the closure of the configuration.
-
-    Raises:
-        ConfigError: a file that is missing or cannot be used.
-    """
-    if path is None:
-        return None
+def parameters_for(path: Path | None, closure: str) -> dict[str, float] | None:
+    """Values of a parameter file, checked to be for a closure; `None` without one."""
     try:
-        return read_parameters(path, loaded.closure_class.__name__)
+        return None if path is None else read_parameters(path, closure)
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
 
 
-def provenance(
-    loaded: Loaded[RunConfig] | Loaded[CalibrationConfig] | LoadedGotm,
-    case: str,
-    closure: AbstractClosure,
-    restart: str = "",
-) -> Provenance:
+def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
     """What an output file says about its origin."""
     values: dict[str, float | list[float] | None] = {
         info.path: None if info.value is None else float(info.value) for info in iterate_parameters(closure)
@@ -183,6 +208,15 @@ def provenance(
     )
 
 
+def origin_of(
+    loaded: Loaded[CalibrationConfig], names: Sequence[str], closure: AbstractClosure
+) -> dict[str, str]:
+    """The same as attributes of the files of a calibration on cases of such names, and checksums of data."""
+    origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
+    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
+    return attributes | {"tunax_lite_data": json.dumps(data_files(loaded))}
+
+
 def command_line() -> str:
     """The command that is running."""
     return _in_utf_8(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
@@ -193,120 +227,52 @@ def _in_utf_8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def origin_of(
-    loaded: Loaded[CalibrationConfig], names: Sequence[str], closure: AbstractClosure
-) -> dict[str, str]:
-    """What the files of a calibration say about their origin, as attributes.
-
-    Args:
-        loaded: its configuration.
-        names: of the cases.
-        closure: with the parameters found.
-    """
-    origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
-    attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
-    return attributes | {"tunax_lite_data": json.dumps(data_files(loaded))}
-
-
-def report_written(paths: list[Path]) -> None:
-    """Name the files that a command wrote."""
-    for path in paths:
-        typer.echo(f"wrote {path}")
-
-
-RunSource = Loaded[RunConfig] | LoadedGotm
-
-
 def is_gotm(config: Path) -> bool:
-    """Whether a file is a configuration of GOTM.
-
-    Raises:
-        ConfigError: no YAML file.
-    """
+    """Whether a YAML file is a configuration of GOTM."""
     return looks_like_gotm(read_document(config).data)
 
 
 def load_source(config: Path, settings: Sequence[str]) -> RunSource:
-    """Read the configuration of a run of either kind.
-
-    Raises:
-        ConfigError: a file or a setting that cannot be used.
-    """
+    """The configuration of a run, the package's own or GOTM's."""
     return load_gotm(config, settings) if is_gotm(config) else load_run(config, settings)
 
 
 def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False) -> Run:
-    """The objects of a run; says what a case of GOTM is run without.
-
-    Args:
-        source: from `load_source`.
-        parameters: a file of closure parameters.
-        ignore_unsupported: run a case of GOTM without what is not supported.
-
-    Raises:
-        ConfigError: values that do not fit each other, or a setting of GOTM that is not supported.
-        FileNotFoundError, FileFormatError: a file of the case that is missing or cannot be used.
-    """
-    if not isinstance(source, LoadedGotm):
+    """The objects of a run, with values of a parameter file; says what it is run without."""
+    if isinstance(source, LoadedGotm):
+        made = build_gotm(source)
+        if not ignore_unsupported or made.run is None:
+            made.report.check()
+        assert made.run is not None  # without a run there is an error
+        run = made.run
+    else:
         run = build_run(source)
-        _echo_notes(run)
-        return run if parameters is None else _with_parameters(run, parameters)
-    made = build_gotm(source)
-    if not ignore_unsupported or made.run is None:
-        made.report.check()
-    assert made.run is not None  # without a run there is an error
-    _echo_notes(made.run)
-    return made.run if parameters is None else _with_parameters(made.run, parameters)
-
-
-def _echo_notes(run: Run) -> None:
-    for note in run.notes:
-        typer.echo(f"note: {note}")
-
-
-def _with_parameters(run: Run, path: Path) -> Run:
-    closure = run.model.closure
-    try:
-        values = read_parameters(path, type(closure).__name__)
-    except (FileNotFoundError, ValueError) as error:
-        raise ConfigError(str(error)) from error
-    with naming(path, "parameters"):
-        closure, case = with_parameters(closure, values), with_case_parameters(run.case, values)
-    if others := paths_of_other_cases(values, run.case.name):
-        typer.echo(f"note: {path}: {len(others)} numbers of other cases are left out")
+    say_notes(run.notes)
+    closure, case = run.model.closure, run.case
+    values = parameters_for(parameters, type(closure).__name__)
+    if values is None or parameters is None:
+        return run
+    with naming(parameters, "parameters"):
+        closure, case = with_parameters(closure, values), with_case_parameters(case, values)
+    if others := paths_of_other_cases(values, case.name):
+        say_notes([f"{parameters}: {len(others)} numbers of other cases are left out"])
     return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
 
 
-_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
 # XLA ends the process at a flag that it does not know: a process of its own says whether it does.
 _START_OF_XLA = "from jaxlib import xla_client; xla_client.make_cpu_client()"
 _MOST_SECONDS = 60.0
 
 
-def print_any_text() -> None:
-    """Print what the encoding of the terminal does not have as escapes, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def check_flags() -> None:
-    """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user.
-
-    Raises:
-        ConfigError: flags that XLA does not take.
-    """
+    """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user."""
     flags = os.environ.get("XLA_FLAGS", "")
     if all(is_own_flag(flag) for flag in flags.split()):
         return
+    start = [sys.executable, "-c", _START_OF_XLA]
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _START_OF_XLA],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_MOST_SECONDS,
+            start, capture_output=True, encoding="utf-8", errors="replace", timeout=_MOST_SECONDS
         )
     except (OSError, subprocess.SubprocessError):  # it will be seen
         return
@@ -319,12 +285,9 @@ def check_flags() -> None:
 
 
 def check_devices() -> None:
-    """Start JAX where the environment says on what, so that a device that is not there is one message.
-
-    Raises:
-        ConfigError: no such device.
-    """
-    given = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
+    """Start JAX where the environment says on what, so that a device that is not there is one message."""
+    variables = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
+    given = [f"{name}={os.environ[name]}" for name in variables if os.environ.get(name)]
     if not given:
         return
     try:
@@ -337,8 +300,11 @@ def check_devices() -> None:
         ) from error
 
 
-def print_warnings_as_messages() -> None:
-    """Print warnings in the style of errors, without the lines of the program that they come from."""
+def prepare_terminal() -> None:
+    """Print letters that its encoding lacks as escapes, and warnings as messages, without lines of code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
         del category, filename, lineno, file, line

@@ -28,16 +28,16 @@ from .comparison import plot_closure_profiles as plot_closure_profiles
 from .comparison import plot_closure_sections as plot_closure_sections
 from .comparison import plot_cost as plot_cost
 from .fits import CaseRuns as CaseRuns
+from .fits import calibration_figures as calibration_figures
+from .fits import fit_figures as fit_figures
 from .fits import plot_differences as plot_differences
 from .fits import plot_fits as plot_fits
 from .fits import plot_series as plot_series
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
+from .style import in_words
 from .style import save_figure as save_figure
-
-_FEWEST_TIMES = 3
-"""Of observations that are drawn over time."""
-
+from .style import save_figures as save_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
 
@@ -59,9 +59,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
     if "closure_state" not in dataset.attrs:
         raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
-        trajectory = read_trajectory(file)
-        title = str(dataset.attrs.get("tunax_lite_case") or file.stem).replace("_", " ")
-        return run_figures(trajectory, title, str(dataset.attrs.get("start_time", "")) or None)
+        title = in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem))
+        return run_figures(read_trajectory(file), title, str(dataset.attrs.get("start_time", "")) or None)
 
 
 def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
@@ -70,20 +69,6 @@ def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> d
         "sections": plot_sections(trajectory, title=title, start_time=start_time),
         "profiles": plot_profiles(trajectory, title=title, start_time=start_time),
     }
-
-
-def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
-    """What a run and its observations have: profiles, sections of differences, series."""
-    figures: dict[str, Figure] = {}
-    observations = fit.observations
-    if set(observations.profiles) & {"temperature", "u", "v"}:
-        figures["fit"] = plot_fits([fit])
-    if observations.time.size >= _FEWEST_TIMES:
-        if set(observations.profiles) & {"temperature", "salinity"}:
-            figures["differences"] = plot_differences(fit)
-        if "temperature" in observations.profiles or observations.series:
-            figures["series"] = plot_series(fit)
-    return figures
 
 
 def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:

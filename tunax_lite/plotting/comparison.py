@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..comparison import ComparisonRow, ShownCase
-from .style import colour_map, label_profile
+from . import style
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
 """Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey."""
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v")
 _OTHERS: dict[str, Any] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
+_REFERENCE: dict[str, Any] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
 _ROOM = 0.8
 """Beside the range of the reference, in parts of it."""
 _ERROR_QUANTILE = 0.995
@@ -33,8 +33,9 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
     labels = list(shown.runs)
     n_rows = max(1, math.ceil(len(labels) / len(_COLOURS)))
     in_row = math.ceil(len(labels) / n_rows) if labels else 0
-    figure = Figure(figsize=(13.0, 4.4 * n_rows + 0.6), layout="constrained")
-    axes = figure.subplots(n_rows, 4, sharey=True, sharex="col", squeeze=False)
+    figure, axes = style.panels(
+        _N_COLUMNS * n_rows, _N_COLUMNS, (3.25, 4.4), (0.0, 0.6), sharey=True, sharex="col"
+    )
     for number, row in enumerate(axes):
         own = labels[number * in_row : (number + 1) * in_row]
         _draw_closures(row, shown, own, [label for label in labels if label not in own])
@@ -42,40 +43,36 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
         row[3].legend(
             handles, names, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small", frameon=False
         )
-    figure.suptitle(f"{_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h", fontsize="medium")
+    title = f"{style.in_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h"
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 
 def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others: Sequence[str]) -> None:
-    columns, z = ("temperature", "u", "v"), np.asarray(shown.grid.z_center)
+    z = np.asarray(shown.grid.z_center)
     profiles = [(label, _OTHERS) for label in others]
-    profiles += [(label, {"label": label, "zorder": 3} | _line(index)) for index, label in enumerate(own)]
-    for panel, name in zip(row[:3], columns, strict=True):
+    for index, label in enumerate(own):
+        line = {"color": _COLOURS[index % len(_COLOURS)], "linestyle": _DASHES[index % len(_DASHES)]}
+        profiles.append((label, line | {"label": label, "zorder": 3, "linewidth": 1.4}))
+    for panel, name in zip(row[:3], ("temperature", "u", "v"), strict=True):
         reference = shown.reference[name][:, -1]
-        panel.plot(reference, z, color="0.15", linewidth=4.0, alpha=0.4, label="LES", zorder=2)
-        for label, style in profiles:
-            panel.plot(shown.runs[label][name][:, -1], z, **style)
-        label_profile(panel, name)
+        panel.plot(reference, z, label="LES", **_REFERENCE)
+        for label, line in profiles:
+            panel.plot(shown.runs[label][name][:, -1], z, **line)
+        style.label(panel, style.name_and_unit(name))
         if np.ptp(reference) > 0.0:
             # A closure that leaves the wind's momentum at the surface must not hide the others.
             room = _ROOM * np.ptp(reference)
             panel.set_xlim(reference.min() - room, reference.max() + room)
-    row[3].axvline(0.0, color="0.15", linewidth=4.0, alpha=0.4, zorder=2)
-    for label, style in profiles:
+    row[3].axvline(0.0, **_REFERENCE)
+    for label, line in profiles:
         difference = shown.runs[label]["temperature"] - shown.reference["temperature"]
-        row[3].plot(difference[:, -1], z, **style)
-    row[3].set_xlabel("error of temperature [K]", fontsize="small")
-    row[3].tick_params(labelsize="small")
-    row[3].grid(alpha=0.25)
+        row[3].plot(difference[:, -1], z, **line)
+    style.label(row[3], "error of temperature [K]")
     row[0].set_ylabel("z [m]")
     row[0].set_ylim(z[0], 0.0)
     for panel in row:
         panel.xaxis.set_major_locator(MaxNLocator(4))
-
-
-def _line(index: int) -> dict[str, Any]:
-    dashes = _DASHES[index % len(_DASHES)]
-    return {"color": _COLOURS[index % len(_COLOURS)], "linestyle": dashes, "linewidth": 1.4}
 
 
 def plot_closure_sections(shown: ShownCase) -> Figure:
@@ -85,15 +82,12 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
     """
     temperature = shown.reference["temperature"]
     errors = {label: run["temperature"] - temperature for label, run in shown.runs.items()}
-    n_rows = math.ceil((1 + len(errors)) / _N_COLUMNS)
-    figure = Figure(figsize=(3.2 * _N_COLUMNS, 1.8 * n_rows + 1.2), layout="constrained")
-    axes = figure.subplots(n_rows, _N_COLUMNS, sharex=True, sharey=True, squeeze=False)
-    mesh = _section(axes.flat[0], shown, temperature, "LES", cmap=colour_map("thermal"))
+    n = 1 + len(errors)
+    figure, axes = style.panels(n, _N_COLUMNS, (3.2, 1.8), (0.0, 1.2), sharex=True, sharey=True)
+    mesh = _section(axes.flat[0], shown, temperature, "LES", cmap=style.colour_map("thermal"))
     bars = [(mesh, "temperature of the LES [°C]", "neither")]
     if errors:
-        every = np.abs(np.stack(list(errors.values())))
-        largest = float(np.quantile(every, _ERROR_QUANTILE)) or 1.0
-        colours = {"cmap": colour_map("balance"), "norm": Normalize(-largest, largest)}
+        colours = style.around_zero(float(np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)))
         for panel, (label, error) in zip(axes.flat[1:], errors.items(), strict=False):
             mesh = _section(panel, shown, error, label, **colours)
         bars.append((mesh, "error of temperature [K]", "both"))
@@ -101,13 +95,10 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
         bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
         bar.set_label(label, fontsize="small")
         bar.ax.tick_params(labelsize="small")
-    for panel in axes.flat[1 + len(errors) :]:
-        panel.set_visible(False)
-    for panel in axes.flat[max(0, 1 + len(errors) - _N_COLUMNS) : 1 + len(errors)]:
-        panel.tick_params(labelbottom=True)
+    for panel in style.lowest(axes, n):
         panel.set_xlabel("time [h]", fontsize="small")
     figure.supylabel("z [m]", fontsize="small")
-    figure.suptitle(_words(shown.name), fontsize="medium")
+    figure.suptitle(style.in_words(shown.name), fontsize="medium")
     return figure
 
 
@@ -125,10 +116,8 @@ def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
     Args:
         rows: of one resolution and time step; closures with a case that is not finite are left out.
     """
-    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
-    panel = figure.subplots()
-    labels = list(dict.fromkeys(row.closure for row in rows))
-    for index, label in enumerate(labels):
+    figure, ((panel,),) = style.panels(1, 1, (8.5, 4.6), (0.0, 0.0))
+    for index, label in enumerate(dict.fromkeys(row.closure for row in rows)):
         own = [row for row in rows if row.closure == label]
         cost = min(row.microseconds_per_step for row in own)
         error = float(np.mean([row.temperature_rms for row in own]))
@@ -145,7 +134,3 @@ def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
     panel.set_ylabel("error of temperature, mean over the cases [mK]")
     panel.grid(alpha=0.25)
     return figure
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

@@ -4,31 +4,41 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..calibration import CalibrationResult, Target
 from ..calibration.misfit.operators import faces_from_centers, regrid
 from ..case import Case
 from ..diagnostics import diagnose
+from ..model import Model
 from ..observations import Observations
+from ..simulation import simulate
 from ..trajectory import Trajectory
+from . import style
 from .runs import MixedLayer
-from .style import (
-    FigureTime,
-    colour_map,
-    colours_of,
-    difference_label,
-    fields_of,
-    label_profile,
-    long_name,
-    unit_label,
-)
+from .style import BLUE, RED, FigureTime, fields_of
 
-LINES = (("#3b75af", "--"), ("#c44e30", "-"), ("#5a9e48", "-."))
+LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))
 """Colour and dashes of the runs of a fit."""
+_FEWEST_TIMES = 3
+"""Of observations that are drawn over time."""
+_MOST_TIMES, _MOST_FRAMES = 1500, 400
+"""Of observations, and of a run of a calibration, in a figure over time."""
+_FEW_VALUES = 60
+"""Values up to which each has a marker."""
+_ERROR_QUANTILE = 0.99
+
+_Profile = tuple[np.ndarray, np.ndarray]
+"""Heights and values."""
+_Series = tuple[np.ndarray, np.ndarray]
+"""Times and values."""
+_Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
+"""By label of the axis: what was observed, and the runs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +58,57 @@ class CaseRuns:
     case: Case | None = None
 
     @property
-    def title(self) -> str:
-        return self.name.replace("_", " ")
-
     def times(self) -> FigureTime:
         """The axis of time of all runs."""
         latest = max(float(run.time[-1]) for run in self.runs.values())
         return FigureTime(latest, None if self.case is None else self.case.start_time)
+
+    @property
+    def has_profiles(self) -> bool:
+        """Whether there are profiles of what `plot_fits` shows."""
+        return bool(set(self.observations.profiles) & {"temperature", "u", "v"})
+
+    @property
+    def has_series(self) -> bool:
+        return "temperature" in self.observations.profiles or bool(self.observations.series)
+
+
+def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
+    """What a run and its observations have: profiles, sections of differences, series."""
+    figures: dict[str, Figure] = {}
+    if fit.has_profiles:
+        figures["fit"] = plot_fits([fit])
+    if fit.observations.time.size >= _FEWEST_TIMES:
+        if set(fit.observations.profiles) & {"temperature", "salinity"}:
+            figures["differences"] = plot_differences(fit)
+        if fit.has_series:
+            figures["series"] = plot_series(fit)
+    return figures
+
+
+def calibration_figures(
+    result: CalibrationResult, model: Model, targets: Sequence[Target]
+) -> dict[str, Figure]:
+    """Runs before and after a calibration: profiles, and series where measurements were made over time."""
+    calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
+    fits, over_time = [], []
+    for target in targets:
+        observed, case = target.observations, target.case
+        # Of a large-eddy simulation the profiles say it.
+        is_long = observed.source != "LES" and observed.time.size >= _FEWEST_TIMES
+        fit = CaseRuns(case.name, {}, observed, case)
+        shown_over_time = is_long and fit.has_series
+        times = target.times_of_run(_MOST_FRAMES if shown_over_time else 1)
+        # A common name: it is part of what is compiled.
+        before, after = (
+            simulate(one, dataclasses.replace(of, name="case"), **times)
+            for one, of in ((model, case), (calibrated, result.cases[case.name]))
+        )
+        fits.append(dataclasses.replace(fit, runs={"before": before, "after": after}))
+        over_time += [fits[-1]] if shown_over_time else []
+    figures = {"profiles": plot_fits(fits)} if any(fit.has_profiles for fit in fits) else {}
+    names = {fit.name: f"series_{fit.name}" if len(fits) > 1 else "series" for fit in over_time}
+    return figures | {names[fit.name]: plot_series(fit) for fit in over_time}
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
@@ -75,19 +129,20 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature
         raise ValueError(
             f"plot_fits: expected at least one fit with profiles of {', '.join(variables)}, got none."
         )
-    columns = [*shown, *(f"error of {name}" for name in shown[:1])]
-    figure = Figure(figsize=(3.0 * len(columns) + 0.4, 3.2 * len(fits) + 0.7), layout="constrained")
-    axes = figure.subplots(len(fits), len(columns), squeeze=False, sharey="row")
+    n_columns = len(shown) + 1
+    figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, fits, strict=True):
         time = _last_common_time(fit)
         for panel, name in zip(row, shown, strict=False):
             _draw_fit(panel, fit, name, time)
-            label_profile(panel, name)
+            style.label(panel, style.name_and_unit(name))
         _draw_errors(row[-1], fit, shown[0], time)
+        style.label(row[-1], f"error of {style.difference_label(shown[0])}")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
-        row[0].set_title(f"{fit.title}, {fit.times().moment(time)}", loc="left", fontsize="medium")
+        title = f"{style.in_words(fit.name)}, {fit.times.moment(time)}"
+        row[0].set_title(title, loc="left", fontsize="medium")
     axes[0, 0].legend(fontsize="small")
     return figure
 
@@ -101,28 +156,29 @@ def _last_common_time(fit: CaseRuns) -> float:
     return float(inside[-1] if inside.size else times[0])
 
 
-def _at_time(times, values, time: float) -> np.ndarray:
-    """Linear in time."""
+def _at_times(times, values, wanted) -> np.ndarray:
+    """Profiles at times, linear between those given."""
     times, values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-    after = int(np.clip(np.searchsorted(times, time), 1, times.size - 1)) if times.size > 1 else 0
     if times.size == 1:
-        return values[0]
-    fraction = np.clip((time - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)
-    return (1.0 - fraction) * values[after - 1] + fraction * values[after]
+        return np.broadcast_to(values, (np.size(wanted), values.shape[1]))
+    after = np.clip(np.searchsorted(times, wanted), 1, times.size - 1)
+    weight = np.clip((wanted - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)[:, None]
+    return (1.0 - weight) * values[after - 1] + weight * values[after]
 
 
-def _observed_profile(observations: Observations, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
-    """Heights and values: linear in time where heights are common, else of the nearest profile."""
+def _observed_profile(observations: Observations, name: str, time: float) -> _Profile:
+    """Linear in time where heights are common, else the nearest profile."""
+    z, values = np.asarray(observations.z), np.asarray(observations.profiles[name])
     if not observations.moves:
-        return np.asarray(observations.z), _at_time(observations.time, observations.profiles[name], time)
+        return z, _at_times(observations.time, values, np.array([time]))[0]
     nearest = int(np.argmin(np.abs(np.asarray(observations.time) - time)))
-    z, values = (np.asarray(array)[nearest] for array in (observations.z, observations.profiles[name]))
-    return z[np.isfinite(z)], values[np.isfinite(z)]
+    known = np.isfinite(z[nearest])
+    return z[nearest][known], values[nearest][known]
 
 
-def _run_profile(run: Trajectory, name: str, time: float) -> tuple[np.ndarray, np.ndarray]:
+def _run_profile(run: Trajectory, name: str, time: float) -> _Profile:
     height, values = fields_of(run)[name]
-    return height, _at_time(run.time, values, time)
+    return height, _at_times(run.time, values, np.array([time]))[0]
 
 
 def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
@@ -137,43 +193,23 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
 
 
 def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
+    """Of cell means beside an LES, else at the observed heights."""
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
-    if name in fit.observations.profiles:
-        observed = _observed_profile(fit.observations, name, time)
-        for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
-            z, error = _difference(run, _run_profile(run, name, time), observed, fit.observations)
-            panel.plot(error, z, color=colour, linestyle=dashes)
-    panel.set_xlabel(f"error of {difference_label(name)}", fontsize="small")
-    panel.tick_params(labelsize="small")
-    panel.grid(alpha=0.25)
-
-
-def _difference(
-    run: Trajectory,
-    modelled: tuple[np.ndarray, np.ndarray],
-    observed: tuple[np.ndarray, np.ndarray],
-    observations: Observations,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Heights and error of a profile: of cell means beside an LES, else at the observed heights."""
-    (height, values), (z, seen) = modelled, observed
-    if observations.source != "LES":
-        return z, np.interp(z, height, values) - seen
-    own = np.asarray(run.grid.z_face, dtype=float).reshape(-1)
-    theirs = faces_from_centers(np.asarray(z, dtype=float), observations.name)
-    if theirs.size >= own.size:
-        return height, values - regrid(seen, theirs, own)
-    return z, regrid(values, own, theirs) - seen
-
-
-_MOST_TIMES = 1500
-_FEW_VALUES = 60
-"""Values up to which each has a marker."""
-_ERROR_QUANTILE = 0.99
-_OBSERVED = {"color": "0.15", "alpha": 0.5, "linewidth": 2.4}
-
-_Series = tuple[np.ndarray, np.ndarray]
-_Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
-"""By label of the axis: what was observed, and the runs."""
+    if name not in fit.observations.profiles:
+        return
+    z, seen = _observed_profile(fit.observations, name, time)
+    for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
+        height, values = _run_profile(run, name, time)
+        if fit.observations.source != "LES":
+            at, error = z, np.interp(z, height, values) - seen
+        else:
+            own = np.asarray(run.grid.z_face, dtype=float).reshape(-1)
+            theirs = faces_from_centers(np.asarray(z, dtype=float), fit.observations.name)
+            if theirs.size >= own.size:
+                at, error = height, values - regrid(seen, theirs, own)
+            else:
+                at, error = z, regrid(values, own, theirs) - seen
+        panel.plot(error, at, color=colour, linestyle=dashes)
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
@@ -196,31 +232,28 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "
             f"{', '.join(fit.observations.profiles) or 'none'} at {fit.observations.time.size}."
         )
     label, run = list(fit.runs.items())[-1]
-    figure = Figure(figsize=(13.5, 2.6 * len(shown) + 0.9), layout="constrained")
-    axes = figure.subplots(len(shown), 3, squeeze=False, sharex=True, sharey=True)
+    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey=True)
     source = fit.observations.source
     for row, name in zip(axes, shown, strict=True):
         seconds, z, seen = _thinned(fit, name, float(run.time[-1]))
         modelled = np.where(np.isfinite(seen), _at_observations(run, name, seconds, z), np.nan)
         both = np.concatenate([seen[np.isfinite(seen)], modelled[np.isfinite(modelled)]])
-        colours, _ = colours_of(name, both)
-        shared = Normalize(float(both.min()), float(both.max()))
+        shared = style.colours_of(name, both) | {"norm": Normalize(float(both.min()), float(both.max()))}
         difference = modelled - seen
-        largest = float(np.nanquantile(np.abs(difference), _ERROR_QUANTILE)) or 1.0
-        for panel, values, title, cmap, norm in (
-            (row[0], seen, source, colours, shared),
-            (row[1], modelled, label, colours, shared),
-            (row[2], difference, f"{label} − {source}", colour_map("balance"), Normalize(-largest, largest)),
+        apart = style.around_zero(float(np.nanquantile(np.abs(difference), _ERROR_QUANTILE)))
+        own = style.name_and_unit(name)
+        for panel, values, title, colours, extend, unit in (
+            (row[0], seen, source, shared, "neither", own),
+            (row[1], modelled, label, shared, "neither", own),
+            (row[2], difference, f"{label} − {source}", apart, "both", style.difference_label(name)),
         ):
-            mesh = _draw_section(panel, fit, seconds, z, values, cmap=cmap, norm=norm)
-            extend = "both" if panel is row[2] else "neither"
-            unit = difference_label(name) if panel is row[2] else f"{long_name(name)} {unit_label(name)}"
+            mesh = _draw_section(panel, fit, seconds, z, values, **colours)
             figure.colorbar(mesh, ax=panel, pad=0.02, extend=extend).set_label(unit, fontsize="small")
             panel.set_title(title, fontsize="medium")
         row[0].set_ylabel("z [m]")
     for panel in axes[-1]:
-        fit.times().finish(panel, fontsize="small")
-    figure.suptitle(fit.title, fontsize="medium")
+        fit.times.finish(panel, fontsize="small")
+    figure.suptitle(style.in_words(fit.name), fontsize="medium")
     return figure
 
 
@@ -238,17 +271,14 @@ def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarr
 def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Values of a run at times and heights, linear in both."""
     height, values = fields_of(run)[name]
-    times = np.asarray(run.time, dtype=float)
-    after = np.clip(np.searchsorted(times, seconds), 1, times.size - 1)
-    weight = np.clip((seconds - times[after - 1]) / (times[after] - times[after - 1]), 0.0, 1.0)[:, None]
-    at_times = (1.0 - weight) * values[after - 1] + weight * values[after]
-    return np.stack([np.interp(row_z, height, row) for row_z, row in zip(z, at_times, strict=True)])
+    rows = zip(z, _at_times(run.time, values, seconds), strict=True)
+    return np.stack([np.interp(row_z, height, row) for row_z, row in rows])
 
 
 def _draw_section(
     panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
 ):
-    places = fit.times().places(seconds)
+    places = fit.times.places(seconds)
     panel.set_ylim(np.nanmin(z) * 1.03, 0.0)
     panel.tick_params(labelsize="small")
     if not fit.observations.moves:
@@ -275,29 +305,25 @@ def plot_series(fit: CaseRuns) -> Figure:
     panels = _near_surface(fit) | _mixed_layers(fit) | _numbers(fit)
     if not panels:
         raise ValueError("plot_series: expected profiles of temperature or observed numbers, got neither.")
-    figure = Figure(figsize=(9.0, 2.2 * len(panels) + 0.8), layout="constrained")
-    axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
-    times = fit.times()
-    for panel, (label, (observed, runs)) in zip(axes, panels.items(), strict=True):
+    figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
+    times = fit.times
+
+    def draw(panel: Axes, series: _Series, label: str, **line: Any) -> None:
+        marker = "." if np.isfinite(series[1]).sum() < _FEW_VALUES else None
+        panel.plot(times.places(series[0]), series[1], label=label, marker=marker, **line)
+
+    for panel, (label, (observed, runs)) in zip(axes[:, 0], panels.items(), strict=True):
         if observed is not None:
-            _draw_series(panel, fit, observed, fit.observations.source, **_OBSERVED)
+            draw(panel, observed, fit.observations.source, color="0.15", alpha=0.5, linewidth=2.4)
         for (name, series), (colour, dashes) in zip(runs.items(), LINES, strict=False):
-            _draw_series(panel, fit, series, name, color=colour, linestyle=dashes, linewidth=1.1)
-        panel.set_ylabel(label, fontsize="small")
-        panel.tick_params(labelsize="small")
-        panel.grid(alpha=0.25)
+            draw(panel, series, name, color=colour, linestyle=dashes, linewidth=1.1)
+        style.label(panel, y=label)
         if "layer" in label:
             panel.invert_yaxis()
-    axes[0].legend(fontsize="small")
-    times.finish(axes[-1])
-    figure.suptitle(fit.title, fontsize="medium")
+    axes[0, 0].legend(fontsize="small")
+    times.finish(axes[-1, 0])
+    figure.suptitle(style.in_words(fit.name), fontsize="medium")
     return figure
-
-
-def _draw_series(panel: Axes, fit: CaseRuns, series: _Series, label: str, **style: Any) -> None:
-    seconds, values = series
-    marker = "." if np.isfinite(values).sum() < _FEW_VALUES else None
-    panel.plot(fit.times().places(seconds), values, label=label, marker=marker, **style)
 
 
 def _near_surface(fit: CaseRuns) -> _Panels:
@@ -306,9 +332,8 @@ def _near_surface(fit: CaseRuns) -> _Panels:
         return {}
     seconds, z, values = _thinned(fit, "temperature", np.inf)
     top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
-    heights = np.take_along_axis(z, top, axis=1)
     seen = np.take_along_axis(values, top, axis=1)[:, 0]
-    height = float(np.median(heights))
+    height = float(np.median(np.take_along_axis(z, top, axis=1)))
     runs = {}
     for name, run in fit.runs.items():
         times = np.asarray(run.time, dtype=float)
@@ -335,5 +360,5 @@ def _numbers(fit: CaseRuns) -> _Panels:
         if fit.case is not None:
             for label, run in fit.runs.items():
                 runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
-        found[f"{name.replace('_', ' ')} {unit_label(name)}"] = seen, runs
+        found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found

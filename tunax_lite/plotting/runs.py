@@ -1,6 +1,5 @@
-"""Figures of one run: sections over time and height, and profiles."""
+"""Figures of one run: sections over time and height, and profiles; the depth of the mixed layer in them."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import jax
@@ -16,18 +15,11 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.stratification import mixed_layer_depth
 from ..trajectory import Trajectory
-from .style import (
-    LOGARITHMIC_DECADES,
-    FigureTime,
-    colour_map,
-    colours_of,
-    fields_of,
-    label_profile,
-    long_name,
-    unit_label,
-)
+from . import style
+from .style import LOGARITHMIC_DECADES, STATE, FigureTime
 
-_MIXED_LAYER_IN = ("temperature", "salinity", "u", "v")
+_DIFFERENCE, _REFERENCE_DEPTH = 0.2, 10.0
+"""K, and m: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
 
 
 def plot_sections(
@@ -48,34 +40,31 @@ def plot_sections(
     Raises:
         ValueError: a batch of columns, or a variable that the run does not have.
     """
-    fields = fields_of(trajectory)
-    names = _select(fields, variables)
-    n_columns = 1 if len(names) < 3 else 2
-    n_rows = math.ceil(len(names) / n_columns)
-    figure = Figure(figsize=(6.4 * n_columns, 2.3 * n_rows + 0.9), layout="constrained")
-    axes = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    fields = _select(style.fields_of(trajectory), variables)
+    n_columns = 1 if len(fields) < 3 else 2
+    figure, axes = style.panels(len(fields), n_columns, (6.4, 2.3), (0.0, 0.9), sharex=True, sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)
     time, layer = axis.places(seconds), MixedLayer(trajectory)
     depth = layer.of_run(trajectory)
-    for panel, name in zip(axes.flat, names, strict=False):
-        height, values = fields[name]
-        colours, norm = colours_of(name, values)
-        if isinstance(norm, LogNorm):
+    for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
+        colours = style.colours_of(name, values)
+        if isinstance(norm := colours["norm"], LogNorm):
             values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
-        mesh = panel.pcolormesh(
-            time, height, values.T, cmap=colours, norm=norm, shading="nearest", rasterized=True
-        )
-        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(unit_label(name))
-        panel.set_title(long_name(name), fontsize="medium")
-        if name in _MIXED_LAYER_IN:
+        mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
+        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name))
+        panel.set_title(style.long_name(name), fontsize="medium")
+        if name in STATE:
             panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
             panel.plot(time, -depth, color="black", linewidth=0.9, label=layer.label)
         panel.set_xlim(time[0], time[-1])
         panel.set_ylim(float(np.min(trajectory.grid.z_face)), 0.0)
-    if names[0] in _MIXED_LAYER_IN:
+    if next(iter(fields)) in STATE:
         axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
-    _finish_grid(axes, len(names), axis)
+    for panel in style.lowest(axes, len(fields)):
+        axis.finish(panel)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("z [m]")
     figure.suptitle(title)
     return figure
 
@@ -100,19 +89,14 @@ def plot_profiles(
     Raises:
         ValueError: a batch of columns, or a variable that the run does not have.
     """
-    fields = fields_of(trajectory)
-    names = _select(fields, variables)
-    n_columns = min(4, len(names))
-    n_rows = math.ceil(len(names) / n_columns)
-    figure = Figure(figsize=(3.1 * n_columns + 0.6, 3.9 * n_rows + 0.6), layout="constrained")
-    axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
+    fields = _select(style.fields_of(trajectory), variables)
+    figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)
     frames = np.unique(np.linspace(0, len(seconds) - 1, min(n_times, len(seconds))).round().astype(int))
-    shades = colour_map("dense")(np.linspace(0.25, 0.95, len(frames)))
-    for panel, name in zip(axes.flat, names, strict=False):
-        height, values = fields[name]
-        is_logarithmic = isinstance(colours_of(name, values)[1], LogNorm)
+    shades = style.colour_map("dense")(np.linspace(0.25, 0.95, len(frames)))
+    for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
+        is_logarithmic = isinstance(style.colours_of(name, values)["norm"], LogNorm)
         if is_logarithmic:
             # A logarithm has no place for the zeros at the ends of the column.
             values = np.where(values > 0.0, values, np.nan)
@@ -122,25 +106,28 @@ def plot_profiles(
             _logarithmic(panel, values[frames])
         else:
             panel.xaxis.set_major_locator(MaxNLocator(5))
-        label_profile(panel, name)
+        style.label(panel, style.name_and_unit(name))
     axes.flat[0].legend(fontsize="small")
-    _finish_rows(axes, len(names))
+    for panel in axes[:, 0]:
+        panel.set_ylabel("z [m]")
     figure.suptitle(title)
     return figure
 
 
-def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> list[str]:
+def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dict[str, tuple]:
     if variables is None:
-        varying = [
-            name for name, (_, values) in fields.items() if np.ptp(values) > 1e-12 * np.abs(values).max()
-        ]
-        return varying or ["temperature"]
+        varying = {
+            name: (height, values)
+            for name, (height, values) in fields.items()
+            if np.ptp(values) > 1e-12 * np.abs(values).max()
+        }
+        return varying or {"temperature": fields["temperature"]}
     unknown = [name for name in variables if name not in fields]
     if unknown or not variables:
         raise ValueError(
             f"plotting: expected variables among {', '.join(fields)}, got {', '.join(unknown) or 'none'}."
         )
-    return list(variables)
+    return {name: fields[name] for name in variables}
 
 
 def _logarithmic(panel: Axes, values: np.ndarray) -> None:
@@ -148,28 +135,6 @@ def _logarithmic(panel: Axes, values: np.ndarray) -> None:
         top, lowest = float(np.nanmax(values)), float(np.nanmin(values))
         panel.set_xscale("log")
         panel.set_xlim(max(0.5 * lowest, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
-
-
-def _finish_grid(axes: np.ndarray, n_used: int, time: FigureTime) -> None:
-    n_columns = axes.shape[1]
-    for index, panel in enumerate(axes.flat):
-        panel.set_visible(index < n_used)
-        if index % n_columns == 0:
-            panel.set_ylabel("z [m]")
-        if index + n_columns >= n_used:
-            time.finish(panel)
-            panel.tick_params(labelbottom=True)
-
-
-def _finish_rows(axes: np.ndarray, n_used: int) -> None:
-    for index, panel in enumerate(axes.flat):
-        panel.set_visible(index < n_used)
-    for row in axes:
-        row[0].set_ylabel("z [m]")
-
-
-_DIFFERENCE, _REFERENCE_DEPTH = 0.2, 10.0
-"""K, and m: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
 
 
 class MixedLayer:
@@ -188,10 +153,7 @@ class MixedLayer:
         first = np.asarray(trajectory.state.temperature[0], dtype=float)
         tenth = float(f"{0.1 * np.ptp(first):.0e}")
         self.difference = min(_DIFFERENCE, tenth) if tenth > 0.0 else _DIFFERENCE
-
-    @property
-    def label(self) -> str:
-        return f"mixed layer ({self.difference:g} K)"
+        self.label = f"mixed layer ({self.difference:g} K)"
 
     def of_run(self, trajectory: Trajectory) -> np.ndarray:
         """Depth of each frame [m]; NaN where the column is mixed to the bottom."""

@@ -1,8 +1,11 @@
-"""What figures share: names, units, colour maps, and the variables of a run as arrays."""
+"""What figures share: panels, names, units, colour maps, and the variables of a run as arrays."""
 
 import dataclasses
+import math
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,11 +22,10 @@ from ..observables import unit_of_difference
 from ..quantities import QUANTITIES
 from ..trajectory import Trajectory
 
-_STATE = ("temperature", "salinity", "u", "v")
-_VELOCITIES = ("u", "v")
+STATE = ("temperature", "salinity", "u", "v")
+BLUE, RED = "#3b75af", "#c44e30"
 LOGARITHMIC_DECADES = 7.0
 """How far below its largest value a variable on a logarithmic axis is shown."""
-_UNITS_IN_MATH = {"degC": "°C"}
 
 
 def colour_map(name: str) -> Colormap:
@@ -33,6 +35,11 @@ def colour_map(name: str) -> Colormap:
         warnings.simplefilter("ignore", DeprecationWarning)
         import cmocean
     return cmocean.cm.cmap_d[name]
+
+
+def around_zero(largest: float) -> dict[str, Any]:
+    """Colours of differences and velocities."""
+    return {"cmap": colour_map("balance"), "norm": Normalize(-(largest or 1.0), largest or 1.0)}
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
@@ -50,6 +57,44 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         figure.savefig(temporary, format=ending, dpi=130, metadata=origin)
 
 
+def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") -> list[Path]:
+    """Write figures by name into a folder, and return their paths."""
+    paths = {name: folder / f"{prefix}{name}.png" for name in figures}
+    for name, path in paths.items():
+        save_figure(figures[name], path)
+    return list(paths.values())
+
+
+def panels(
+    n: int, n_columns: int, size: tuple[float, float], margin: tuple[float, float] = (0.0, 0.5), **shared: Any
+) -> tuple[Figure, np.ndarray]:
+    """A figure of so many panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
+    n_rows = math.ceil(n / n_columns)
+    whole = size[0] * n_columns + margin[0], size[1] * n_rows + margin[1]
+    figure = Figure(figsize=whole, layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
+    for panel in axes.flat[n:]:
+        panel.set_visible(False)
+    return figure, axes
+
+
+def lowest(axes: np.ndarray, n: int) -> list[Axes]:
+    """Of n panels those with nothing below them, where the axis that columns share is numbered."""
+    found = list(axes.flat[max(0, n - axes.shape[1]) : n])
+    for panel in found:
+        panel.tick_params(labelbottom=True)
+    return found
+
+
+def label(panel: Axes, x: str = "", y: str = "") -> None:
+    """A small panel with a grid."""
+    panel.set_xlabel(x, fontsize="small")
+    if y:
+        panel.set_ylabel(y, fontsize="small")
+    panel.tick_params(labelsize="small")
+    panel.grid(alpha=0.25)
+
+
 def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Heights [m] and values `(time, level)` of everything in a run, by name."""
     if np.ndim(trajectory.state.temperature) != 2:
@@ -57,42 +102,43 @@ def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]
             "plotting: expected a single column, got a batch; take one column of it with "
             "jax.tree.map(lambda leaf: leaf[..., 0], ...)."
         )
-    center, face = np.asarray(trajectory.grid.z_center), np.asarray(trajectory.grid.z_face)
-    center, face = center.reshape(-1), face.reshape(-1)
-    found = {name: getattr(trajectory.state, name) for name in _STATE} | dict(trajectory.state.tracers)
+    found = {name: getattr(trajectory.state, name) for name in STATE} | dict(trajectory.state.tracers)
     for field in dataclasses.fields(trajectory.clo_state):
         values = getattr(trajectory.clo_state, field.name)
         if values is not None and np.ndim(values) == 2:
             found[field.name] = values
-    heights = {center.size: center, face.size: face}
+    levels = (np.asarray(z).reshape(-1) for z in (trajectory.grid.z_center, trajectory.grid.z_face))
+    heights = {z.size: z for z in levels}
     return {name: (heights[np.shape(v)[1]], np.asarray(v, dtype=float)) for name, v in found.items()}
 
 
-def colours_of(name: str, values: np.ndarray) -> tuple[Colormap, Normalize]:
-    if name in _VELOCITIES:
-        largest = float(np.abs(values).max()) or 1.0
-        return colour_map("balance"), Normalize(-largest, largest)
-    if name == "temperature":
-        return colour_map("thermal"), Normalize()
-    if name == "salinity":
-        return colour_map("haline"), Normalize()
+def colours_of(name: str, values: np.ndarray) -> dict[str, Any]:
+    if name in ("u", "v"):
+        return around_zero(float(np.abs(values).max()))
     variable = QUANTITIES.get(name)
     if variable is not None and variable.location == "face" and values.min() >= 0.0 and values.max() > 0.0:
         top = float(values.max())
-        lowest = max(float(values[values > 0.0].min()), top * 10.0**-LOGARITHMIC_DECADES)
-        if top > 10.0 * lowest:
-            return colour_map("dense"), LogNorm(lowest, top)
-    return colour_map("matter"), Normalize()
+        least = max(float(values[values > 0.0].min()), top * 10.0**-LOGARITHMIC_DECADES)
+        if top > 10.0 * least:
+            return {"cmap": colour_map("dense"), "norm": LogNorm(least, top)}
+    chosen = {"temperature": "thermal", "salinity": "haline"}.get(name, "matter")
+    return {"cmap": colour_map(chosen), "norm": Normalize()}
+
+
+def in_words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def long_name(name: str) -> str:
-    variable = QUANTITIES.get(name)
-    return variable.long_name if variable is not None else name.replace("_", " ")
+    return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
 def unit_label(name: str) -> str:
-    variable = QUANTITIES.get(name)
-    return f"[{in_math(variable.unit)}]" if variable is not None else ""
+    return f"[{in_math(QUANTITIES[name].unit)}]" if name in QUANTITIES else ""
+
+
+def name_and_unit(name: str) -> str:
+    return f"{long_name(name)} {unit_label(name)}".strip()
 
 
 def difference_label(name: str) -> str:
@@ -102,8 +148,8 @@ def difference_label(name: str) -> str:
 
 def in_math(unit: str) -> str:
     """Exponents of a unit as superscripts."""
-    if unit in _UNITS_IN_MATH:
-        return _UNITS_IN_MATH[unit]
+    if unit == "degC":
+        return "°C"
     parts = []
     for part in unit.split():
         letters = part.rstrip("-0123456789")
@@ -112,30 +158,23 @@ def in_math(unit: str) -> str:
     return " ".join(parts)
 
 
-def label_profile(panel: Axes, name: str) -> None:
-    panel.set_xlabel(f"{long_name(name)} {unit_label(name)}".strip(), fontsize="small")
-    panel.tick_params(labelsize="small")
-    panel.grid(alpha=0.25)
-
-
 def number_log_axis(axis: Axis) -> None:
     """Plain numbers at 1, 2 and 5 on a logarithmic axis of few decades; powers of ten stay on others."""
-    lowest, highest = sorted(axis.get_view_interval())
-    if highest < 1e3 * lowest:
+    least, highest = sorted(axis.get_view_interval())
+    if highest < 1e3 * least:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
 
 
 _HOUR, _DAY = 3600.0, 86400.0
-_LONGEST_IN_HOURS = 5.0 * _DAY
 
 
 class FigureTime:
     """Where the times of a run stand in a figure, and how they are written.
 
     Args:
-        latest: of the times that are shown [s] since the start of the case; decides between hours and days.
+        latest: of the times that are shown [s] since the start of the case; up to five days count in hours.
         start_time: ISO 8601 date of the start; `None` for an idealised case.
 
     Raises:
@@ -145,15 +184,7 @@ class FigureTime:
     def __init__(self, latest: float, start_time: str | None = None):
         self._start = np.datetime64(start_of_case(start_time), "ms") if start_time else None
         self._latest = latest
-        in_hours = latest <= _LONGEST_IN_HOURS
-        self._unit, self._length = ("h", _HOUR) if in_hours else ("d", _DAY)
-
-    @property
-    def label(self) -> str:
-        if self._start is None:
-            return f"time [{self._unit}]"
-        years = np.unique(self.places(np.array([0.0, self._latest])).astype("datetime64[Y]"))
-        return " to ".join(str(year) for year in years)
+        self._unit, self._length = ("h", _HOUR) if latest <= 5.0 * _DAY else ("d", _DAY)
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
         """Dates, or hours or days since the start."""
@@ -169,8 +200,11 @@ class FigureTime:
 
     def finish(self, panel: Axes, fontsize: str = "medium") -> None:
         """Label the horizontal axis of a panel."""
-        panel.set_xlabel(self.label, fontsize=fontsize)
-        if self._start is not None:
-            locator = AutoDateLocator(minticks=3, maxticks=7)
-            panel.xaxis.set_major_locator(locator)
-            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        if self._start is None:
+            panel.set_xlabel(f"time [{self._unit}]", fontsize=fontsize)
+            return
+        years = np.unique(self.places(np.array([0.0, self._latest])).astype("datetime64[Y]"))
+        panel.set_xlabel(" to ".join(map(str, years)), fontsize=fontsize)
+        locator = AutoDateLocator(minticks=3, maxticks=7)
+        panel.xaxis.set_major_locator(locator)
+        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -145,6 +145,15 @@ class Target:
             )
         return inside
 
+    def times_of_run(self, most_frames: int = 1) -> dict[str, float]:
+        """`dt`, `duration` and `output_interval` [s] of a run to the last observation that counts."""
+        end = self.time_window[1] * (1.0 + 1e-9)
+        last = [float(time) for time in self.observations.time if time <= end][-1]
+        n_steps = max(1, round(last / self.dt))
+        n_frames = max(n for n in range(1, most_frames + 1) if n_steps % n == 0)
+        duration = n_steps * self.dt
+        return {"dt": self.dt, "duration": duration, "output_interval": duration / n_frames}
+
     @functools.cached_property
     def sampled(self) -> Mapping[str, Sampled]:
         """Observed values by variable, and how the model gives them."""
