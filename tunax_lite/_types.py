@@ -103,11 +103,8 @@ def parameter(
 def array_field(leading_axes: int, **options: Any) -> Any:
     """Declare a field of arrays with so many axes in front of those of the batch.
 
-    Nested declarations add up: a series in time (one axis) of profiles (one axis) has two.
-
-    Args:
-        leading_axes: axes that the field itself adds.
-        options: further arguments of `equinox.field`.
+    Nested declarations add up: a series in time (one axis) of profiles (one axis) has two. Other options are
+    those of `equinox.field`.
     """
     return eqx.field(metadata={"leading_axes": leading_axes}, **options)
 
@@ -121,25 +118,11 @@ def vector_parameter(
 ) -> Any:
     """Declare a field of many calibratable numbers in one vector, with batch axes behind, or `None`.
 
-    A calibration frees all of them under the name of the field.
-
-    Args:
-        unit: of each number.
-        valid_range: closed interval outside which a number has no meaning.
-        coordinate: name of the field of the same module that says where the numbers are, in time or height.
-        options: further arguments of `equinox.field`.
+    A calibration frees all of them under the name of the field. Arguments are those of `parameter` and of
+    `equinox.field`; `coordinate` is the field of the module that says where they are, in time or height.
     """
     declared = {"unit": unit, "range": valid_range, "coordinate": coordinate}
     return eqx.field(metadata={"vector": declared, "leading_axes": 1}, **options)
-
-
-def weights_field(**options: Any) -> Any:
-    """Declare a field of the weights [1] of a network: a vector of calibratable numbers, or `None`.
-
-    Args:
-        options: further arguments of `equinox.field`.
-    """
-    return vector_parameter(**options)
 
 
 def leading_axes(tree: Any) -> Any:
@@ -182,34 +165,31 @@ def at_path(module: Any, path: str) -> Any:
     return module
 
 
-def iterate_parameters(module: eqx.Module, prefix: str = "") -> Iterator[ParameterInfo]:
+def _declared(module: eqx.Module, key: str, prefix: str = "") -> Iterator[tuple[str, Any, Any, eqx.Module]]:
+    """Dotted path, value, metadata and owner of fields whose metadata has a key, in nested modules too."""
+    for field in dataclasses.fields(module):
+        value = getattr(module, field.name)
+        if key in field.metadata:
+            yield prefix + field.name, value, field.metadata, module
+        else:
+            for path, part in _parts(field.name, value):
+                yield from _declared(part, key, f"{prefix}{path}.")
+
+
+def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
     """Yield all fields declared with `parameter`, in nested modules too, with dotted paths."""
-    for field in dataclasses.fields(module):
-        value = getattr(module, field.name)
-        if "valid_range" in field.metadata:
-            unit, valid_range = field.metadata["unit"], field.metadata["valid_range"]
-            yield ParameterInfo(prefix + field.name, value, unit, valid_range)
-        else:
-            for path, part in _parts(field.name, value):
-                yield from iterate_parameters(part, f"{prefix}{path}.")
+    for path, value, declared, _ in _declared(module, "valid_range"):
+        yield ParameterInfo(path, value, declared["unit"], declared["valid_range"])
 
 
-def iterate_vectors(module: eqx.Module, prefix: str = "") -> Iterator[VectorInfo]:
+def iterate_vectors(module: eqx.Module) -> Iterator[VectorInfo]:
     """Yield all vectors declared with `vector_parameter` that are there, in nested modules too."""
-    for field in dataclasses.fields(module):
-        value = getattr(module, field.name)
-        declared = field.metadata.get("vector")
-        if declared is not None:
-            if value is not None:
-                name = declared["coordinate"]
-                where = None if name is None else getattr(module, name)
-                same = where is not None and len(where) == len(value)
-                yield VectorInfo(
-                    prefix + field.name, value, declared["unit"], declared["range"], where if same else None
-                )
-        else:
-            for path, part in _parts(field.name, value):
-                yield from iterate_vectors(part, f"{prefix}{path}.")
+    for path, value, metadata, owner in _declared(module, "vector"):
+        if value is not None:
+            declared = metadata["vector"]
+            where = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
+            same = where is not None and len(where) == len(value)
+            yield VectorInfo(path, value, declared["unit"], declared["range"], where if same else None)
 
 
 def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:
@@ -221,7 +201,7 @@ def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield dotted path and text of all that a module is made of besides numbers: classes, texts, switches.
 
-    Of the module itself, and of those in it, the path is their own and the text the name of their class.
+    The text of a module is the name of its class.
     """
     yield path, type(module).__name__
     for field in dataclasses.fields(module):
@@ -268,15 +248,10 @@ def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
 
 
 def precision_of(**trees: PyTree) -> np.dtype:
-    """The precision that all floating-point arrays of some trees share; arrays may be traced.
+    """The precision that all floating-point arrays of some trees share; messages call these by their names.
 
-    Weakly typed arrays, `jnp.asarray(0.1)` for one, follow the others as Python numbers do.
-
-    Args:
-        trees: under the names that messages call them.
-
-    Raises:
-        ValueError: arrays of different precision, or none at all.
+    Arrays may be traced; weakly typed ones, `jnp.asarray(0.1)` for one, follow the others as Python numbers
+    do. Raises `ValueError` for arrays of different precision, or none at all.
     """
     arrays = [both for both in jax.tree_util.tree_leaves_with_path(trees) if _is_floating(both[1])]
     firm = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]

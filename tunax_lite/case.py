@@ -187,11 +187,7 @@ def _stacked(values: Sequence[Scalar | None]) -> Scalar | None:
 
 
 def remap(values, source: Grid, target: Grid):
-    """Cell means on another grid of the same depth, conserving the integral over the column.
-
-    Raises:
-        ValueError: grids of different depth, or batches of grids.
-    """
+    """Cell means on another grid of the same depth, conserving the integral over the column."""
     if source.batch_shape or target.batch_shape:
         raise ValueError("remap: expected grids of a single column, got a batch of grids.")
     # NumPy: inside `jit` even an index of a known array is traced.

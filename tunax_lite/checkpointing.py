@@ -247,13 +247,9 @@ def _pair(run, carry, inputs, size: int):
 
 
 def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], in_pairs: bool = False):
-    """`run`, of which reverse mode keeps the carry at the starts of segments only.
+    """`run`, a function of carry, inputs and turns, of which reverse mode keeps the starts of segments only.
 
-    Args:
-        run: function from carry, inputs and a number of turns to carry and outputs, as `lax.scan` has them.
-        carry, inputs, length: of the whole run.
-        segments: turns per segment, the longest first.
-        in_pairs: keep the starts of every second of the shortest segments.
+    The segments, in turns, come with the longest first; of `in_pairs` every second of the shortest is kept.
     """
     if not segments:
         return run(carry, inputs, length)
@@ -307,8 +303,7 @@ def scan_frames(
         step: function from carry to carry.
         save: function from carry and the inputs of a frame to what is kept of the frame.
         carry: start.
-        n_frames: number of frames, at least 1.
-        steps_per_frame: at least 1.
+        n_frames, steps_per_frame: at least 1.
         checkpointing: what reverse mode keeps.
         inputs: pytree of what `save` gets, with a leading axis of `n_frames`.
 

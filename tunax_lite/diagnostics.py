@@ -227,11 +227,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
 
 
 def diagnostic(name: str) -> Diagnostic:
-    """A diagnostic by its name, which may have numbers in it as that of an observable.
-
-    Raises:
-        ValueError: a name that is not among them.
-    """
+    """A diagnostic by its name, which may have numbers in it as that of an observable; others are refused."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name]
     if parse(name).name not in OBSERVABLES:

@@ -161,13 +161,7 @@ class Model(eqx.Module):
         time: ScalarLike,
         dt: ScalarLike,
     ) -> ClosureInputs:
-        """What the closure was given in a step, without plumes.
-
-        Args:
-            state, clo_state: that the step began with.
-            end: state that it ended with.
-            case, time, dt: as for `step`.
-        """
+        """What the closure was given, without plumes, in a step to the state `end`."""
         column, case = self._entering(state, clo_state, case, time, dt)
         return self._closure_inputs(end, column, case, ())
 

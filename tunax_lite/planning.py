@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ._types import iterate_parameters
+from ._types import at_path, iterate_parameters
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto
 from .model import Model
@@ -101,27 +101,18 @@ def estimate_memory(
 
     program = _compile(what, run, model, case, parameters, residuals, chunk_size)
     columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
-    memory = program.memory
-    return MemoryEstimate(
-        f"{what} of {columns}",
-        memory.arguments,
-        memory.outputs,
-        memory.temporary,
-        memory.code,
-        memory.total,
-        program.trace_seconds,
-        program.compile_seconds,
-    )
+    seconds = program.trace_seconds, program.compile_seconds
+    return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
 
 
 def _compile(what, run, model: Model, case: Case, parameters, residuals, chunk_size) -> Program:
     if what == "forward":
         return compile_program(run, model, case)
     paths = _paths(model, parameters)
-    values = jnp.stack([_leaf(model.closure, path) for path in paths])
+    values = jnp.stack([at_path(model.closure, path) for path in paths])
 
     def of_parameters(values, model: Model, case: Case) -> PyTree:
-        where = lambda m: [_leaf(m.closure, path) for path in paths]  # noqa: E731
+        where = lambda m: [at_path(m.closure, path) for path in paths]  # noqa: E731
         return residuals(run(eqx.tree_at(where, model, list(values)), case))
 
     def mean_square(values, model: Model, case: Case):
@@ -159,12 +150,6 @@ def _paths(model: Model, parameters: Sequence[str] | None) -> tuple[str, ...]:
             f"{', '.join(unknown) if unknown else 'none'}."
         )
     return tuple(parameters)
-
-
-def _leaf(closure: Any, path: str) -> Any:
-    for name in path.split("."):
-        closure = getattr(closure, name)
-    return closure
 
 
 class CheckpointingChoice(NamedTuple):

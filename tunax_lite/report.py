@@ -158,13 +158,7 @@ def _read_posterior(path: Path) -> xr.Dataset:
 def encoded(
     captions: Mapping[str, str], stored: Mapping[str, Path], drawn: Mapping[str, Figure]
 ) -> Iterator[dict[str, str]]:
-    """Name, caption and content of the figures that are there, in the order of the captions.
-
-    Args:
-        captions: by name.
-        stored: files by name.
-        drawn: those that have no file.
-    """
+    """Name, caption and content of the figures that are there, in the order of the captions."""
     for name, caption in captions.items():
         if name in stored:
             content = stored[name].read_bytes()
@@ -276,15 +270,7 @@ _ERROR = "_error"
 
 
 def write_report(run: RunFolder, path: str | Path) -> Path:
-    """Write the report of a calibration as one HTML file, complete or not at all.
-
-    Args:
-        run: from `read_run_folder`.
-        path: of the file.
-
-    Raises:
-        OSError: a path that cannot be written.
-    """
+    """Write the report of a calibration as one HTML file, complete or not at all."""
     with reading(run.path, "the results of a calibration"):
         text = render(run, text_mark(path))
     with replacing(path) as temporary:

@@ -42,11 +42,7 @@ class Run:
     means: bool = False
 
     def duration_from(self, begin: float) -> float:
-        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames.
-
-        Raises:
-            ConfigError: less than one output interval is left of the case.
-        """
+        """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames."""
         length = self._duration_from(begin)
         try:
             check_steps(length, self.dt)

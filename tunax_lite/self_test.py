@@ -36,15 +36,7 @@ _JIT_OVER_PROGRAM = 5.0
 
 
 class Speed(NamedTuple):
-    """Time of a run, in one precision.
-
-    Args:
-        precision: of all arrays.
-        n_columns: side by side.
-        n_steps: of the run.
-        microseconds: per column and step, of the fastest run.
-        compile_seconds: tracing and compiling, or finding it in the cache of compiled programs.
-    """
+    """Time per column and step of the fastest run in one precision, and to trace and compile it."""
 
     precision: str
     n_columns: int
@@ -73,8 +65,7 @@ class SelfTest:
 def self_test(seconds: float) -> SelfTest:
     """Run the column alone and many side by side, in both precisions.
 
-    Args:
-        seconds: to be taken in all; what would take longer is skipped, but for the first program.
+    What would take longer than these seconds in all is skipped, but for the first program.
     """
     start = time.perf_counter()
     checks, compiled, skipped, longest = [], [], [], 0.0
@@ -138,14 +129,7 @@ def _speed(program: Program, precision: str, n_columns: int, seconds: float) -> 
 
 
 def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> list[Check]:
-    """That a run is finite and in the precision asked for, and that its heat is what entered.
-
-    Args:
-        run: with its first and last frame.
-        case: of the run.
-        precision: that it should be in.
-        n_columns: of the run.
-    """
+    """That a run, of which first and last frame are there, is finite, in its precision, and keeps its heat."""
     label = _label(precision, n_columns)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((run.state, run.clo_state))]
     n_bad = sum(int((~np.isfinite(leaf)).sum()) for leaf in leaves)

@@ -37,11 +37,7 @@ from .trajectory import Means, Restart, Trajectory
 
 
 def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
-    """Number of steps of `dt` in an interval [s]; `name` and `unit` are what messages call the two.
-
-    Raises:
-        ValueError: an interval that is not a positive multiple of the step.
-    """
+    """Number of steps of `dt` in an interval [s]; `name` and `unit` are what messages call the two."""
     if not (math.isfinite(dt) and dt > 0.0):
         raise ValueError(f"simulate: expected a positive dt [s], got {dt}.")
     n = round(interval / dt) if math.isfinite(interval) else 0
@@ -211,11 +207,7 @@ def _averaging(step: Callable[[Restart], Restart], begin: Int[Array, ""], steps_
 
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
-    """Which arrays carry the columns of a batch as their last axis: a truth value for each leaf of the three.
-
-    Raises:
-        ValueError: a single column.
-    """
+    """Which arrays carry the columns of a batch as their last axis, for each leaf of the three."""
     batch_shape = shape_of_batch(model, case)
     if not batch_shape:
         raise ValueError(

@@ -36,10 +36,7 @@ class Mixing(NamedTuple):
     ) -> "dict[str, Mixing]":
         """By name of the quantity; "" is that of all others. Those with one object share a matrix.
 
-        Args:
-            clo_state: eddy coefficients.
-            viscosity, diffusivity: molecular [m2 s-1].
-            salt_diffusivity: that of salinity; `None` for that of heat, which saves a matrix.
+        Molecular coefficients [m2 s-1] are added; salinity has that of heat, and its matrix, if it has none.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         scalars = salt = cls(clo_state.eddy_diffusivity, diffusivity)

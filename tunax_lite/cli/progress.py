@@ -44,13 +44,7 @@ class _Clock:
 
 @contextlib.contextmanager
 def fraction_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ProgressReport]:
-    """Something to call with the fraction that is done.
-
-    Args:
-        what: is done, in a word or two.
-        first: what is done before the first fraction is.
-        n_lines: at most so many where there is no terminal.
-    """
+    """Something to call with the fraction that is done of a thing, `first` before the first of it."""
     clock = _Clock()
     if not sys.stdout.isatty():
         typer.echo(f"{what}: {first} ...")
@@ -90,11 +84,7 @@ def fraction_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iter
 
 @contextlib.contextmanager
 def progress_of(n_iterations: int) -> Iterator[Report]:
-    """Something to call after each iteration of a calibration.
-
-    Args:
-        n_iterations: in all.
-    """
+    """Something to call after each iteration of a calibration."""
     if not sys.stdout.isatty():
         yield _lines(n_iterations)
         return

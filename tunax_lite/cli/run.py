@@ -164,13 +164,7 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
     """The run with the diagnostics among these names alone, and the names as the file has them.
 
-    Args:
-        setup: of the run.
-        names: ours, or GOTM's, such as `temp` and `nuh`.
-        where: the option or key that they come from, for the message.
-
-    Raises:
-        ConfigError: a name that is not known, or that this run does not have.
+    Names are ours, or GOTM's, such as `temp` and `nuh`; `where` they come from is what messages name.
     """
     shapes = jax.eval_shape(setup.model.init, setup.case)
     carried = {field for field, value in _fields(shapes) if value is not None}

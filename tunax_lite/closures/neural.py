@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, weights_field
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, vector_parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
@@ -120,7 +120,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
-    weights: Weights = weights_field(default=None)
+    weights: Weights = vector_parameter(default=None)
     width: int = setting(4, at_least=1)
     depth: int = setting(1, at_least=1)
     seed: int = setting(0, at_least=0)

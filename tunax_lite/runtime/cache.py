@@ -34,34 +34,20 @@ class CacheStatistics(NamedTuple):
 
     def since(self, before: "CacheStatistics") -> "CacheStatistics":
         """What happened after `before`."""
-        return CacheStatistics(
-            self.hits - before.hits,
-            self.misses - before.misses,
-            self.not_kept - before.not_kept,
-            self.seconds_saved - before.seconds_saved,
-        )
+        return CacheStatistics(*(now - then for now, then in zip(self, before, strict=True)))
 
 
-_HITS = "/jax/compilation_cache/cache_hits"
-_MISSES = "/jax/compilation_cache/cache_misses"
-_REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
-_SAVED = "/jax/compilation_cache/compile_time_saved_sec"
+_EVENTS = "/jax/compilation_cache/"
+_counts = {"cache_hits": 0, "cache_misses": 0, "compile_requests_use_cache": 0, "compile_time_saved_sec": 0.0}
 _lock = threading.Lock()
-_counts = {_HITS: 0, _MISSES: 0, _REQUESTS: 0}
-_saved = [0.0]
 _is_counting = [False]
 
 
-def _on_event(event: str, **_: Any) -> None:
-    if event in _counts:
+def _count(event: str, amount: float = 1, **_: Any) -> None:
+    name = event.removeprefix(_EVENTS)
+    if name in _counts:
         with _lock:
-            _counts[event] += 1
-
-
-def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
-    if event == _SAVED:
-        with _lock:
-            _saved[0] += duration_secs
+            _counts[name] += amount
 
 
 def count_cache_events() -> None:
@@ -70,30 +56,28 @@ def count_cache_events() -> None:
         if _is_counting[0]:
             return
         _is_counting[0] = True
-    jax.monitoring.register_event_listener(_on_event)
-    jax.monitoring.register_event_duration_secs_listener(_on_duration)
+    jax.monitoring.register_event_listener(_count)
+    jax.monitoring.register_event_duration_secs_listener(_count)
 
 
 def cache_statistics() -> CacheStatistics:
     """What the cache of compiled programs did since `configure` was called first."""
     with _lock:
-        hits, misses, requests = (_counts[event] for event in (_HITS, _MISSES, _REQUESTS))
-        return CacheStatistics(hits, misses, requests - hits - misses, _saved[0])
+        hits, misses, requests, saved = _counts.values()
+    return CacheStatistics(int(hits), int(misses), int(requests - hits - misses), saved)
 
 
 def cache_contents(folder: Path) -> tuple[int, int]:
     """Number of programs in a cache folder, and bytes of all its files."""
-    sizes = dict(_file_sizes(folder))
-    return sum(path.name.endswith("-cache") for path in sizes), sum(sizes.values())
-
-
-def _file_sizes(folder: Path) -> Iterator[tuple[Path, int]]:
+    n_programs = n_bytes = 0
     for path in folder.rglob("*"):
         try:
             if path.is_file():
-                yield path, path.stat().st_size
+                n_bytes += path.stat().st_size
+                n_programs += path.name.endswith("-cache")
         except FileNotFoundError:  # another process made room
             continue
+    return n_programs, n_bytes
 
 
 _ADVICE = "choose a folder of your own, or switch the cache off with cache_folder=None"
@@ -106,9 +90,7 @@ _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
 def cache_folder_for(given: Path | str) -> Path:
-    """The folder, absolute and without links in its path, made if it is not there, and checked.
-
-    New folders can be entered by their owner alone, whatever the umask.
+    """The folder, absolute and without links in its path, made for its owner if it is not there, and checked.
 
     Raises:
         OSError: a folder that cannot be made or written, or that another user could have written into.
@@ -146,10 +128,10 @@ def _make_private(folder: Path) -> None:
         except FileExistsError:  # another process was faster
             continue
         os.chmod(path, 0o700)  # the umask may have taken permissions of the owner
-    if not folder.is_dir() and not missing:
+    if not folder.is_dir():
+        if missing:
+            raise NotADirectoryError(None, f"{folder}, which is no folder")
         raise FileExistsError(None, "a file")
-    if missing and not folder.is_dir():
-        raise NotADirectoryError(None, f"{folder}, which is no folder")
 
 
 def _check_owners(folder: Path) -> None:

@@ -63,11 +63,7 @@ class Program:
 
     @property
     def memory(self) -> ProgramMemory:
-        """What the program needs.
-
-        Raises:
-            RuntimeError: a device whose compiler does not say.
-        """
+        """What the program needs; raises `RuntimeError` for a device whose compiler does not say."""
         found = self.executable.memory_analysis()
         if found is None:
             raise RuntimeError(
@@ -84,11 +80,7 @@ class Program:
         return ProgramMemory(*parts, total=sum(parts))
 
     def timing(self, *args: Any, repetitions: int = 5) -> Timing:
-        """Time calls with these arguments, after one that does not count.
-
-        Args:
-            repetitions: at least 1.
-        """
+        """Time so many calls with these arguments, after one that does not count."""
         seconds = []
         for _ in range(repetitions + 1):
             given = [self._fresh(i, arg) for i, arg in enumerate(args)]

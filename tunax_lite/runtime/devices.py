@@ -27,10 +27,6 @@ Devices = Literal["all"] | Sequence[jax.Device]
 def column_mesh(devices: str | Sequence[Any], n_columns: int) -> Mesh:
     """The devices as a mesh of one axis; no more of them than there are columns.
 
-    Args:
-        devices: `"all"` of this process, or some, in order.
-        n_columns: at least 1.
-
     Raises:
         ValueError: no device at all, one named twice, or something else than devices.
     """
@@ -51,11 +47,8 @@ def column_mesh(devices: str | Sequence[Any], n_columns: int) -> Mesh:
 def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """Split the columns of arrays over devices, and copy everything else to each of them.
 
-    Args:
-        tree: of arrays, and whatever else.
-        has_columns: which arrays carry the columns as their last axis; `True` for all of a branch. Columns
-            that do not divide evenly among the devices are copied too: an array has equal shares only.
-        mesh: from `column_mesh`.
+    `has_columns`, `True` for all of a branch, says which arrays carry the columns as their last axis. Columns
+    that do not divide evenly among the devices are copied too: an array has equal shares only.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
@@ -78,25 +71,16 @@ def map_columns(
 ) -> PyTree:
     """Run a function on every device, on the columns of that device alone.
 
-    The last column is repeated until all devices have the same number. A copy of a column that runs stays
-    finite where that one does; with zeros, NaN would reach the gradient.
-
     Args:
         function: of columns that do not depend on each other; its results have a new first axis.
         tree: its argument; arrays, and whatever else the function needs.
-        has_columns: which arrays carry the columns as their last axis; `True` for all of a branch.
+        has_columns: as for `shard_columns`.
         mesh: from `column_mesh`.
-        like: arrays of the structure of the results, before that first axis.
-        like_has_columns: the same of the results.
+        like, like_has_columns: arrays of the structure of the results, before that first axis, and theirs.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split = of_arrays(has_columns, tree)
     results_split = jax.tree.broadcast(like_has_columns, like)
-
-    def pad(leaf: Any, split: bool) -> Any:
-        n_added = -leaf.shape[-1] % mesh.size if split else 0
-        return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
-
     results = jax.shard_map(
         lambda local: function(eqx.combine(local, others)),
         mesh=mesh,
@@ -104,13 +88,22 @@ def map_columns(
         out_specs=jax.tree.map(lambda leaf, split: _spec(leaf[None], split), like, results_split),
         # Loops carry zeros at first, which are the same on all devices: the check would refuse them.
         check_vma=False,
-    )(jax.tree.map(pad, arrays, split))
+    )(jax.tree.map(lambda leaf, split: _filled_up(leaf, mesh.size) if split else leaf, arrays, split))
     return jax.tree.map(
         lambda leaf, split, first: leaf[..., : first.shape[-1]] if split else leaf,
         results,
         results_split,
         like,
     )
+
+
+def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
+    """The last column repeated until there is such a multiple of columns.
+
+    A copy of a column that runs stays finite where that one does; with zeros, NaN would reach the gradient.
+    """
+    n_added = -leaf.shape[-1] % multiple
+    return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
 
 
 def _spec(leaf: Any, split: bool) -> PartitionSpec:
@@ -137,7 +130,7 @@ _LEAST_BLOCKS = 4
 def check_block(block: ColumnBlock) -> None:
     """Raise `ValueError` for a number of columns that is not one."""
     is_number = isinstance(block, int) and not isinstance(block, bool) and block >= 1
-    if block is not None and block != "auto" and not is_number:
+    if not (is_number or block in ("auto", None)):
         raise ValueError(
             f"simulate: expected column_block to be 'auto', None or at least 1 column, got {block!r}."
         )
@@ -146,10 +139,7 @@ def check_block(block: ColumnBlock) -> None:
 def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
     """Columns per block; `n_columns` for all at once, more where copies of the last column pay.
 
-    Args:
-        block: as asked for; `auto` goes by the bytes on a CPU, and takes all columns at once elsewhere.
-        n_columns: of the batch.
-        n_bytes: that a step of the batch hands to the next.
+    `auto` goes by the bytes that a step of the batch hands to the next, and takes all columns off a CPU.
     """
     if block is None or (block == "auto" and jax.default_backend() != "cpu"):
         return n_columns
@@ -173,30 +163,15 @@ def map_blocks(
     like: PyTree,
     like_has_columns: PyTree,
 ) -> PyTree:
-    """Run a function on one block of columns after the other.
+    """Run a function on one block of so many columns after the other; other arguments as for `map_columns`.
 
-    The last column is repeated until all blocks are full: a copy of a column that runs stays finite where
-    that one does. Columns are those of all at once to rounding: XLA compiles a row of another length to
-    other instructions.
-
-    Args:
-        function: of columns that do not depend on each other; its results have a new first axis.
-        tree: its argument; arrays, and whatever else the function needs.
-        has_columns: which arrays carry the columns as their last axis; `True` for all of a branch.
-        block: columns at once.
-        like: arrays of the structure of the results, before that first axis.
-        like_has_columns: the same of the results.
+    Columns are those of all at once to rounding: XLA compiles a row of another length to other instructions.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, shared = eqx.partition(arrays, of_arrays(has_columns, tree))
 
     def in_blocks(leaf: jax.Array) -> jax.Array:
-        n_added = -leaf.shape[-1] % block
-        padded = jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
-        return jnp.moveaxis(padded.reshape(*leaf.shape[:-1], -1, block), -2, 0)
-
-    def one(part: PyTree) -> PyTree:
-        return function(eqx.combine(part, shared, others))
+        return jnp.moveaxis(_filled_up(leaf, block).reshape(*leaf.shape[:-1], -1, block), -2, 0)
 
     def joined(leaf: jax.Array, was_split: bool, first: jax.Array) -> jax.Array:
         if not was_split:
@@ -204,5 +179,6 @@ def map_blocks(
         together = jnp.moveaxis(leaf, 0, -2)
         return together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1]]
 
+    one = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
     results = jax.lax.map(one, jax.tree.map(in_blocks, split))
     return jax.tree.map(joined, results, jax.tree.broadcast(like_has_columns, like), like)

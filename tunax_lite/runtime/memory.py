@@ -12,24 +12,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import jax
 
 _ROOT = Path("/")
 
 
-@runtime_checkable
-class Device(Protocol):
-    """What is asked of a `jax.Device`."""
-
-    @property
-    def platform(self) -> str: ...
-
-    def memory_stats(self) -> dict[str, int] | None: ...
-
-
-def free_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
+def free_memory(device: Any = None, *, root: Path = _ROOT) -> int:
     """Bytes that this process may still take.
 
     Args:
@@ -41,47 +31,13 @@ def free_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
     """
     device = jax.devices()[0] if device is None else device
     if device.platform == "cpu":
-        return _free_on_host(root)
+        return free_on_host(root=root)
     stats = _stats(device)
     return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
 
 
 def free_on_host(*, root: Path = _ROOT) -> int:
-    """Bytes that this process may still take on the host, whatever its devices.
-
-    Raises:
-        RuntimeError: a system that does not say.
-    """
-    return _free_on_host(root)
-
-
-def used_memory(device: Device | None = None, *, root: Path = _ROOT) -> int:
-    """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
-
-    Args:
-        device: by default the first.
-        root: of the file system, below which the files of Linux are read.
-
-    Raises:
-        RuntimeError: a device that does not say.
-    """
-    device = jax.devices()[0] if device is None else device
-    if device.platform == "cpu":
-        return _resident(root)
-    return _stats(device)["bytes_in_use"]
-
-
-def _stats(device: Device) -> dict[str, int]:
-    stats = device.memory_stats()
-    if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
-        raise RuntimeError(
-            f"memory: expected {device} to say how much it has, got nothing; "
-            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
-        )
-    return stats
-
-
-def _free_on_host(root: Path) -> int:
+    """The same on the host, whatever its devices."""
     free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
     if math.isinf(free):
         raise RuntimeError(
@@ -89,6 +45,25 @@ def _free_on_host(root: Path) -> int:
             "group; give a memory budget."
         )
     return max(0, int(free))
+
+
+def used_memory(device: Any = None, *, root: Path = _ROOT) -> int:
+    """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
+
+    Arguments and errors are those of `free_memory`.
+    """
+    device = jax.devices()[0] if device is None else device
+    return _resident(root) if device.platform == "cpu" else _stats(device)["bytes_in_use"]
+
+
+def _stats(device: Any) -> dict[str, int]:
+    stats = device.memory_stats()
+    if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
+        raise RuntimeError(
+            f"memory: expected {device} to say how much it has, got nothing; "
+            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
+        )
+    return stats
 
 
 def _free_in_machine(root: Path) -> int | float:
@@ -101,7 +76,7 @@ def _free_in_machine(root: Path) -> int | float:
         return math.inf
 
 
-def _free_in_control_groups(root: Path) -> Iterator[int | float]:
+def _free_in_control_groups(root: Path) -> Iterator[int]:
     """Free bytes of the group of this process and all groups around it, of either version."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
@@ -116,17 +91,11 @@ def _free_in_control_groups(root: Path) -> Iterator[int | float]:
         # Inside a container the path may be that outside; the mount then is the group itself.
         group = mount / path.strip("/")
         while group.is_relative_to(mount):
-            yield _free_in_group(group, *names)
+            limit, used = (_text(group / name).strip() for name in names[:2])
+            if limit.isdigit() and used.isdigit():  # no limit is written "max"
+                # Files in memory count as used, but give way.
+                yield int(limit) - int(used) + _numbers(group / "memory.stat").get(names[2], 0)
             group = group.parent
-
-
-def _free_in_group(group: Path, limit_name: str, used_name: str, cache_name: str) -> int | float:
-    limit, used = _text(group / limit_name).strip(), _text(group / used_name).strip()
-    if not limit.isdigit() or not used.isdigit():  # no limit is written "max"
-        return math.inf
-    # Files in memory count as used, but give way.
-    reclaimable = _numbers(group / "memory.stat").get(cache_name, 0)
-    return int(limit) - int(used) + reclaimable
 
 
 def _free_in_limits(root: Path) -> Iterator[int | float]:
@@ -187,12 +156,7 @@ def lift_limits(lifted: bool) -> None:
 
 
 def check_steps(duration: float, dt: float) -> None:
-    """Raise `TooLargeError` for a run of more than 1e9 steps, or of more than can be counted.
-
-    Args:
-        duration: of the run [s].
-        dt: time step [s], positive.
-    """
+    """Raise `TooLargeError` for a run [s] of more than 1e9 steps [s], or of more than can be counted."""
     n_steps = float(duration) / float(dt)
     if n_steps > MOST_STEPS and not _lifted:
         raise TooLargeError(
@@ -215,9 +179,8 @@ def check_memory(n_bytes: int | float, what: str) -> None:
     except RuntimeError:  # a system that does not say
         return
     if n_bytes > free and not _lifted:
-        raise TooLargeError(
-            f"{what}{' needs ' if what else ''}{_size(n_bytes)} of {_size(free)} that are free"
-        )
+        needs = f"{what} needs " if what else ""
+        raise TooLargeError(f"{needs}{_size(n_bytes)} of {_size(free)} that are free")
 
 
 def check_disk(folder: Path, n_bytes: int | float, what: str) -> None:
