@@ -5,27 +5,30 @@ import dataclasses
 import io
 import json
 import math
-import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import numpy as np
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from ._types import iterate_parameters, iterate_weights
+from ._types import at_path, iterate_parameters, iterate_weights
 from .calibration.checks import CheckRow
 from .calibration.cross_validation import (
     CrossValidationRow,
-    RowT,
     checks_in_words,
     cross_validation_in_words,
     read_table,
 )
-from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
+from .calibration.files import (
+    CHECKS_NAME,
+    CROSS_VALIDATION_NAME,
+    HISTORY_NAME,
+    PARAMETERS_NAME,
+)
+from .calibration.posterior.infer import POSTERIOR_NAME
 from .config import closure_of
 from .corrections import VARIABLES as INITIAL_VARIABLES
 from .corrections import CorrectedForcing
@@ -35,7 +38,8 @@ from .io.netcdf import read_netcdf
 from .io.protection import note_input, text_mark
 from .io.writing import replacing
 from .io.yaml_file import ConfigError, parse_yaml
-from .plotting import history_figures, posterior_figures
+from .plotting import history_figures, in_words, posterior_figures
+from .plotting.calibration import parameters_of
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
@@ -49,7 +53,9 @@ POSTERIOR_FIGURES = {
     "posterior_correlations": "Correlations of the unconstrained numbers",
     "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
-POSTERIOR_NAME = "posterior.nc"
+_ERROR = "_error"
+_TOO_FEW, _TOO_LARGE = 100.0, 1.05
+"""Effective sample size and R-hat at which a warning is due."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,11 +89,6 @@ class RunFolder:
         """Text of the configuration; empty if it was not kept."""
         return self.provenance.get("tunax_lite_config", "")
 
-    @property
-    def data(self) -> dict[str, str]:
-        """SHA-256 of the files that were read, by path."""
-        return json.loads(self.provenance.get("tunax_lite_data") or "{}")
-
 
 @names_its_file("the folder of a calibration")
 def read_run_folder(folder: str | Path) -> RunFolder:
@@ -117,156 +118,39 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{paths[0]}: expected closure, parameters and calibration, as `tunax-lite calibrate` writes "
             "them, got a file without; calibrate again."
         )
-    history = read_netcdf(paths[1])
-    lacking = [name for name in ("loss", "rejected", "score") if name not in history]
+    history, lacking = _read(paths[1], "loss", "rejected", "score")
     expected, got = parameters["calibration"].get("n_iterations"), history.sizes.get("iteration", 0)
     if lacking or got != expected:
         raise ValueError(
             f"{paths[1]}: expected loss, rejected and score of the {expected} iterations of {paths[0].name}, "
-            f"got {got}{', without ' + ', '.join(lacking) if lacking else ''}; calibrate again."
+            f"got {got}{', without ' + lacking if lacking else ''}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
-    for read in (*paths, *drawn.values(), folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME):
+    tables = {folder / CROSS_VALIDATION_NAME: CrossValidationRow, folder / CHECKS_NAME: CheckRow}
+    for read in (*paths, *drawn.values(), *tables):
         note_input(read)
-    path = folder / POSTERIOR_NAME
+    path, posterior = folder / POSTERIOR_NAME, None
+    if what_is_at(path) != "none":
+        posterior, lacking = _read(path, "mean", "covariance", "information")
+        if lacking:
+            raise ValueError(
+                f"{path}: expected what `tunax-lite posterior` writes, got a file without {lacking}; "
+                "compute it again."
+            )
     return RunFolder(
         folder,
         parameters,
         history,
         {name: path for name, path in drawn.items() if path.is_file()},
-        _rows(folder / CROSS_VALIDATION_NAME, CrossValidationRow),
-        _rows(folder / CHECKS_NAME, CheckRow),
-        _read_posterior(path) if what_is_at(path) != "none" else None,
+        *(read_table(path, kind) if what_is_at(path) != "none" else () for path, kind in tables.items()),
+        posterior,
     )
 
 
-def _rows(path: Path, kind: type[RowT]) -> tuple[RowT, ...]:
-    return read_table(path, kind) if what_is_at(path) != "none" else ()
-
-
-def _read_posterior(path: Path) -> xr.Dataset:
+def _read(path: Path, *names: str) -> tuple[xr.Dataset, str]:
+    """A file, and which of the variables it lacks."""
     dataset = read_netcdf(path)
-    lacking = [name for name in ("mean", "covariance", "information") if name not in dataset]
-    if lacking:
-        raise ValueError(
-            f"{path}: expected what `tunax-lite posterior` writes, got a file without {', '.join(lacking)}; "
-            "compute it again."
-        )
-    return dataset
-
-
-def encoded(
-    captions: Mapping[str, str], stored: Mapping[str, Path], drawn: Mapping[str, Figure]
-) -> Iterator[dict[str, str]]:
-    """Name, caption and content of the figures that are there, in the order of the captions."""
-    for name, caption in captions.items():
-        if name in stored:
-            content = stored[name].read_bytes()
-        elif name in drawn:
-            buffer = io.BytesIO()
-            drawn[name].savefig(buffer, format="png", dpi=130)
-            content = buffer.getvalue()
-        else:
-            continue
-        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}
-
-
-class ParameterDescription(NamedTuple):
-    """What the docstrings say a parameter means, and where the equations come from; empty if nothing."""
-
-    meaning: str
-    source: str
-
-
-def describe_parameters(module: eqx.Module) -> dict[str, ParameterDescription]:
-    """Description of each calibratable number of a module, by path."""
-    paths = [info.path for info in iterate_parameters(module)]
-    paths += [path for path, _ in iterate_weights(module)]
-    return {path: _describe(module, path) for path in paths}
-
-
-def describe_corrections(paths: Iterable[str]) -> dict[str, ParameterDescription]:
-    """Description of corrections of a case, by path."""
-    known = dict(meanings(CorrectedForcing))
-    known |= {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
-    named = {path: path.rpartition(".")[2] for path in paths}
-    return {path: ParameterDescription(known[name], "") for path, name in named.items() if name in known}
-
-
-def _describe(module: eqx.Module, path: str) -> ParameterDescription:
-    part, _, name = path.rpartition(".")
-    owner = type(operator.attrgetter(part)(module) if part else module)
-    return ParameterDescription(meanings(owner).get(name, ""), _source(owner))
-
-
-def _source(kind: type) -> str:
-    """The source of a class, else of what it inherits from."""
-    return next((source for owner in kind.__mro__ if (source := summary_and_source(owner)[1])), "")
-
-
-_PREFIX = "parameter "
-_TOO_FEW, _TOO_LARGE = 100.0, 1.05
-"""Effective sample size and R-hat at which a warning is due."""
-
-
-def posterior_of(run: RunFolder) -> dict[str, Any] | None:
-    """Numbers, rows and figures; `None` without a posterior."""
-    dataset = run.posterior
-    if dataset is None:
-        return None
-    about = dataset.attrs
-    drawn = (
-        posterior_figures(dataset) if set(POSTERIOR_FIGURES) - set(run.figures) - {"posterior_bands"} else {}
-    )
-    information = np.linalg.eigvalsh(dataset["information"].values)
-    return {
-        "method": {"nuts": "NUTS", "laplace": "Laplace"}.get(str(about["method"]), str(about["method"])),
-        "noise": float(about["noise"]),
-        "n_observations": float(about["n_observations"]),
-        "n_constrained": int((information > 1.0).sum()),
-        "n_combinations": information.size,
-        "n_draws": int(dataset["log_density"].size),
-        "n_divergent": about.get("n_divergent"),
-        "n_gradients": about.get("n_gradients"),
-        "rows": list(_posterior_rows(dataset)),
-        "figures": list(encoded(POSTERIOR_FIGURES, run.figures, drawn)),
-    }
-
-
-def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """A row for each parameter."""
-    names = [str(name) for name in dataset["parameter"].values]
-    deviation = np.sqrt(np.diag(dataset["covariance"].values))
-    for variable in dataset.data_vars.values():
-        long_name = str(variable.attrs.get("long_name", ""))
-        if not long_name.startswith(_PREFIX):
-            continue
-        path = long_name.removeprefix(_PREFIX)
-        low, median, high = np.quantile(variable.values, (0.05, 0.5, 0.95))
-        place = names.index(path) if path in names else None
-        size = _of(dataset, "effective_size", place)
-        r_hat = _of(dataset, "r_hat", place)
-        yield {
-            "label": path,
-            "unit": variable.attrs.get("units", "1"),
-            "best": float(variable.attrs["most_probable"]),
-            "low": float(low),
-            "median": float(median),
-            "high": float(high),
-            "prior_low": variable.attrs.get("prior_5_percent"),
-            "prior_high": variable.attrs.get("prior_95_percent"),
-            "deviation": None if place is None else float(deviation[place]),
-            "size": size,
-            "r_hat": r_hat,
-            "is_poor": (size is not None and size < _TOO_FEW) or (r_hat is not None and r_hat > _TOO_LARGE),
-        }
-
-
-def _of(dataset: xr.Dataset, name: str, place: int | None) -> float | None:
-    return float(dataset[name].values[place]) if name in dataset and place is not None else None
-
-
-_ERROR = "_error"
+    return dataset, ", ".join(name for name in names if name not in dataset)
 
 
 def write_report(run: RunFolder, path: str | Path) -> Path:
@@ -294,14 +178,14 @@ def render(run: RunFolder, mark: str = "") -> str:
         calibration=run.parameters["calibration"],
         name=run.path.resolve().name,
         parameters=list(parameter_rows(run)),
-        errors=list(error_rows(run)),
+        errors=list(_error_rows(run)),
         cross_validation=run.cross_validation,
         cross_validation_in_words=cross_validation_in_words(run.cross_validation),
         checks=run.checks,
         checks_in_words=checks_in_words(run.checks),
-        figures=list(figures(run)),
-        posterior=posterior_of(run),
-        data=run.data,
+        figures=list(_encoded(run, FIGURES, {"loss", "parameters"}, lambda: history_figures(run.history))),
+        posterior=None if run.posterior is None else _posterior(run, run.posterior),
+        data=json.loads(run.provenance.get("tunax_lite_data") or "{}"),  # SHA-256 of files by path
         config=run.config,
         version=run.provenance.get("tunax_lite_version", "not known"),
         command=run.provenance.get("tunax_lite_command", "not known"),
@@ -315,28 +199,66 @@ def number(value: float | list[float] | None, digits: int = 4) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value + 0.0:.{digits}g}"
 
 
+def _encoded(
+    run: RunFolder, captions: Mapping[str, str], drawable: set[str], draw: Callable[[], Mapping[str, Figure]]
+) -> Iterator[dict[str, str]]:
+    """Name, caption and content of figures: those of the folder, and drawn anew those that it lacks."""
+    drawn = draw() if drawable - set(run.figures) else {}
+    for name, caption in captions.items():
+        if name in run.figures:
+            content = run.figures[name].read_bytes()
+        elif name in drawn:
+            buffer = io.BytesIO()
+            drawn[name].savefig(buffer, format="png", dpi=130)
+            content = buffer.getvalue()
+        else:
+            continue
+        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}
+
+
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
     """A row for each parameter: its numbers, where it lies between its bounds, what it means."""
-    descriptions = _descriptions(run)
-    for path, entry in run.parameters["parameters"].items():
+    entries = run.parameters["parameters"]
+    said = _said_of_closure(run) | _said_of_cases(entries)
+    for path, entry in entries.items():
         label = path
         if isinstance(entry["value"], list) and len(entry["value"]) == 1:
             entry = entry | {name: entry[name][0] for name in ("value", "start")}
         elif isinstance(entry["value"], list):
             label = f"{path} ({len(entry['value'])} numbers, lowest to highest)"
-        row = {"label": label, **entry, "change": _change(entry), "place": _place(entry)}
-        row["note"] = f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", "")
-        row["remark"] = entry.get("remark", "")
-        yield row | descriptions.get(path, ParameterDescription("", ""))._asdict()
+        meaning, source = said.get(path, ("", ""))
+        yield {"label": label, "remark": "", **entry} | {
+            "change": _change(entry),
+            "place": _place(entry),
+            "note": f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", ""),
+            "meaning": meaning,
+            "source": source,
+        }
 
 
-def _descriptions(run: RunFolder) -> dict[str, ParameterDescription]:
-    """Of the closure that the configuration names; none where it cannot be made any more."""
-    of_cases = describe_corrections(path for path in run.parameters["parameters"] if path.startswith("case"))
+def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
+    """Meaning and source of numbers of the closure that the configuration names, if it can still be made."""
     try:
-        return of_cases | describe_parameters(closure_of(parse_yaml(run.config)))
+        closure = closure_of(parse_yaml(run.config))
     except Exception:  # a closure of the user's own may be anywhere, or gone
-        return of_cases
+        return {}
+    paths = [info.path for info in iterate_parameters(closure)]
+    paths += [path for path, _ in iterate_weights(closure)]
+    found = {}
+    for path in paths:
+        part, _, name = path.rpartition(".")
+        owner = type(at_path(closure, part) if part else closure)
+        # The source of a class, else of what it inherits from.
+        sources = (summary_and_source(kind)[1] for kind in owner.__mro__)
+        found[path] = meanings(owner).get(name, ""), next(filter(None, sources), "")
+    return found
+
+
+def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
+    known = dict(meanings(CorrectedForcing))
+    known |= {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
+    named = {path: path.rpartition(".")[2] for path in paths if path.startswith("case")}
+    return {path: (known[name], "") for path, name in named.items() if name in known}
 
 
 def _change(entry: dict[str, Any]) -> str:
@@ -359,25 +281,62 @@ def _place(entry: dict[str, Any]) -> float | None:
     return (value - lower) / (upper - lower)
 
 
-def error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
+def _error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
     """A row for each case and observed variable: root mean square error at the start and at the best."""
     best = run.parameters["calibration"]["best_iteration"] - 1
-    for number_of_case, case in enumerate(run.history["case"].values):
-        for name, variable in run.history.data_vars.items():
-            if not str(name).endswith(_ERROR):
-                continue
-            errors = variable.values[:, number_of_case]
-            if not np.isnan(errors[best]):
+    errors = {str(name): each for name, each in run.history.data_vars.items() if str(name).endswith(_ERROR)}
+    for place, case in enumerate(run.history["case"].values):
+        for name, variable in errors.items():
+            values = variable.values[:, place]
+            if not np.isnan(values[best]):
                 yield {
-                    "case": str(case).replace("_", " "),
-                    "variable": str(name).removesuffix(_ERROR).replace("_", " "),
+                    "case": in_words(str(case)),
+                    "variable": in_words(name.removesuffix(_ERROR)),
                     "unit": variable.attrs.get("units", "1"),
-                    "start": float(errors[0]),
-                    "best": float(errors[best]),
+                    "start": float(values[0]),
+                    "best": float(values[best]),
                 }
 
 
-def figures(run: RunFolder) -> Iterator[dict[str, str]]:
-    """The figures of the folder, and those of its history that it lacks."""
-    drawn = history_figures(run.history) if {"loss", "parameters"} - set(run.figures) else {}
-    yield from encoded(FIGURES, run.figures, drawn)
+def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
+    """Numbers, rows and figures of a posterior."""
+    about = dataset.attrs
+    drawable = set(POSTERIOR_FIGURES) - {"posterior_bands"}
+    information = np.linalg.eigvalsh(dataset["information"].values)
+    return {
+        "method": {"nuts": "NUTS", "laplace": "Laplace"}.get(str(about["method"]), str(about["method"])),
+        "noise": float(about["noise"]),
+        "n_observations": float(about["n_observations"]),
+        "n_constrained": int((information > 1.0).sum()),
+        "n_combinations": information.size,
+        "n_draws": int(dataset["log_density"].size),
+        "n_divergent": about.get("n_divergent"),
+        "n_gradients": about.get("n_gradients"),
+        "rows": list(_posterior_rows(dataset)),
+        "figures": list(_encoded(run, POSTERIOR_FIGURES, drawable, lambda: posterior_figures(dataset))),
+    }
+
+
+def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, Any]]:
+    """A row for each parameter."""
+    names = [str(name) for name in dataset["parameter"].values]
+    columns = {name: dataset[name].values for name in ("effective_size", "r_hat") if name in dataset}
+    columns["deviation"] = np.sqrt(np.diag(dataset["covariance"].values))
+    for path, variable in parameters_of(dataset).items():
+        low, median, high = (float(each) for each in np.quantile(variable.values, (0.05, 0.5, 0.95)))
+        of = {name: float(values[names.index(path)]) for name, values in columns.items() if path in names}
+        size, r_hat = of.get("effective_size"), of.get("r_hat")
+        yield {
+            "label": path,
+            "unit": variable.attrs.get("units", "1"),
+            "best": float(variable.attrs["most_probable"]),
+            "low": low,
+            "median": median,
+            "high": high,
+            "prior_low": variable.attrs.get("prior_5_percent"),
+            "prior_high": variable.attrs.get("prior_95_percent"),
+            "deviation": of.get("deviation"),
+            "size": size,
+            "r_hat": r_hat,
+            "is_poor": (size is not None and size < _TOO_FEW) or (r_hat is not None and r_hat > _TOO_LARGE),
+        }

@@ -129,7 +129,7 @@ def _speed(program: Program, precision: str, n_columns: int, seconds: float) -> 
 
 
 def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> list[Check]:
-    """That a run, of which first and last frame are there, is finite, in its precision, and keeps its heat."""
+    """That a run, of a first and a last frame, is finite, in its precision, and keeps its heat."""
     label = _label(precision, n_columns)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((run.state, run.clo_state))]
     n_bad = sum(int((~np.isfinite(leaf)).sum()) for leaf in leaves)
