@@ -18,25 +18,14 @@ import jax.numpy as jnp
 from . import constants
 from ._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from .case import Case
-from .closures.base import (
-    AbstractClosure,
-    AbstractStepper,
-    BottomFlow,
-    CloState,
-    ClosureInputs,
-    SurfaceWaves,
-)
+from .closures.base import AbstractClosure, AbstractStepper, BottomFlow, CloState, ClosureInputs, SurfaceWaves
 from .declarations import setting
 from .forcing import WaterSurface
 from .grid import Grid
 from .numerics.elementary import gradient, mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .numerics.tridiagonal import PlatformDefault
 from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
-from .physics.stratification import (
-    buoyancy_frequency_squared,
-    shear_squared,
-    shear_squared_between_cells,
-)
+from .physics.stratification import buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
 from .runtime.configure import time_loop_is_fused
 from .state import State
 from .terms import AbstractTerm, Column

@@ -22,12 +22,7 @@ from .calibration.cross_validation import (
     cross_validation_in_words,
     read_table,
 )
-from .calibration.files import (
-    CHECKS_NAME,
-    CROSS_VALIDATION_NAME,
-    HISTORY_NAME,
-    PARAMETERS_NAME,
-)
+from .calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from .calibration.posterior.infer import POSTERIOR_NAME
 from .config import closure_of
 from .corrections import VARIABLES as INITIAL_VARIABLES

@@ -1,6 +1,7 @@
 """A k-epsilon column that is timed and checked: whether this machine computes right, and how fast."""
 
 import dataclasses
+import itertools
 import math
 import time
 from typing import NamedTuple
@@ -69,18 +70,17 @@ def self_test(seconds: float) -> SelfTest:
     """
     start = time.perf_counter()
     checks, compiled, skipped, longest = [], [], [], 0.0
-    for n_columns in N_STEPS:
-        for precision in PRECISIONS:
-            before = time.perf_counter()
-            if before - start + _LONGER_THAN_THE_LAST * longest > seconds and compiled:
-                skipped.append(_label(precision, n_columns))
-                continue
-            with jax.enable_x64(precision == "float64"):
-                model, case = problem(precision, n_columns)
-                program = compile_program(_run, model, case, n_steps=N_STEPS[n_columns])
-                checks += check_run(program(model, case), case, precision, n_columns)
-            compiled.append((precision, n_columns, program))
-            longest = max(longest, time.perf_counter() - before)
+    for n_columns, precision in itertools.product(N_STEPS, PRECISIONS):
+        before = time.perf_counter()
+        if before - start + _LONGER_THAN_THE_LAST * longest > seconds and compiled:
+            skipped.append(_label(precision, n_columns))
+            continue
+        with jax.enable_x64(precision == "float64"):
+            model, case = problem(precision, n_columns)
+            program = compile_program(_run, model, case, n_steps=N_STEPS[n_columns])
+            checks += check_run(program(model, case), case, precision, n_columns)
+        compiled.append((precision, n_columns, program))
+        longest = max(longest, time.perf_counter() - before)
     if time.perf_counter() - start + _JIT_OVER_PROGRAM * longest > seconds:
         skipped.append(_JIT_CHECK)
     else:

@@ -24,49 +24,29 @@ from ..calibration.cross_validation import (
 from ..calibration.cross_validation import cross_validate as run_cross_validation
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.known import units_in_short
-from ..config import (
-    Calibration,
-    CalibrationConfig,
-    ConfigError,
-    Loaded,
-    build_calibration,
-    load_calibration,
-)
+from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..interrupts import Interrupted, advise, ordered_end
 from ..io.writing import claimed
+from . import session
 from .outputs import check_calibration_outputs
 from .progress import progress_of
-from .session import (
-    Anew,
-    Config,
-    Folder,
-    Resume,
-    Settings,
-    command,
-    origin_of,
-    precision,
-    report_written,
-    results_folder,
-    say_accounts,
-    say_notes,
-)
 
 
-@command("What is done is saved: go on with --resume.")
+@session.command("What is done is saved: go on with --resume.")
 def calibrate(
-    config: Config,
-    output: Folder = None,
-    resume: Resume = False,
-    overwrite: Anew = False,
-    settings: Settings = None,
+    config: session.Config,
+    output: session.Folder = None,
+    resume: session.Resume = False,
+    overwrite: session.Anew = False,
+    settings: session.Settings = None,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
     Interrupted at any moment, --resume goes on with the same iterates.
     """
     loaded = load_calibration(config, settings or [])
-    folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
-    with precision(loaded):
+    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    with session.precision(loaded):
         setup = build_calibration(loaded)
         cases = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
@@ -79,12 +59,12 @@ def calibrate(
             written = _write(result, setup, loaded, folder)
             _summarise(result)
             written += _check(setup, result, folder)
-    report_written(written)
+    session.report_written(written)
 
 
 def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
-    say_notes(setup.notes)
-    say_accounts(setup.targets)
+    session.say_notes(setup.notes)
+    session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     typer.echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
     options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": typer.echo}
@@ -113,7 +93,7 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
         (folder / name).unlink(missing_ok=True)  # of fewer iterations
-    write_results(result, folder, origin_of(loaded, result.case_names, result.closure))
+    write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return (
         f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
         "go on with --resume."
@@ -124,7 +104,9 @@ def _write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     """Write the files of a calibration into its folder and return their paths."""
-    written = list(write_results(result, folder, origin_of(loaded, result.case_names, result.closure)))
+    written = list(
+        write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
+    )
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.
@@ -181,9 +163,12 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
         typer.echo(sentence, err=any(row.too_large for row in rows))
 
 
-@command("What is done is saved: give the same command to go on.")
+@session.command("What is done is saved: give the same command to go on.")
 def cross_validate(
-    config: Config, output: Folder = None, overwrite: Anew = False, settings: Settings = None
+    config: session.Config,
+    output: session.Folder = None,
+    overwrite: session.Anew = False,
+    settings: session.Settings = None,
 ) -> None:
     """Calibrate on all cases and on all but each; say what the errors are on the case left out.
 
@@ -191,14 +176,16 @@ def cross_validate(
     are done are not done again, among them that of `tunax-lite calibrate` in the same folder.
     """
     loaded = load_calibration(config, settings or [])
-    folder, draws = results_folder(loaded, output), loaded.config.output.figures
-    with precision(loaded):
+    folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
+    with session.precision(loaded):
         setup = build_calibration(loaded)
-        say_notes(setup.notes)
+        session.say_notes(setup.notes)
         names = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
         with claimed(folder, folder=True):
-            found = _cross_validate(setup, folder, overwrite, origin_of(loaded, names, setup.model.closure))
+            found = _cross_validate(
+                setup, folder, overwrite, session.origin_of(loaded, names, setup.model.closure)
+            )
             written = _write(found.calibrated, setup, loaded, folder)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
@@ -209,7 +196,7 @@ def cross_validate(
 
                 written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)
     _say_what_is_left_out(found.rows)
-    report_written(written)
+    session.report_written(written)
 
 
 def _cross_validate(

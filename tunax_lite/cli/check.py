@@ -29,26 +29,14 @@ from ..io import replacing
 from ..io.protection import check_outputs
 from ..model import Model
 from ..observations import Observations
-from .session import (
-    Config,
-    Overwrite,
-    Parameters,
-    Settings,
-    build_source,
-    command,
-    is_gotm,
-    parameters_for,
-    precision,
-    report_written,
-    say_notes,
-)
+from . import session
 
 
-@command()
+@session.command()
 def check(
-    config: Config,
-    parameters: Parameters = None,
-    settings: Settings = None,
+    config: session.Config,
+    parameters: session.Parameters = None,
+    settings: session.Settings = None,
     write_config: Annotated[
         Path | None,
         typer.Option(
@@ -56,13 +44,13 @@ def check(
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
 
     Of a configuration of GOTM, say what becomes of every setting.
     """
-    if is_gotm(config):
+    if session.is_gotm(config):
         _check_gotm(config, settings or [], write_config, overwrite)
         return
     if write_config is not None:
@@ -71,12 +59,14 @@ def check(
             "copy the file."
         )
     loaded = load_any(config, settings or [])
-    with precision(loaded):
+    with session.precision(loaded):
         # The union of two kinds of configurations, as one of them.
         if isinstance(loaded.config, RunConfig):
-            _describe_run(build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters))
+            _describe_run(
+                session.build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters)
+            )
         else:
-            values = parameters_for(parameters, loaded.closure_class.__name__)
+            values = session.parameters_for(parameters, loaded.closure_class.__name__)
             _describe_calibration(
                 build_calibration(Loaded(loaded.config, loaded.path, loaded.origins), values)
             )
@@ -85,7 +75,7 @@ def check(
 
 def _check_gotm(config: Path, settings: list[str], write_config: Path | None, overwrite: bool) -> None:
     source = load_gotm(config, settings)
-    with precision(source):
+    with session.precision(source):
         made = build_gotm(source)
         for line in made.report.lines():
             typer.echo(line)
@@ -122,7 +112,7 @@ def _describe_calibration(setup: Calibration) -> None:
     typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
     for one in setup.checks:
         typer.echo(f"check: {one.name} against {one.kind}")
-    say_notes(setup.notes)
+    session.say_notes(setup.notes)
 
 
 def _describe_case(case: Case, observations: Observations | None) -> None:
@@ -157,17 +147,17 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
     check_outputs([path], overwrite=overwrite)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    report_written([path])
+    session.report_written([path])
 
 
-@command()
+@session.command()
 def schema(
     kind: Annotated[str, typer.Argument(help=f"Kind of configuration: {', '.join(KINDS)}.")] = "run",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
     text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
@@ -177,7 +167,7 @@ def schema(
         _write(output, text, overwrite)
 
 
-@command()
+@session.command()
 def describe(
     name: Annotated[
         str, typer.Argument(help="A closure, a part of one, a bulk formula, a water, a method …")

@@ -25,29 +25,21 @@ from ..comparison import (
 )
 from ..config import ComparisonSetup, load_comparison
 from ..io.writing import claimed, file_name
+from . import session
 from .outputs import check_comparison_outputs
 from .progress import ProgressReport, fraction_of
-from .session import (
-    Config,
-    Folder,
-    Overwrite,
-    Settings,
-    command,
-    command_line,
-    report_written,
-)
 
 _WIDTH_OF_FILES = 160
 
 
-@command()
+@session.command()
 def compare(
-    config: Config,
-    output: Folder = None,
+    config: session.Config,
+    output: session.Folder = None,
     closures: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
     cases: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
-    settings: Settings = None,
-    overwrite: Overwrite = False,
+    settings: session.Settings = None,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Compare closures: errors against large-eddy simulations, and time per step.
 
@@ -65,7 +57,7 @@ def compare(
         with claimed(folder, folder=True):
             compared = _compare(setup, candidates, references, stored)
             written = _write(compared, setup, folder)
-    report_written(written)
+    session.report_written(written)
 
 
 def _names(text: str) -> list[str]:
@@ -140,7 +132,7 @@ def _write(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Pat
     for part in parts:
         _print(part)
     links = {in_words(name): f"{file_name(name)}.png" for name in figures}
-    write_markdown(text, f"Comparison {setup.path.stem}", parts, links, command_line())
+    write_markdown(text, f"Comparison {setup.path.stem}", parts, links, session.command_line())
     return [table, *drawn, text]
 
 

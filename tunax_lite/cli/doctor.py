@@ -1,24 +1,18 @@
 """`tunax-lite doctor`: the machine, the set-up of JAX, and whether the model runs right and fast."""
 
-import dataclasses
 import importlib.metadata
 import json
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import jax
 import typer
 
-from ..runtime import (
-    cache_contents,
-    cache_statistics,
-    configuration,
-    free_memory,
-    used_memory,
-)
+from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..self_test import SelfTest, self_test
 from . import n_processors
 from .session import FAILED, command
@@ -33,6 +27,7 @@ MEMORY_VARIABLES = {
 """What decides how much of a GPU JAX takes, with JAX's defaults."""
 
 Report = dict[str, Any]
+"""A tree that JSON can hold."""
 
 
 @command()
@@ -53,9 +48,10 @@ def doctor(
     tested = self_test(seconds)
     report = describe_machine()
     report["cache"] |= cache_statistics().since(before)._asdict()
-    report["self_test"] = dataclasses.asdict(tested) | {
+    report["self_test"] = {
         "speeds": [speed._asdict() for speed in tested.speeds],
         "checks": [check._asdict() for check in tested.checks],
+        "skipped": tested.skipped,
     }
     report["problems"] = _problems(report, tested)
     typer.echo(json.dumps(report, indent=2)) if as_json else _show(report)
@@ -64,7 +60,7 @@ def doctor(
 
 
 def describe_machine() -> Report:
-    """Versions, devices, memory, cache and flags, as a tree that JSON can hold."""
+    """Versions, devices, memory, cache and flags."""
     now = configuration()
     programs, size = (0, 0) if now.cache_folder is None else cache_contents(now.cache_folder)
     return {
@@ -106,8 +102,9 @@ def _problems(report: Report, tested: SelfTest) -> list[str]:
     folder = report["cache"]["folder"]
     if folder is not None and Path(folder).exists() and not os.access(folder, os.W_OK | os.X_OK):
         found.append(f"cache: {folder} cannot be written; choose another with --cache-folder DIR")
+    wants_cpu = getattr(jax.config, "jax_platforms") == "cpu"  # noqa: B009 (made at import)
     platforms = {device["platform"] for device in report["devices"]}
-    if Path("/proc/driver/nvidia/version").exists() and platforms == {"cpu"} and not _wants_cpu():
+    if Path("/proc/driver/nvidia/version").exists() and platforms == {"cpu"} and not wants_cpu:
         found.append(
             "devices: there is an NVIDIA driver, but JAX sees no GPU; "
             "install tunax_lite[cuda], or set JAX_PLATFORMS=cpu if that is what you want"
@@ -115,54 +112,39 @@ def _problems(report: Report, tested: SelfTest) -> list[str]:
     return found
 
 
-def _wants_cpu() -> bool:
-    return getattr(jax.config, "jax_platforms") == "cpu"  # noqa: B009 (made at import, unknown to checkers)
-
-
 def _show(report: Report) -> None:
-    facts = _facts(report)
+    facts, tested = list(_facts(report)), report["self_test"]
     width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        typer.echo(f"{name:{width}}  {value}")
-    typer.echo()
-    _show_speeds(report["self_test"]["speeds"])
-    typer.echo()
-    for check in report["self_test"]["checks"]:
-        typer.echo(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
-    for name in report["self_test"]["skipped"]:
-        typer.echo(f"skipped  {name}: no time left; give more with --seconds")
-    for problem in report["problems"]:
-        typer.echo(f"problem: {problem}")
-    typer.echo("something is wrong" if report["problems"] else "all is well")
+    lines = [f"{name:{width}}  {value}" for name, value in facts]
+    typer.echo("\n".join([*lines, ""]))
+    _show_speeds(tested["speeds"])
+    lines = [""]
+    for check in tested["checks"]:
+        lines.append(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
+    lines += [f"skipped  {name}: no time left; give more with --seconds" for name in tested["skipped"]]
+    lines += [f"problem: {problem}" for problem in report["problems"]]
+    typer.echo("\n".join([*lines, "something is wrong" if report["problems"] else "all is well"]))
 
 
-def _facts(report: Report) -> list[tuple[str, str]]:
-    facts = list(report["versions"].items())
-    facts.append(("processors", f"{report['processors']} for this process"))
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    yield from report["versions"].items()
+    yield "processors", f"{report['processors']} for this process"
     for device in report["devices"]:
-        facts.append(("device", f"{device['name']}: {device['kind']}, {device['platform_version']}"))
+        yield "device", f"{device['name']}: {device['kind']}, {device['platform_version']}"
         free, used = _megabytes(device["free_bytes"]), _megabytes(device["used_bytes"])
-        facts.append(("  memory", f"{free} free, {used} used by this process"))
+        yield "  memory", f"{free} free, {used} used by this process"
     for name, value in report["memory"].items():
-        facts.append((name, value or f"not set, which is {MEMORY_VARIABLES[name]}; for GPUs only"))
+        yield name, value or f"not set, which is {MEMORY_VARIABLES[name]}; for GPUs only"
     cache, precision = report["cache"], report["precision"]
     default = f"{precision['of_commands']} in commands unless their configuration says otherwise"
-    return [
-        *facts,
-        ("precision", f"{default}; {precision['of_jax']} in JAX"),
-        ("cache", _cache_line(cache)),
-        ("  in this test", f"{cache['hits']} hits, {cache['misses']} misses"),
-        ("XLA_FLAGS", report["xla_flags"] or "not set"),
-    ]
-
-
-def _cache_line(cache: Report) -> str:
-    if cache["folder"] is None:
-        return "off: every program is compiled in every process"
-    return (
-        f"{cache['folder']}, {cache['programs']} programs, {_megabytes(cache['bytes'])}, "
-        f"for programs that compile in {cache['minimum_seconds']:g} s or more"
-    )
+    yield "precision", f"{default}; {precision['of_jax']} in JAX"
+    kept = "off: every program is compiled in every process"
+    if cache["folder"] is not None:
+        kept = f"{cache['folder']}, {cache['programs']} programs, {_megabytes(cache['bytes'])}, "
+        kept += f"for programs that compile in {cache['minimum_seconds']:g} s or more"
+    yield "cache", kept
+    yield "  in this test", f"{cache['hits']} hits, {cache['misses']} misses"
+    yield "XLA_FLAGS", report["xla_flags"] or "not set"
 
 
 def _megabytes(size: int | None) -> str:
@@ -180,11 +162,7 @@ def _show_speeds(speeds: list[Report]) -> None:
     for heading in ("columns", "steps", "us per column and step", "compile [s]"):
         table.add_column(escape(heading), justify="right")
     for speed in speeds:
-        table.add_row(
-            speed["precision"],
-            str(speed["n_columns"]),
-            str(speed["n_steps"]),
-            f"{speed['microseconds']:.2f}",
-            f"{speed['compile_seconds']:.1f}",
-        )
+        counts = str(speed["n_columns"]), str(speed["n_steps"])
+        times = f"{speed['microseconds']:.2f}", f"{speed['compile_seconds']:.1f}"
+        table.add_row(speed["precision"], *counts, *times)
     Console(file=sys.stdout).print(table)

@@ -11,31 +11,20 @@ from ..calibration.checks import ErrorRow, errors_by_label, run_checks, with_val
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.protection import check_outputs
 from ..io.writing import replacing
+from . import session
 from .calibrate import say_checks
 from .outputs import check_figures_of, seen_from
-from .session import (
-    Config,
-    Overwrite,
-    Parameters,
-    Settings,
-    command,
-    parameters_for,
-    precision,
-    report_written,
-    say_accounts,
-    say_notes,
-)
 
 
-@command()
+@session.command()
 def evaluate(
-    config: Config,
-    parameters: Parameters = None,
-    settings: Settings = None,
+    config: session.Config,
+    parameters: session.Parameters = None,
+    settings: session.Settings = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write the table to a file, too.")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
 
@@ -46,8 +35,8 @@ def evaluate(
     loaded = load_any(config, settings or [])
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
-    with precision(loaded):
-        values = parameters_for(parameters, loaded.closure_class.__name__)
+    with session.precision(loaded):
+        values = session.parameters_for(parameters, loaded.closure_class.__name__)
         candidates = {"configuration": evaluation_of(loaded)}
         targets = candidates["configuration"][1]
         if values is not None:
@@ -57,18 +46,18 @@ def evaluate(
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
             check_outputs([output], overwrite=overwrite)
-        say_accounts(targets)
+        session.say_accounts(targets)
         rows = errors_by_label(candidates)
         typer.echo(_table(rows, list(candidates)))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.path)
-            say_notes(notes)
+            session.say_notes(notes)
             before, after = (one.closure for one, _ in candidates.values())
             if checks:
                 say_checks(run_checks(checks, before, after, values))
     if output is not None:
         _write(output, rows, list(candidates))
-        report_written([output])
+        session.report_written([output])
 
 
 def _number(error: float) -> str:
@@ -110,7 +99,7 @@ def _write(path: Path, rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
             writer.writerow([row.case, row.variable, row.unit, *(row.errors[label] for label in labels)])
 
 
-@command()
+@session.command()
 def plot(
     file: Annotated[
         Path,
@@ -119,7 +108,7 @@ def plot(
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Draw the figures of an output file: sections and profiles, or loss and parameters.
 
@@ -131,19 +120,19 @@ def plot(
 
     folder, parts = file.parent if output is None else output, [] if file.exists() else parts_of(file)
     if parts:
-        say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
+        session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
     figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
-    report_written(save_figures(figures, folder, f"{file.stem}_"))
+    session.report_written(save_figures(figures, folder, f"{file.stem}_"))
 
 
-@command()
+@session.command()
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a calibration.")],
     output: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="By default report.html in the folder.")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Write one HTML page about a calibration, figures included, that needs no other file."""
     # What takes long to import, where it is needed.
@@ -151,4 +140,4 @@ def report(
 
     run, path = read_run_folder(folder), output or folder / "report.html"
     check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, folder)}")
-    report_written([write_report(run, path)])
+    session.report_written([write_report(run, path)])

@@ -21,21 +21,9 @@ from ..calibration.posterior import (
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..io.writing import claimed
+from . import session
 from .outputs import check_posterior_outputs
 from .progress import ProgressReport, fraction_of
-from .session import (
-    Anew,
-    Config,
-    Folder,
-    Resume,
-    Settings,
-    command,
-    origin_of,
-    parameters_for,
-    precision,
-    report_written,
-    results_folder,
-)
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
@@ -49,9 +37,9 @@ class Method(enum.StrEnum):
     nuts = "nuts"
 
 
-@command("What is done is saved: go on with --resume.")
+@session.command("What is done is saved: go on with --resume.")
 def posterior(
-    config: Config,
+    config: session.Config,
     method: Annotated[Method | None, typer.Option(help="By default that of the configuration.")] = None,
     parameters: Annotated[
         Path | None,
@@ -60,10 +48,10 @@ def posterior(
             help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
         ),
     ] = None,
-    output: Folder = None,
-    resume: Resume = False,
-    overwrite: Anew = False,
-    settings: Settings = None,
+    output: session.Folder = None,
+    resume: session.Resume = False,
+    overwrite: session.Anew = False,
+    settings: session.Settings = None,
 ) -> None:
     """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
 
@@ -72,18 +60,18 @@ def posterior(
     """
     chosen = [] if method is None else [f"posterior.method={method.value}"]
     loaded = load_calibration(config, [*(settings or []), *chosen])
-    folder = results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     beside = folder / PARAMETERS_NAME
     parameters = parameters or (beside if beside.is_file() else None)
-    values = parameters_for(parameters, loaded.closure_class.__name__)
-    with precision(loaded):
+    values = session.parameters_for(parameters, loaded.closure_class.__name__)
+    with session.precision(loaded):
         setup = build_calibration(loaded, values)
         check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
         with claimed(folder, folder=True):
             found = _infer(setup, loaded, values, folder, resume, overwrite)
             _summarise(found)
             written = _write(found, setup, loaded, folder)
-    report_written(written)
+    session.report_written(written)
 
 
 def _infer(
@@ -169,7 +157,7 @@ def _write(
     from ..calibration.posterior.file import posterior_dataset, write_posterior, write_summary
 
     closure = with_parameters(setup.model.closure, found.best)
-    attributes = origin_of(loaded, [target.case.name for target in setup.targets], closure)
+    attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
     written = [folder / name for name in ("posterior.nc", "posterior.yaml", "influences.csv")]
     write_posterior(written[0], found, attributes)
     write_summary(written[1], found, _LEVEL, attributes)

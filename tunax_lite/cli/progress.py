@@ -5,18 +5,13 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import typer
 
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 _N_LINES = 40  # about as many lines as one reads
-_FIRST = "compiling, then computing"
 
 ProgressReport = Callable[[float, str], None]
 """Called with the fraction that is done, and where that is in a few words."""
@@ -43,17 +38,20 @@ class _Clock:
 
 
 @contextlib.contextmanager
-def fraction_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iterator[ProgressReport]:
-    """Something to call with the fraction that is done of a thing, `first` before the first of it."""
+def fraction_of(
+    what: str, first: str = "compiling, then computing", n_lines: int = _N_LINES
+) -> Iterator[ProgressReport]:
+    """Something to call with the fraction that is done of a work; `first` is done before there is any."""
     clock = _Clock()
     if not sys.stdout.isatty():
         typer.echo(f"{what}: {first} ...")
-        said = [0.0]
+        said = 0.0
 
         def line(fraction: float, where: str) -> None:
+            nonlocal said
             times = clock.times(fraction)
-            if fraction >= min(1.0, said[0] + 0.99 / n_lines):
-                said[0] = fraction
+            if fraction >= min(1.0, said + 0.99 / n_lines):
+                said = fraction
                 typer.echo(f"{fraction:.0%}: {where}, {times}")
 
         yield line
@@ -61,30 +59,20 @@ def fraction_of(what: str, first: str = _FIRST, n_lines: int = _N_LINES) -> Iter
     # Takes long to import.
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[times]}"),
-    )
-    with Progress(*columns) as progress:
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[times]}")
+    with Progress(texts[0], BarColumn(), TaskProgressColumn(), texts[1]) as progress:
         task = progress.add_task(f"{what}: {first}", total=1.0, times="")
 
         def bar(fraction: float, where: str) -> None:
-            progress.update(
-                task,
-                completed=fraction,
-                description=f"{what}: {where}",
-                times=clock.times(fraction),
-                refresh=True,
-            )
+            now = {"description": f"{what}: {where}", "times": clock.times(fraction)}
+            progress.update(task, completed=fraction, refresh=True, **now)
 
         yield bar
 
 
 @contextlib.contextmanager
 def progress_of(n_iterations: int) -> Iterator[Report]:
-    """Something to call after each iteration of a calibration."""
+    """Something to call after each of so many iterations of a calibration."""
     if not sys.stdout.isatty():
         yield _lines(n_iterations)
         return
@@ -94,6 +82,7 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeElapsedColumn as Elapsed
     from rich.progress import TimeRemainingColumn as Remaining
+    from rich.table import Table
 
     description = TextColumn("{task.description}")
     progress = Progress(description, BarColumn(), MofNCompleteColumn(), Elapsed(), Remaining())
@@ -101,26 +90,20 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
     with Live(progress, refresh_per_second=4) as live:
 
         def report(iteration: Iteration) -> None:
-            values, start = in_short(iteration.values), in_short(iteration.start_values)
-            description = f"loss {iteration.loss:.5g}, best {iteration.best_loss:.5g}"
-            progress.update(task, completed=iteration.number + 1, description=description)
-            live.update(Group(progress, _table(iteration.scores, values, start)))
+            text = f"loss {iteration.loss:.5g}, best {iteration.best_loss:.5g}"
+            progress.update(task, completed=iteration.number + 1, description=text)
+            table = Table(box=None, padding=(0, 2))
+            table.add_column("parameter")
+            for heading in ("value", "at the start"):
+                table.add_column(heading, justify="right")
+            start = in_short(iteration.start_values)
+            for path, value in in_short(iteration.values).items():
+                table.add_row(path, value, start[path])
+            for case, score in iteration.scores.items():
+                table.add_row(f"score of {case}", f"{score:.5g}", "")
+            live.update(Group(progress, table))
 
         yield report
-
-
-def _table(scores: dict[str, float], values: dict[str, str], start: dict[str, str]) -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2))
-    table.add_column("parameter")
-    for heading in ("value", "at the start"):
-        table.add_column(heading, justify="right")
-    for path, value in values.items():
-        table.add_row(path, value, start[path])
-    for case, score in scores.items():
-        table.add_row(f"score of {case}", f"{score:.5g}", "")
-    return table
 
 
 def _lines(n_iterations: int) -> Report:

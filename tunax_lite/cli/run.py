@@ -18,31 +18,19 @@ from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
 from ..io.writing import claimed
 from ..trajectory import Restart
+from . import session
 from .outputs import check_run_outputs
 from .progress import fraction_of
 from .restart import read_restart, say_what_differs
-from .session import (
-    Config,
-    Overwrite,
-    Parameters,
-    RunSource,
-    Settings,
-    build_source,
-    command,
-    load_source,
-    precision,
-    provenance,
-    report_written,
-)
 
 _FRAMES_IN_FIGURES = 2000
 _FIGURES = ("sections", "profiles", "fit", "differences", "series")
 _STATE = ("temperature", "salinity", "u", "v")
 
 
-@command("Nothing was written.")
+@session.command("Nothing was written.")
 def run(
-    config: Config,
+    config: session.Config,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -50,8 +38,8 @@ def run(
             help="File for the results alone; by default the folder of the configuration, with figures.",
         ),
     ] = None,
-    parameters: Parameters = None,
-    settings: Settings = None,
+    parameters: session.Parameters = None,
+    settings: session.Settings = None,
     variables: Annotated[
         str | None,
         typer.Option(
@@ -70,17 +58,17 @@ def run(
             help="Run a case of GOTM without those of its settings that are not supported.",
         ),
     ] = False,
-    overwrite: Overwrite = False,
+    overwrite: session.Overwrite = False,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
     CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
     """
-    loaded = load_source(config, settings or [])
+    loaded = session.load_source(config, settings or [])
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
-    with precision(loaded):
-        setup = build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
+    with session.precision(loaded):
+        setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"
@@ -90,7 +78,7 @@ def run(
             start, name, before = read_restart(restart, frame, setup, loaded.text)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         draws = output is None and loaded.config.output.figures
-        about = provenance(loaded, setup.case.name, setup.model.closure, name)
+        about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
         check_run_outputs(path, about, overwrite, figures=_FIGURES if draws else ())
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
@@ -99,10 +87,12 @@ def run(
             drawn = _draw(path, setup) if draws else []
             if kept:
                 io.keep_variables(path, kept)
-            report_written([path, *drawn])
+            session.report_written([path, *drawn])
 
 
-def _simulate(setup: Run, start: Restart | None, loaded: RunSource, path: Path, about: Provenance) -> None:
+def _simulate(
+    setup: Run, start: Restart | None, loaded: session.RunSource, path: Path, about: Provenance
+) -> None:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
