@@ -15,6 +15,7 @@ on a CPU, because it is bound by memory traffic. Without a gradient all are the 
 """
 
 import abc
+import itertools
 import math
 from functools import partial
 from typing import NamedTuple
@@ -53,16 +54,10 @@ class AbstractCheckpointing(eqx.Module):
         """The layout of a loop whose steps each hand on `bytes_per_step`."""
 
 
-def _check_steps(name: str, steps_per_segment: int | None) -> None:
-    if steps_per_segment is not None and steps_per_segment < 1:
-        raise ValueError(f"{name}: expected steps_per_segment of at least 1, got {steps_per_segment}.")
-
-
 class SaveEverything(AbstractCheckpointing):
     """Keep all intermediate results."""
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        del bytes_per_step, n_steps
         return Layout(checkpoint_steps=False, segments=())
 
 
@@ -70,7 +65,6 @@ class SaveSteps(AbstractCheckpointing):
     """Keep the state at every step and the results of its linear solves."""
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        del bytes_per_step, n_steps
         return Layout(checkpoint_steps=True, segments=())
 
 
@@ -91,12 +85,11 @@ class SaveSegments(AbstractCheckpointing):
     levels: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
-        _check_steps("SaveSegments", self.steps_per_segment)
+        _check_segment(self)
         if self.levels not in (1, 2):
             raise ValueError(f"SaveSegments: expected levels of 1 or 2, got {self.levels}.")
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        del bytes_per_step
         # With a and b segments, and s steps in the shortest, the loop keeps (a + b + q s) states of C bytes
         # each, where q C are the state and the solutions of a step; least for a = b = q s.
         least = (n_steps / _STEP_OVER_STATE**self.levels) ** (1.0 / (1 + self.levels))
@@ -105,6 +98,12 @@ class SaveSegments(AbstractCheckpointing):
             return Layout(checkpoint_steps=True, segments=(shortest,))
         longer = shortest * max(1, round(math.sqrt(n_steps / shortest)))
         return Layout(checkpoint_steps=True, segments=(longer, shortest))
+
+
+def _check_segment(layout: "SaveSegments | SavePairs") -> None:
+    n = layout.steps_per_segment
+    if n is not None and n < 1:
+        raise ValueError(f"{type(layout).__name__}: expected steps_per_segment of at least 1, got {n}.")
 
 
 class SavePairs(AbstractCheckpointing):
@@ -124,10 +123,9 @@ class SavePairs(AbstractCheckpointing):
     steps_per_segment: int | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
-        _check_steps("SavePairs", self.steps_per_segment)
+        _check_segment(self)
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        del bytes_per_step
         # Kept are n / 2s + q s states; least for equal parts.
         shortest = self.steps_per_segment or max(1, round(math.sqrt(n_steps / (2.0 * _STEP_OVER_STATE))))
         return Layout(checkpoint_steps=True, segments=(shortest,), in_pairs=True)
@@ -168,7 +166,7 @@ def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckp
 def _kept_bytes(layout: Layout, bytes_per_step: int, n_steps: int) -> float:
     """What a loop keeps with its steps checkpointed: the starts of segments, and steps with solutions."""
     lengths = (n_steps, *layout.segments)
-    starts = sum(longer / shorter for longer, shorter in zip(lengths[:-1], lengths[1:], strict=True))
+    starts = sum(longer / shorter for longer, shorter in itertools.pairwise(lengths))
     starts = starts / 2 if layout.in_pairs else starts
     return (starts + _STEP_OVER_STATE * lengths[-1]) * bytes_per_step
 

@@ -70,9 +70,9 @@ class Snapshot(eqx.Module):
     last: LastStep | None = None
 
     @property
-    def water(self) -> ColumnState:
-        """What observables are computed from."""
-        return ColumnState(self.state, self.grid, self.case.equation_of_state)
+    def mixing(self) -> CloState:
+        """The closure state whose coefficients mix the column."""
+        return self.clo_state if self.last is None else self.last.clo_state
 
     @property
     def fluxes(self) -> SurfaceFluxes:
@@ -81,110 +81,148 @@ class Snapshot(eqx.Module):
             return self.last.fluxes
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
+    @property
+    def nothing(self) -> Scalar:
+        """Zero, one per column."""
+        return jnp.zeros_like(self.state.u[-1])
+
 
 Diagnostic = Callable[[Snapshot], Float[Array, "..."]]
 
 
 def _of_water(function: Observable) -> Diagnostic:
-    return lambda now: function(now.water)
+    return lambda now: function(ColumnState(now.state, now.grid, now.case.equation_of_state))
 
 
+DIAGNOSTICS: dict[str, Diagnostic] = {name: _of_water(function) for name, function in OBSERVABLES.items()}
+"""Diagnostics by name; names, units and places are those of `QUANTITIES`."""
+OF_THE_STEP: set[str] = set()
+"""Diagnostics of what acts in a step: of the last one, where the trajectory holds its start."""
+
+
+def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Diagnostic]:
+    """Make a function a diagnostic."""
+
+    def register(function: Diagnostic) -> Diagnostic:
+        DIAGNOSTICS[name] = function
+        if of_the_step:
+            OF_THE_STEP.add(name)
+        return function
+
+    return register
+
+
+def _on_faces(inner: InnerFaceArray) -> FaceArray:
+    return with_end_faces(inner, 0.0, 0.0)
+
+
+@_named("buoyancy_frequency_squared")
 def _stratification(now: Snapshot) -> FaceArray:
     """N² [s-2], zero at both ends."""
-    return with_end_faces(
-        buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state), 0.0, 0.0
-    )
+    return _on_faces(buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state))
 
 
+@_named("shear_squared", of_the_step=True)
 def _shear(now: Snapshot) -> FaceArray:
     """S² [s-2], zero at both ends: that of the closure in the last step, or of the frame."""
     if now.last is not None:
-        return with_end_faces(now.last.inputs.shear_squared, 0.0, 0.0)
-    squared = gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2
-    return with_end_faces(squared, 0.0, 0.0)
+        return _on_faces(now.last.inputs.shear_squared)
+    return _on_faces(gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2)
 
 
+@_named("richardson_number", of_the_step=True)
 def _richardson_number(now: Snapshot) -> FaceArray:
     """N² / (S² + 1e-10 s-2) [1]; the added shear keeps it finite at rest."""
     return _stratification(now) * reciprocal(_shear(now) + 1e-10)
 
 
+@_named("shear_production", of_the_step=True)
 def _shear_production(now: Snapshot) -> FaceArray:
     """P = nu S² [m2 s-3]; of the last step with what waves add to it."""
-    last = now.last
-    if last is not None and last.production is not None:
-        return with_end_faces(last.production[0], 0.0, 0.0)
-    if last is not None:
-        return last.clo_state.eddy_viscosity * _shear(now)
-    return now.clo_state.eddy_viscosity * _shear(now)
+    if now.last is not None and now.last.production is not None:
+        return _on_faces(now.last.production[0])
+    return now.mixing.eddy_viscosity * _shear(now)
 
 
+@_named("buoyancy_production", of_the_step=True)
 def _buoyancy_production(now: Snapshot) -> FaceArray:
     """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it feeds turbulence."""
     if now.last is not None and now.last.production is not None:
-        return with_end_faces(now.last.production[1], 0.0, 0.0)
-    clo_state = now.clo_state if now.last is None else now.last.clo_state
-    down_gradient = -clo_state.eddy_diffusivity * _stratification(now)
-    for term in clo_state.terms(now.state):
+        return _on_faces(now.last.production[1])
+    down_gradient = -now.mixing.eddy_diffusivity * _stratification(now)
+    for term in now.mixing.terms(now.state):
         if isinstance(term, CounterGradientHeat):
             of_heat = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
-            down_gradient = down_gradient + with_end_faces(of_heat * term.upward[1:-1], 0.0, 0.0)
+            down_gradient = down_gradient + _on_faces(of_heat * term.upward[1:-1])
     return down_gradient
 
 
+@_named("mixed_layer_depth_richardson", of_the_step=True)
 def _depth_by_richardson_number(now: Snapshot) -> Scalar:
     """Depth of the first face from the surface with a Richardson number above 0.5 [m]."""
     return first_face_below(_richardson_number(now) > 0.5, now.grid)
 
 
+@_named("mixed_layer_depth_turbulence")
 def _depth_by_turbulence(now: Snapshot) -> Scalar:
     """Depth of the first face from the surface with a diffusivity below 1e-5 m2 s-1 [m]."""
     return first_face_below(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
 
 
+@_named("turbulent_energy")
 def _turbulent_energy(now: Snapshot) -> Scalar:
     """rho_0 integral of k [J m-2]; zero for a closure without k."""
     tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
     if tke is None:
-        return jnp.zeros_like(now.state.u[-1])
+        return now.nothing
     mean = 0.5 * (tke[1:] + tke[:-1])
     return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
 
 
-def _surface_flux(name: str, absent: float = 0.0) -> Callable[[Snapshot], Scalar]:
+def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
     """One of the fluxes through the surface, or what stands for it where there is none."""
 
     def flux(now: Snapshot) -> Scalar:
         value = getattr(now.fluxes, name)
-        return (absent if value is None else value) + jnp.zeros_like(now.state.u[-1])
+        return (absent if value is None else value) + now.nothing
 
-    return flux
+    return _named(f"surface_{name}", of_the_step=absent == 0.0)(flux)
 
 
 _stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
 
 
+@_named("friction_velocity", of_the_step=True)
 def _friction_velocity(now: Snapshot) -> Scalar:
     """sqrt(|stress| / rho_0) at the surface [m s-1]."""
-    return safe_sqrt(
-        vector_norm(_stress_u(now), _stress_v(now)) / now.case.equation_of_state.reference_density
-    )
+    stress = vector_norm(_stress_u(now), _stress_v(now))
+    return safe_sqrt(stress / now.case.equation_of_state.reference_density)
 
 
+_surface_flux("heat_flux")
+# Of a heat flux that is given as a sum, nobody knows the parts.
+for _part in ("latent_heat_flux", "sensible_heat_flux", "longwave_flux"):
+    _surface_flux(_part, math.nan)
+for _part in ("shortwave_flux", "freshwater_flux"):
+    _surface_flux(_part)
+
+
+@_named("bottom_friction_velocity", of_the_step=True)
 def _bottom_friction_velocity(now: Snapshot) -> Scalar:
     """u* of the logarithmic layer at the bottom [m s-1]; zero without friction there."""
     friction = now.case.interior.bottom_friction
     if friction is None:
-        return jnp.zeros_like(now.state.u[0])
+        return now.nothing
     if now.last is not None and now.last.inputs.bottom is not None:
         return now.last.inputs.bottom.friction_velocity
     return friction.at(now.state.u[0], now.state.v[0], now.grid.cell_thickness[0])[0]
 
 
+@_named("surface_elevation")
 def _surface_elevation(now: Snapshot) -> Scalar:
     """Height of the surface above its level at rest [m]."""
     elevation = now.case.interior.surface_elevation
-    return (0.0 if elevation is None else elevation.at(now.time)) + jnp.zeros_like(now.state.u[-1])
+    return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
 
 
 def _stokes_drift(component: int) -> Callable[[Snapshot], CenterArray]:
@@ -198,32 +236,7 @@ def _stokes_drift(component: int) -> Callable[[Snapshot], CenterArray]:
     return drift
 
 
-DIAGNOSTICS: dict[str, Diagnostic] = {
-    **{name: _of_water(function) for name, function in OBSERVABLES.items()},
-    "buoyancy_frequency_squared": _stratification,
-    "shear_squared": _shear,
-    "richardson_number": _richardson_number,
-    "shear_production": _shear_production,
-    "buoyancy_production": _buoyancy_production,
-    "mixed_layer_depth_richardson": _depth_by_richardson_number,
-    "mixed_layer_depth_turbulence": _depth_by_turbulence,
-    "turbulent_energy": _turbulent_energy,
-    "surface_stress_u": _stress_u,
-    "surface_stress_v": _stress_v,
-    "friction_velocity": _friction_velocity,
-    "surface_heat_flux": _surface_flux("heat_flux"),
-    # Of a heat flux that is given as a sum, nobody knows the parts.
-    "surface_latent_heat_flux": _surface_flux("latent_heat_flux", math.nan),
-    "surface_sensible_heat_flux": _surface_flux("sensible_heat_flux", math.nan),
-    "surface_longwave_flux": _surface_flux("longwave_flux", math.nan),
-    "surface_shortwave_flux": _surface_flux("shortwave_flux"),
-    "surface_freshwater_flux": _surface_flux("freshwater_flux"),
-    "bottom_friction_velocity": _bottom_friction_velocity,
-    "surface_elevation": _surface_elevation,
-    "stokes_drift_u": _stokes_drift(0),
-    "stokes_drift_v": _stokes_drift(1),
-}
-"""Diagnostics by name; names, units and places are those of `QUANTITIES`."""
+DIAGNOSTICS |= {"stokes_drift_u": _stokes_drift(0), "stokes_drift_v": _stokes_drift(1)}
 
 
 def diagnostic(name: str) -> Diagnostic:
@@ -233,25 +246,6 @@ def diagnostic(name: str) -> Diagnostic:
     if parse(name).name not in OBSERVABLES:
         raise ValueError(f"diagnose: expected names among {', '.join(DIAGNOSTICS)}, got {name}.")
     return _of_water(observable(name))
-
-
-OF_THE_STEP = frozenset(
-    {
-        "shear_squared",
-        "richardson_number",
-        "shear_production",
-        "buoyancy_production",
-        "mixed_layer_depth_richardson",
-        "surface_stress_u",
-        "surface_stress_v",
-        "friction_velocity",
-        "surface_heat_flux",
-        "surface_shortwave_flux",
-        "surface_freshwater_flux",
-        "bottom_friction_velocity",
-    }
-)
-"""Diagnostics of what acts in a step: of the last one, where the trajectory holds its start."""
 
 
 @eqx.filter_jit

@@ -95,21 +95,8 @@ def estimate_memory(
     case = _batch(case, n_columns)
 
     def run(model: Model, case: Case) -> Trajectory:
-        return simulate(
-            model, case, dt=dt, output_interval=output_interval, duration=duration, checkpointing=layout
-        )
-
-    program = _compile(what, run, model, case, parameters, residuals, chunk_size)
-    columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
-    seconds = program.trace_seconds, program.compile_seconds
-    return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
-
-
-def _compile(what, run, model: Model, case: Case, parameters, residuals, chunk_size) -> Program:
-    if what == "forward":
-        return compile_program(run, model, case)
-    paths = _paths(model, parameters)
-    values = jnp.stack([at_path(model.closure, path) for path in paths])
+        times = {"dt": dt, "output_interval": output_interval, "duration": duration}
+        return simulate(model, case, checkpointing=layout, **times)
 
     def of_parameters(values, model: Model, case: Case) -> PyTree:
         where = lambda m: [at_path(m.closure, path) for path in paths]  # noqa: E731
@@ -119,9 +106,18 @@ def _compile(what, run, model: Model, case: Case, parameters, residuals, chunk_s
         leaves = jax.tree.leaves(of_parameters(values, model, case))
         return sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
 
-    if what == "gradient":
-        return compile_program(jax.value_and_grad(mean_square), values, model, case)
-    return CompiledJacobian(of_parameters, values, model, case, chunk_size=chunk_size).program
+    if what == "forward":
+        program = compile_program(run, model, case)
+    else:
+        paths = _paths(model, parameters)
+        given = jnp.stack([at_path(model.closure, path) for path in paths]), model, case
+        if what == "gradient":
+            program = compile_program(jax.value_and_grad(mean_square), *given)
+        else:
+            program = CompiledJacobian(of_parameters, *given, chunk_size=chunk_size).program
+    columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
+    seconds = program.trace_seconds, program.compile_seconds
+    return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
 
 
 def _batch(case: Case, n_columns: int | None) -> Case:
@@ -139,17 +135,17 @@ def _batch(case: Case, n_columns: int | None) -> Case:
     return eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
 
 
-def _paths(model: Model, parameters: Sequence[str] | None) -> tuple[str, ...]:
+def _paths(model: Model, parameters: Sequence[str] | None) -> Sequence[str]:
     known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
     if parameters is None:
-        return tuple(known)
+        return known
     unknown = [path for path in parameters if path not in known]
     if unknown or not parameters:
         raise ValueError(
             f"estimate_memory: expected parameters among {', '.join(known)}; got "
             f"{', '.join(unknown) if unknown else 'none'}."
         )
-    return tuple(parameters)
+    return parameters
 
 
 class CheckpointingChoice(NamedTuple):

@@ -4,10 +4,10 @@ import dataclasses
 from pathlib import Path
 
 from .case import Case
-from .io.yaml_file import ConfigError
+from .io.yaml_file import ConfigError, naming
 from .model import Model
 from .observations import Observations
-from .runtime.memory import TooLargeError, check_disk, check_steps
+from .runtime.memory import check_disk, check_steps
 
 _VARIABLES = 4
 """Of the state: temperature, salinity and velocity; a file has more."""
@@ -43,29 +43,22 @@ class Run:
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames."""
-        length = self._duration_from(begin)
-        try:
+        length = self.duration
+        if length is None:
+            left, interval = self.case.duration - begin, self.output_interval
+            n_frames = int(left / interval * (1.0 + 1e-9))
+            if n_frames < 1:
+                raise ConfigError(
+                    f"{self.source}: time.output_interval: expected at most what is left of the case, "
+                    f"{left:g} s, got {interval:g} s; choose a shorter interval or set time.duration."
+                )
+            length = n_frames * interval
+        with naming(self.source, "time.step"):
             check_steps(length, self.dt)
-        except TooLargeError as error:
-            raise ConfigError(f"{self.source}: time.step: {error}") from None
         return length
 
     def check_output(self, duration: float, folder: Path) -> None:
         """Raise `ConfigError` where the frames of a run, its state alone, are more than the disk can hold."""
         n_bytes = 8.0 * _VARIABLES * self.case.grid.n_cells * duration / self.output_interval
-        try:
+        with naming(self.source, "time.output_interval"):
             check_disk(folder, n_bytes, "the frames of the run")
-        except TooLargeError as error:
-            raise ConfigError(f"{self.source}: time.output_interval: {error}") from None
-
-    def _duration_from(self, begin: float) -> float:
-        if self.duration is not None:
-            return self.duration
-        left = self.case.duration - begin
-        n_frames = int(left / self.output_interval * (1.0 + 1e-9))
-        if n_frames < 1:
-            raise ConfigError(
-                f"{self.source}: time.output_interval: expected at most what is left of the case, "
-                f"{left:g} s, got {self.output_interval:g} s; choose a shorter interval or set time.duration."
-            )
-        return n_frames * self.output_interval

@@ -61,14 +61,15 @@ def batched_case(model: Model, case: Case) -> Case:
     """
     precision_of(model=model, case=case)
     batch_shape = shape_of_batch(model, case)
-    replacement = (
-        case.grid.with_batch_rank(len(batch_shape)),
-        case.start_state.broadcast(batch_shape),
-        _with_batch_rank(case.interior, len(batch_shape)),
+    rank = len(batch_shape)
+    return dataclasses.replace(
+        case,
+        grid=case.grid.with_batch_rank(rank),
+        initial_state=case.start_state.broadcast(batch_shape),
+        interior=_with_batch_rank(case.interior, rank),
+        terms={name: _with_batch_rank(term, rank) for name, term in case.terms.items()},
+        initial_correction=None,
     )
-    terms = {name: _with_batch_rank(term, len(batch_shape)) for name, term in case.terms.items()}
-    case = dataclasses.replace(case, initial_correction=None, terms=terms)
-    return eqx.tree_at(lambda c: (c.grid, c.initial_state, c.interior), case, replacement)
 
 
 def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
@@ -140,16 +141,8 @@ def run_frames(
         both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
     if step_starts:
         step, both, carry = _with_start(step, both, carry, current_of=lambda c: c[0] if means else c)
-    _, saved = scan_frames(
-        step,
-        both,
-        carry,
-        inputs=inputs,
-        n_frames=n_frames,
-        steps_per_frame=steps_per_frame,
-        checkpointing=checkpointing,
-    )
-    return saved
+    length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
+    return scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)[1]
 
 
 def _with_start(step, save, carry, current_of):
@@ -248,11 +241,9 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         return map_blocks(one, arguments, block=block, like=saved_of(start), **split)
 
     arguments = (model, case, start, dt)
-    return (
-        run(arguments)
-        if mesh is None
-        else map_columns(run, arguments, mesh=mesh, like=saved_of(start), **split)
-    )
+    if mesh is None:
+        return run(arguments)
+    return map_columns(run, arguments, mesh=mesh, like=saved_of(start), **split)
 
 
 @eqx.filter_jit

@@ -63,26 +63,26 @@ class CaseRuns:
         latest = max(float(run.time[-1]) for run in self.runs.values())
         return FigureTime(latest, None if self.case is None else self.case.start_time)
 
-    @property
-    def has_profiles(self) -> bool:
-        """Whether there are profiles of what `plot_fits` shows."""
-        return bool(set(self.observations.profiles) & {"temperature", "u", "v"})
 
-    @property
-    def has_series(self) -> bool:
-        return "temperature" in self.observations.profiles or bool(self.observations.series)
+def _has_profiles(observations: Observations) -> bool:
+    """Whether there are profiles of what `plot_fits` shows."""
+    return bool(set(observations.profiles) & {"temperature", "u", "v"})
+
+
+def _has_series(observations: Observations) -> bool:
+    is_long = observations.time.size >= _FEWEST_TIMES
+    return is_long and ("temperature" in observations.profiles or bool(observations.series))
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """What a run and its observations have: profiles, sections of differences, series."""
-    figures: dict[str, Figure] = {}
-    if fit.has_profiles:
+    figures, observed = {}, fit.observations
+    if _has_profiles(observed):
         figures["fit"] = plot_fits([fit])
-    if fit.observations.time.size >= _FEWEST_TIMES:
-        if set(fit.observations.profiles) & {"temperature", "salinity"}:
-            figures["differences"] = plot_differences(fit)
-        if fit.has_series:
-            figures["series"] = plot_series(fit)
+    if observed.time.size >= _FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
+        figures["differences"] = plot_differences(fit)
+    if _has_series(observed):
+        figures["series"] = plot_series(fit)
     return figures
 
 
@@ -93,22 +93,19 @@ def calibration_figures(
     calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
     fits, over_time = [], []
     for target in targets:
-        observed, case = target.observations, target.case
+        case, observed = target.case, target.observations
         # Of a large-eddy simulation the profiles say it.
-        is_long = observed.source != "LES" and observed.time.size >= _FEWEST_TIMES
-        fit = CaseRuns(case.name, {}, observed, case)
-        shown_over_time = is_long and fit.has_series
-        times = target.times_of_run(_MOST_FRAMES if shown_over_time else 1)
+        has_series = observed.source != "LES" and _has_series(observed)
+        times = target.times_of_run(_MOST_FRAMES if has_series else 1)
         # A common name: it is part of what is compiled.
-        before, after = (
-            simulate(one, dataclasses.replace(of, name="case"), **times)
-            for one, of in ((model, case), (calibrated, result.cases[case.name]))
-        )
-        fits.append(dataclasses.replace(fit, runs={"before": before, "after": after}))
-        over_time += [fits[-1]] if shown_over_time else []
-    figures = {"profiles": plot_fits(fits)} if any(fit.has_profiles for fit in fits) else {}
-    names = {fit.name: f"series_{fit.name}" if len(fits) > 1 else "series" for fit in over_time}
-    return figures | {names[fit.name]: plot_series(fit) for fit in over_time}
+        before = simulate(model, dataclasses.replace(case, name="case"), **times)
+        after = simulate(calibrated, dataclasses.replace(result.cases[case.name], name="case"), **times)
+        fits.append(CaseRuns(case.name, {"before": before, "after": after}, observed, case))
+        over_time += [fits[-1]] if has_series else []
+    figures = {"profiles": plot_fits(fits)} if any(_has_profiles(fit.observations) for fit in fits) else {}
+    for fit in over_time:
+        figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
+    return figures
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:

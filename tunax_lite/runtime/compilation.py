@@ -1,6 +1,7 @@
 """Programs compiled ahead of time, with what that took."""
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import statistics
@@ -36,6 +37,7 @@ class ProgramMemory(NamedTuple):
     total: int
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Program:
     """A function compiled for arguments of certain shapes; call it with such.
 
@@ -46,17 +48,10 @@ class Program:
         donated: positions of the arguments whose memory a call takes.
     """
 
-    def __init__(
-        self,
-        executable: Any,
-        trace_seconds: float,
-        compile_seconds: float,
-        donated: tuple[int, ...] = (),
-    ):
-        self.executable = executable
-        self.trace_seconds = trace_seconds
-        self.compile_seconds = compile_seconds
-        self._donated = donated
+    executable: Any
+    trace_seconds: float
+    compile_seconds: float
+    donated: tuple[int, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
         return self.executable(*args)
@@ -71,27 +66,21 @@ class Program:
                 "ask on a CPU or GPU."
             )
         outputs = found.output_size_in_bytes - found.alias_size_in_bytes
-        parts = (
-            found.argument_size_in_bytes,
-            outputs,
-            found.temp_size_in_bytes,
-            found.generated_code_size_in_bytes,
-        )
+        others = found.temp_size_in_bytes, found.generated_code_size_in_bytes
+        parts = found.argument_size_in_bytes, outputs, *others
         return ProgramMemory(*parts, total=sum(parts))
 
     def timing(self, *args: Any, repetitions: int = 5) -> Timing:
         """Time so many calls with these arguments, after one that does not count."""
         seconds = []
         for _ in range(repetitions + 1):
-            given = [self._fresh(i, arg) for i, arg in enumerate(args)]
+            # A call takes the memory of some: it gets copies, ready before the clock starts.
+            given = [jax.tree.map(jnp.copy, arg) if i in self.donated else arg for i, arg in enumerate(args)]
+            jax.block_until_ready(given)
             start = time.perf_counter()
             jax.block_until_ready(self(*given))
             seconds.append(time.perf_counter() - start)
         return Timing(min(seconds[1:]), statistics.median(seconds[1:]))
-
-    def _fresh(self, position: int, arg: Any) -> Any:
-        """A copy of an argument whose memory a call takes, ready before the clock starts."""
-        return jax.block_until_ready(jax.tree.map(jnp.copy, arg)) if position in self._donated else arg
 
 
 def compile_program(
@@ -144,24 +133,15 @@ def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing]
         programs: by name.
         timings: from `Program.timing`, by the same names; those that are missing are left blank.
     """
-    timings = {} if timings is None else timings
-    header = ("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")
-    rows = [header, *(_row(name, program, timings.get(name)) for name, program in programs.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
+    for name, program in programs.items():
+        timing, seconds = (timings or {}).get(name), (program.trace_seconds, program.compile_seconds)
+        sizes = program.memory.temporary / 1e6, program.memory.total / 1e6
+        run = "" if timing is None else f"{1e3 * timing.minimum:.3f}"
+        rows.append((name, *(f"{x:.2f}" for x in seconds), *(f"{x:.3f}" for x in sizes), run))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in rows:
-        numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
+    for name, *numbers in rows:
+        cells = [cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True)]
+        lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
-
-
-def _row(name: str, program: Program, timing: Timing | None) -> tuple[str, ...]:
-    memory = program.memory
-    return (
-        name,
-        f"{program.trace_seconds:.2f}",
-        f"{program.compile_seconds:.2f}",
-        f"{memory.temporary / 1e6:.3f}",
-        f"{memory.total / 1e6:.3f}",
-        "" if timing is None else f"{1e3 * timing.minimum:.3f}",
-    )

@@ -27,6 +27,9 @@ FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_un
 VECTOR_OPTION = "--xla_cpu_prefer_vector_width"
 
 
+_VECTOR_BITS = 128, 256, 512
+
+
 def vector_flag(bits: int) -> str:
     """The flag for vectors of at most so many bits; a processor without such takes shorter ones."""
     return f"{VECTOR_OPTION}={bits}"
@@ -34,19 +37,16 @@ def vector_flag(bits: int) -> str:
 
 def is_own_flag(flag: str) -> bool:
     """Whether a flag is one that `configure` sets."""
-    return flag == FUSION_FLAG or flag in [vector_flag(bits) for bits in (128, 256, 512)]
+    return flag in (FUSION_FLAG, *map(vector_flag, _VECTOR_BITS))
 
 
 def time_loop_is_fused() -> bool:
     """Whether the environment tells XLA to make one kernel of loops of any size."""
-    for flag in os.environ.get("XLA_FLAGS", "").split():
-        name, _, options = flag.partition("=")
-        if name == EXTRA_OPTIONS:
-            for option in options.split(","):
-                key, _, value = option.partition("=")
-                if key == _LOOP_LIMIT and value.isdecimal():
-                    return int(value) >= 10**8
-    return False
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    given = [flag.removeprefix(f"{EXTRA_OPTIONS}=") for flag in flags if flag.startswith(f"{EXTRA_OPTIONS}=")]
+    options = (option.partition("=") for some in given for option in some.split(","))
+    limits = (int(value) for key, _, value in options if key == _LOOP_LIMIT and value.isdecimal())
+    return next(limits, 0) >= 10**8
 
 
 CACHE_MINIMUM_SECONDS = 0.5
@@ -119,7 +119,7 @@ def configure(
         raise ValueError(
             f"configure: expected cache_minimum_seconds of at least 0 s, got {cache_minimum_seconds}."
         )
-    if vector_bits not in (128, 256, 512, None):
+    if vector_bits not in (*_VECTOR_BITS, None):
         raise ValueError(f"configure: expected vector_bits 128, 256, 512 or None, got {vector_bits!r}.")
     _add_flags(
         {EXTRA_OPTIONS: FUSION_FLAG if fuse_time_loop else None}
@@ -134,27 +134,19 @@ def configure(
 
 def configuration() -> Configuration:
     """What is in force now, whoever set it."""
-    flags = os.environ.get("XLA_FLAGS", "")
     folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",
         cache_folder=None if not folder else Path(folder),
         cache_minimum_seconds=float(_setting("persistent_cache_min_compile_time_secs")),
         fuse_time_loop=time_loop_is_fused(),
-        xla_flags=flags,
+        xla_flags=os.environ.get("XLA_FLAGS", ""),
     )
 
 
 def _setting(name: str) -> Any:
     """A setting of JAX: its attributes are made when it is imported, unknown to type checkers."""
     return getattr(jax.config, f"jax_{name}")
-
-
-def _has_started() -> bool:
-    # JAX has no public name for this, and its own messages about settings that come too late use it.
-    from jax._src import xla_bridge
-
-    return xla_bridge.backends_are_initialized()
 
 
 def _add_flags(wanted: Mapping[str, str | None]) -> None:
@@ -164,7 +156,10 @@ def _add_flags(wanted: Mapping[str, str | None]) -> None:
     missing = [flag for option, flag in wanted.items() if flag is not None and option not in flags]
     if names_a_file or not missing:
         return
-    if _has_started():
+    # JAX has no public name for this, and its own messages about settings that come too late use it.
+    from jax._src import xla_bridge
+
+    if xla_bridge.backends_are_initialized():
         raise RuntimeError(
             "configure: expected to be called before JAX starts, got a process in which JAX has made its "
             "first array (or listed its devices) already, so that XLA_FLAGS is read no more; call it first, "
@@ -188,33 +183,26 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
         jax.config.update("jax_enable_compilation_cache", wanted[0])
         jax.config.update("jax_compilation_cache_dir", wanted[1])
         reset_cache()  # JAX asks for the folder once, at its first program
-    if minimum_seconds is None and not _seconds_are_told():
+    told = _setting("persistent_cache_min_compile_time_secs")
+    if minimum_seconds is None and _SECONDS_VARIABLE in os.environ and not told >= 0.0:
+        raise ValueError(
+            f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
+            "variable or unset it."
+        )
+    if minimum_seconds is None and _SECONDS_VARIABLE not in os.environ and told == _SECONDS_OF_JAX:
         minimum_seconds = CACHE_MINIMUM_SECONDS
     if minimum_seconds is not None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
 
 
-def _seconds_are_told() -> bool:
-    seconds = _setting("persistent_cache_min_compile_time_secs")
-    if _SECONDS_VARIABLE in os.environ and not seconds >= 0.0:
-        raise ValueError(
-            f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
-            "variable or unset it."
-        )
-    return _SECONDS_VARIABLE in os.environ or seconds != _SECONDS_OF_JAX
-
-
 def _usable(folder: Path | str) -> str | None:
     """A folder that was not asked for by an argument: without it the program runs, and compiles again."""
-    if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
-        warnings.warn(
-            "compiled programs are not kept: expected the package filelock, which JAX needs for "
-            "JAX_COMPILATION_CACHE_MAX_SIZE, got none; install it or unset the variable.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-        return None
     try:
+        if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
+            raise OSError(
+                "expected the package filelock, which JAX needs for JAX_COMPILATION_CACHE_MAX_SIZE, got "
+                "none; install it or unset the variable."
+            )
         return str(cache_folder_for(folder))
     except OSError as error:
         warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=4)
