@@ -258,7 +258,8 @@ def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Mod
             return found
         start, step = start_of_step
         after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
-        for name in OF_THE_STEP.intersection(names):
+        # In their order, so that the program of a process is that of another, which the cache holds.
+        for name in (name for name in names if name in OF_THE_STEP):
             # Before the first frame of a run no step was made.
             found[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), found[name])
         return found

@@ -37,7 +37,7 @@ class ProgramMemory(NamedTuple):
     total: int
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class Program:
     """A function compiled for arguments of certain shapes; call it with such.
 
