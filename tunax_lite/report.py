@@ -121,8 +121,8 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"got {got}{', without ' + lacking if lacking else ''}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
-    tables = {folder / CROSS_VALIDATION_NAME: CrossValidationRow, folder / CHECKS_NAME: CheckRow}
-    for read in (*paths, *drawn.values(), *tables):
+    of_cases, of_checks = folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME
+    for read in (*paths, *drawn.values(), of_cases, of_checks):
         note_input(read)
     path, posterior = folder / POSTERIOR_NAME, None
     if what_is_at(path) != "none":
@@ -137,7 +137,8 @@ def read_run_folder(folder: str | Path) -> RunFolder:
         parameters,
         history,
         {name: path for name, path in drawn.items() if path.is_file()},
-        *(read_table(path, kind) if what_is_at(path) != "none" else () for path, kind in tables.items()),
+        read_table(of_cases, CrossValidationRow) if what_is_at(of_cases) != "none" else (),
+        read_table(of_checks, CheckRow) if what_is_at(of_checks) != "none" else (),
         posterior,
     )
 

@@ -88,7 +88,9 @@ def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of many type
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Parameters and history of a calibration that was interrupted; returns how to go on."""
     # One iteration is done, so that nothing is computed.
-    result = run_calibration(**_problem_of(setup) | {"n_iterations": 1}, folder=folder, resume=True)
+    result = run_calibration(
+        **_problem_of(dataclasses.replace(setup, n_iterations=1)), folder=folder, resume=True
+    )
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..calibration.checks import ErrorRow, errors_by_label, run_checks, with_values
+from ..calibration.checks import Candidate, ErrorRow, errors_by_label, run_checks, with_values
 from ..config import CalibrationConfig, ConfigError, build_checks, evaluation_of, load_any
 from ..io.protection import check_outputs
 from ..io.writing import replacing
@@ -37,7 +37,7 @@ def evaluate(
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
-        candidates = {"configuration": evaluation_of(loaded)}
+        candidates: dict[str, Candidate] = {"configuration": evaluation_of(loaded)}
         targets = candidates["configuration"][1]
         if values is not None:
             try:

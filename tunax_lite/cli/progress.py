@@ -64,8 +64,8 @@ def fraction_of(
         task = progress.add_task(f"{what}: {first}", total=1.0, times="")
 
         def bar(fraction: float, where: str) -> None:
-            now = {"description": f"{what}: {where}", "times": clock.times(fraction)}
-            progress.update(task, completed=fraction, refresh=True, **now)
+            text, times = f"{what}: {where}", clock.times(fraction)
+            progress.update(task, completed=fraction, description=text, times=times, refresh=True)
 
         yield bar
 

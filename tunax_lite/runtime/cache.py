@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.monitoring
 
@@ -34,7 +34,7 @@ class CacheStatistics(NamedTuple):
 
     def since(self, before: "CacheStatistics") -> "CacheStatistics":
         """What happened after `before`."""
-        return CacheStatistics(*(now - then for now, then in zip(self, before, strict=True)))
+        return CacheStatistics._make(now - then for now, then in zip(self, before, strict=True))
 
 
 _EVENTS = "/jax/compilation_cache/"
@@ -43,7 +43,7 @@ _lock = threading.Lock()
 _is_counting = [False]
 
 
-def _count(event: str, amount: float = 1, **_: Any) -> None:
+def _count(event: str, amount: float = 1) -> None:
     name = event.removeprefix(_EVENTS)
     if name in _counts:
         with _lock:
@@ -56,8 +56,10 @@ def count_cache_events() -> None:
         if _is_counting[0]:
             return
         _is_counting[0] = True
-    jax.monitoring.register_event_listener(_count)
-    jax.monitoring.register_event_duration_secs_listener(_count)
+    jax.monitoring.register_event_listener(lambda event, **_: _count(event))
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, duration_secs, **_: _count(event, duration_secs)
+    )
 
 
 def cache_statistics() -> CacheStatistics:

@@ -133,6 +133,7 @@ def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing]
         programs: by name.
         timings: from `Program.timing`, by the same names; those that are missing are left blank.
     """
+    rows: list[tuple[str, ...]]
     rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
     for name, program in programs.items():
         timing, seconds = (timings or {}).get(name), (program.trace_seconds, program.compile_seconds)

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
+from typing import TypedDict
 
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +82,14 @@ class Uncertainty(AbstractScale):
         return deviation
 
 
+class TimesOfRun(TypedDict):
+    """Arguments of `simulate` [s]."""
+
+    dt: float
+    duration: float
+    output_interval: float
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """A case and what the model should give there.
@@ -145,8 +154,8 @@ class Target:
             )
         return inside
 
-    def times_of_run(self, most_frames: int = 1) -> dict[str, float]:
-        """`dt`, `duration` and `output_interval` [s] of a run to the last observation that counts."""
+    def times_of_run(self, most_frames: int = 1) -> TimesOfRun:
+        """Those of a run to the last observation that counts."""
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
         n_steps = max(1, round(last / self.dt))
