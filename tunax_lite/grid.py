@@ -55,11 +55,7 @@ class Grid(eqx.Module):
 
     @classmethod
     def uniform(cls, depth: float, n_cells: int) -> "Grid":
-        """Cells of equal thickness over `depth` [m].
-
-        Raises:
-            ValueError: depth not positive, or fewer than three cells.
-        """
+        """Cells of equal thickness over `depth` [m]."""
         return cls.stretched(depth, n_cells)
 
     @classmethod

@@ -89,9 +89,8 @@ class RunFolder:
 def read_run_folder(folder: str | Path) -> RunFolder:
     """Read the folder of a calibration.
 
-    Raises:
-        FileNotFoundError: no such folder, or one without results.
-        ValueError: results that cannot be read, or that do not belong together.
+    Raises `FileNotFoundError` where there are no results, and `ValueError` for those that do not belong
+    together.
     """
     folder = Path(folder)
     paths = folder / PARAMETERS_NAME, folder / HISTORY_NAME

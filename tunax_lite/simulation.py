@@ -54,11 +54,7 @@ def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its corrected state, grid and interior spread over the batch shape of model and case.
-
-    Raises:
-        ValueError: a model and a case of different precision.
-    """
+    """The case with its corrected state, grid and interior spread over the batch shape of model and case."""
     precision_of(model=model, case=case)
     batch_shape = shape_of_batch(model, case)
     rank = len(batch_shape)

@@ -60,11 +60,7 @@ class State(eqx.Module):
         v: Profile = 0.0,
         tracers: Mapping[str, Profile] | None = None,
     ) -> "State":
-        """State on `grid` from arrays, numbers or functions of the height z [m].
-
-        Raises:
-            ValueError: an array that is not on the centers of the grid.
-        """
+        """State on `grid` from arrays on its centers, numbers or functions of the height z [m]."""
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
             given = profile(grid.z_center) if callable(profile) else profile

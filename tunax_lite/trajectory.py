@@ -58,11 +58,7 @@ class Trajectory(eqx.Module):
         return self.time.shape[0]
 
     def restart(self, frame: int = -1) -> Restart:
-        """Start of a run that goes on from a frame, bit by bit as if it had never stopped.
-
-        Raises:
-            ValueError: a frame that does not exist.
-        """
+        """Start of a run that goes on from a frame, bit by bit as if it had never stopped."""
         if not -self.n_frames <= frame < self.n_frames:
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731

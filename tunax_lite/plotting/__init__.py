@@ -46,9 +46,7 @@ _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the fil
 def file_figures(file: Path) -> dict[str, Figure]:
     """Sections and profiles of a trajectory, loss and parameters of a history, or those of a posterior.
 
-    Raises:
-        FileNotFoundError: no such file.
-        FileFormatError: a file of another kind, or one that lacks something.
+    Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind, or one that lacks something.
     """
     dataset = read_netcdf(file)
     if "iteration" in dataset.dims and "loss" in dataset:

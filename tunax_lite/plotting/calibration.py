@@ -146,11 +146,7 @@ _SHOWN = (
 
 
 def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
-    """Errors by case, a panel for each variable: left out of the calibration, in it, and without any.
-
-    Args:
-        rows: of the table, at least one.
-    """
+    """Errors by case, a panel for each variable: left out of the calibration, in it, and without any."""
     variables = list(dict.fromkeys(row.variable for row in rows))
     cases = list(dict.fromkeys(row.case for row in rows))
     size = 3.6, 0.55 * len(cases)
@@ -250,12 +246,8 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
 def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | None = None) -> Figure:
     """Temperature at the end, and numbers of the column over time, with the spread of the parameters.
 
-    Args:
-        bands: one row of panels each, with quantiles that are symmetric around the median.
-        observations: of the same cases; what they have of the profile and of the numbers is drawn.
-
-    Raises:
-        ValueError: no bands at all.
+    One row of panels for each of the bands, of which there must be one, with quantiles that are symmetric
+    around the median. Of observations of the same cases the profile and the numbers are drawn, too.
     """
     if not bands:
         raise ValueError("plot_bands: expected at least one case, got none.")

@@ -113,8 +113,7 @@ def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **co
 def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
     """Mean error of temperature over the cases against the shortest time per step, closure by closure.
 
-    Args:
-        rows: of one resolution and time step; closures with a case that is not finite are left out.
+    Rows are of one resolution and time step; closures with a case that is not finite are left out.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.5, 4.6), (0.0, 0.0))
     for index, label in enumerate(dict.fromkeys(row.closure for row in rows)):

@@ -109,17 +109,12 @@ def calibration_figures(
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] = ("temperature", "u", "v")) -> Figure:
-    """Profiles of runs and observations at the last common time, and the errors of temperature.
+    """Profiles of runs and observations at the last common time, and the errors of the first variable.
 
-    A large-eddy simulation that is finer than a run is averaged over the cells of the run, and a run that is
-    finer over those of the simulation: neither is blamed for levels that it does not have.
-
-    Args:
-        fits: one row of panels each.
-        variables: one column of panels each, where observed.
-
-    Raises:
-        ValueError: no fit with one of the variables, or a batch of columns.
+    One row of panels for each fit, one column for each variable that was observed. A large-eddy simulation
+    that is finer than a run is averaged over the cells of the run, and a run that is finer over those of the
+    simulation: neither is blamed for levels that it does not have. Raises `ValueError` where there is nothing
+    to show, or for a batch of columns.
     """
     shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
     if not shown:
@@ -212,15 +207,9 @@ def _draw_errors(panel: Axes, fit: CaseRuns, name: str, time: float) -> None:
 def plot_differences(fit: CaseRuns, variables: Sequence[str] = ("temperature", "salinity")) -> Figure:
     """Sections of what was observed, of the last of the runs there, and of model minus observations.
 
-    The run is interpolated linearly to the observed times and heights. The colours of the difference reach
-    to its quantile of 99 %.
-
-    Args:
-        fit: of one case.
-        variables: one row of panels each, where observed.
-
-    Raises:
-        ValueError: none of the variables observed at two times or more, or a batch of columns.
+    One row of panels for each variable that was observed. The run is interpolated linearly to the observed
+    times and heights; the colours of the difference reach to its quantile of 99 %. Raises `ValueError` where
+    none was observed at two times or more, or for a batch of columns.
     """
     shown = [name for name in variables if name in fit.observations.profiles]
     if not shown or fit.observations.time.size < 2:
@@ -291,13 +280,8 @@ def plot_series(fit: CaseRuns) -> Figure:
     """Temperature at the surface, depth of the mixed layer and every observed number, over time.
 
     The temperature at the surface is the observed one, or that of the uppermost sensor, where the runs are
-    shown at its height. The mixed layer is that of the temperature, of both.
-
-    Args:
-        fit: of one case; with its `case` where numbers were observed.
-
-    Raises:
-        ValueError: nothing that can be shown, or a batch of columns.
+    shown at its height. The mixed layer is that of the temperature, of both. Where numbers were observed, the
+    fit needs its case. Raises `ValueError` where there is nothing to show, or for a batch of columns.
     """
     panels = _near_surface(fit) | _mixed_layers(fit) | _numbers(fit)
     if not panels:

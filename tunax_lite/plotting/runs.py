@@ -31,14 +31,9 @@ def plot_sections(
 ) -> Figure:
     """Variables over time and height (Hovmöller diagrams), with the depth of the mixed layer.
 
-    Args:
-        trajectory: of a single column.
-        variables: of the state or of the closure; by default all that vary.
-        title: above the figure.
-        start_time: ISO 8601 date of the start of the case, for an axis of dates.
-
-    Raises:
-        ValueError: a batch of columns, or a variable that the run does not have.
+    By default all variables of the state and of the closure that vary; with the ISO 8601 date of its start, a
+    case has an axis of dates. A batch of columns, or a variable that the run does not have, is a
+    `ValueError`.
     """
     fields = _select(style.fields_of(trajectory), variables)
     n_columns = 1 if len(fields) < 3 else 2
@@ -77,18 +72,7 @@ def plot_profiles(
     title: str = "",
     start_time: str | None = None,
 ) -> Figure:
-    """Profiles at times spread over a run.
-
-    Args:
-        trajectory: of a single column.
-        variables: of the state or of the closure; by default all that vary.
-        n_times: number of profiles.
-        title: above the figure.
-        start_time: ISO 8601 date of the start of the case, for dates in the legend.
-
-    Raises:
-        ValueError: a batch of columns, or a variable that the run does not have.
-    """
+    """Profiles at so many times spread over a run; variables, dates and errors as for `plot_sections`."""
     fields = _select(style.fields_of(trajectory), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
@@ -140,12 +124,9 @@ def _logarithmic(panel: Axes, values: np.ndarray) -> None:
 class MixedLayer:
     """The depth at which the temperature is first so much below that at 10 m.
 
-    By 0.2 K; by a tenth of what a column spans from top to bottom where that is less than 2 K, as in
-    large-eddy simulations, where 0.2 K is far below the layer. In columns of less than 20 m below that at
-    half their depth.
-
-    Args:
-        trajectory: of a single column; decides on the difference.
+    By 0.2 K; by a tenth of what a column, the trajectory, spans from top to bottom where that is less than 2
+    K, as in large-eddy simulations, where 0.2 K is far below the layer. In columns of less than 20 m below
+    that at half their depth.
     """
 
     def __init__(self, trajectory: Trajectory):

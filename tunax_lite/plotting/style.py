@@ -43,12 +43,7 @@ def around_zero(largest: float) -> dict[str, Any]:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure: complete, or not at all; the ending of the name decides on the format.
-
-    Raises:
-        OSError: a path that cannot be written.
-        ValueError: an ending that is no format of figures.
-    """
+    """Write a figure: complete, or not at all; the ending of the name decides on the format."""
     path = Path(path)
     ending = path.suffix.lstrip(".") or "png"
     # Which file of this package it is, so that it may be drawn anew.
@@ -173,12 +168,8 @@ _HOUR, _DAY = 3600.0, 86400.0
 class FigureTime:
     """Where the times of a run stand in a figure, and how they are written.
 
-    Args:
-        latest: of the times that are shown [s] since the start of the case; up to five days count in hours.
-        start_time: ISO 8601 date of the start; `None` for an idealised case.
-
-    Raises:
-        ValueError: a start that is no ISO 8601 time.
+    Up to five days count in hours; from the ISO 8601 date of its start on, a case that has one counts in
+    dates.
     """
 
     def __init__(self, latest: float, start_time: str | None = None):

@@ -91,11 +91,8 @@ def compile_program(
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
-    Args:
-        function: of arrays, or pytrees of them.
-        args: arrays, or `jax.ShapeDtypeStruct` in their place.
-        donate: positions of the arguments whose memory the results may take.
-        static: keyword arguments that become part of the program.
+    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct` in their place; the results may take the
+    memory of those at the positions `donate`, and `static` keyword arguments become part of the program.
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
@@ -127,12 +124,7 @@ def shapes_of(tree: Any) -> Any:
 
 
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
-    """A table of what programs took to trace and compile, the memory they need and their run time.
-
-    Args:
-        programs: by name.
-        timings: from `Program.timing`, by the same names; those that are missing are left blank.
-    """
+    """A table of what programs took to trace and compile, their memory, and their run time where known."""
     rows: list[tuple[str, ...]]
     rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
     for name, program in programs.items():
