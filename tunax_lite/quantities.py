@@ -375,6 +375,20 @@ _TABLE = (
         _UP,
     ),
     Quantity("height", "height", "m", "outside", possible=(-12000.0, 12000.0), positive=_UP),
+    Quantity(
+        "temperature_gradient",
+        "horizontal gradient of temperature",
+        "K m-1",
+        "outside",
+        possible=(-0.1, 0.1),
+    ),
+    Quantity(
+        "salinity_gradient",
+        "horizontal gradient of salinity",
+        "g kg-1 m-1",
+        "outside",
+        possible=(-0.1, 0.1),
+    ),
     # Axes.
     Quantity(
         "z", "height above the surface at rest", "m", "outside", "height_above_mean_sea_level", positive=_UP

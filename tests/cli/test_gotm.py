@@ -67,9 +67,8 @@ def test_a_missing_forcing_file_names_configuration_line_and_file(invoke, tmp_pa
     assert f"{tmp_path}/tau.dat" in output
     write_series(tmp_path / "tau.dat", 0.1 + np.zeros(20))
     output = invoke("run", path, "--output", "out.nc", code=3)
-    assert (
-        "tau.dat: surface.fluxes.tx: expected times from 2011-03-01 00:00:00 to 2011-03-02 00:00:00" in output
-    )
+    assert "tau.dat: stress_u: expected times from 2011-03-01 00:00:00 to 2011-03-02 00:00:00" in output
+    assert "line 25: surface.fluxes.tx.file" in output
     output = invoke("run", path, "--set", "turbulence.turb_method=third_order", code=2)
     assert "--set turbulence.turb_method=third_order: turbulence.turb_method: expected one of" in output
 

@@ -1,5 +1,6 @@
 """Cases of GOTM in a configuration of the package: what they bring, and what it replaces."""
 
+import os
 import re
 
 import jax
@@ -8,6 +9,7 @@ import pytest
 import typer
 import yaml
 
+from tests.conftest import find_gotm_case
 from tests.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
@@ -79,14 +81,14 @@ def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
 @pytest.mark.parametrize(
     ("case", "sections", "error", "message"),
     [
-        ({"path": "none.yaml"}, {}, FileNotFoundError, r"run.yaml: case.path: none.yaml: expected a file"),
+        ({"path": "none.yaml"}, {}, FileNotFoundError, r"run.yaml: line 3: case.path: none.yaml: expected"),
         ({"settings": {"grid.nlevs": 3}}, {}, ConfigError, r"run.yaml: grid.nlevs=3.*unknown key.*nlev"),
         ({"setting": {}}, {}, ConfigError, r"case.setting: unknown key.*settings"),
         (
             {},
-            {"grid": {"kind": "faces", "z_face": [-16.0, -8.0, -4.0, 0.0]}},
+            {"grid": {"kind": "faces", "z_face": [-15.0, -8.0, -4.0, 0.0]}},
             ConfigError,
-            "got faces.*grid.file",
+            "grid: expected faces down to the depth of the case, 16 m",
         ),
     ],
     ids=["missing file", "unknown setting", "unknown key", "faces"],
@@ -188,7 +190,7 @@ def written(tmp_path, *changes):
     source = load_gotm(write_case(tmp_path, *changes))
     own = build_gotm(source).run
     assert own is not None
-    text = configuration_of(own, source, [])
+    text = configuration_of(source)
     (tmp_path / "ours.yaml").write_text(text)
     return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
 
@@ -218,8 +220,9 @@ def test_what_is_written_is_what_can_be_changed(tmp_path):
     _, content, _ = written(tmp_path, MADE["k_epsilon"])
     closure = content["model"]["closure"]
     assert closure["name"] == "k_epsilon"
-    assert closure["options"] == {"length_limit": None, "stability": {"name": "cheng", "equilibrium": "weak"}}
-    assert closure["parameters"] == {"turbulent_kinetic_energy_floor": 3e-7}
+    assert closure["options"]["length_limit"] is None
+    assert closure["options"]["stability"] == {"name": "cheng", "equilibrium": "weak"}
+    assert closure["parameters"]["turbulent_kinetic_energy_floor"] == 3e-7
     loaded = load_run(
         tmp_path / "ours.yaml", ["model.closure.parameters.c_eps_1=1.5", "grid.n_cells=5", "model.theta=1.0"]
     )
@@ -228,14 +231,83 @@ def test_what_is_written_is_what_can_be_changed(tmp_path):
     assert run.model.theta == 1.0 and float(run.model.closure.turbulent_kinetic_energy_floor) == 3e-7  # pyright: ignore
 
 
-def test_what_has_no_words_stays_with_the_file(tmp_path):
-    (tmp_path / "layers.dat").write_text("8\n" + "2.0\n" * 8)
-    # A floor of k that no calibration would take.
-    change = {
-        "grid": {"method": "file_h", "file": "layers.dat"},
-        "turbulence": {"turb_param": {"k_min": 0.5}},
-    }
-    own, content, run = written(tmp_path, change)
-    assert content["grid"] == {"kind": "native"} and "model" not in content
-    assert "its closure, which has no words here" in (tmp_path / "ours.yaml").read_text()
+TIDE = {"method": "tidal", "constant_value": 0.1, "tidal": {"amp_1": 0.5, "phase_1": 300.0, "amp_2": 0.2}}
+DRIFT = {"us": {"method": "empirical"}, "dusdz": {"method": "us"}, "dvsdz": {"method": "vs"}}
+EVERYTHING = {
+    "tides": {"mimic_3d": {"ext_pressure": {"type": "average_velocity", "dpdy": TIDE}, "zeta": TIDE}},
+    "gradients": {
+        "mimic_3d": {
+            "int_pressure": {
+                "type": "gradients",
+                "s_adv": True,
+                "gradients": {"dsdx": {"method": "constant"}},
+            },
+            "w": {"max": 1e-4, "height": -8.0, "adv_discr": "superbee"},
+        }
+    },
+    "plume": {"mimic_3d": {"int_pressure": {"type": "plume", "plume": {"x_slope": 0.01}}}},
+    "two layers": {
+        "temperature": {
+            "method": "two_layer",
+            "two_layer": {"z_s": 4.0, "t_s": 20.0, "z_b": 8.0, "t_b": 10.0},
+        },
+        "velocities": {"u": 0.3, "relax": {"tau": 1e4, "ramp": 1e5}},
+    },
+    "buoyancy frequency": {"salinity": {"method": "buoyancy", "NN": 1e-4, "two_layer": {"s_s": 30.0}}},
+    "kinds": {
+        "temperature": {"type": "in-situ", "relax": {"tau": 1e6, "tau_s": 1e3, "h_s": 3.0}},
+        "salinity": {"type": "practical"},
+    },
+    "tangent": {
+        "equation_of_state": {"method": "linear_teos-10"},
+        "light_extinction": {"method": "jerlov-ii"},
+    },
+    "weather": {
+        "surface": {
+            "fluxes": {"method": "kondo"},
+            "u10": 5.0,
+            "airt": 284.0,
+            "hum": 80.0,
+            "airp": 101300.0,
+            "swr": {"method": "calculate"},
+            "precip": 1e-7,
+        },
+        "waves": {"stokes_drift": DRIFT},
+    },
+    "freezing": {"surface": {"ice": {"model": "simple"}, "swr": {"constant_value": 50.0}}},
+    "kappa": {
+        "turbulence": {"keps": {"sig_peps": True}, "turb_param": {"compute_kappa": False, "kappa": 0.41}}
+    },
+}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_what_is_written_is_the_whole_case_to_the_bit(tmp_path, name):
+    own, content, run = written(tmp_path, EVERYTHING[name])
+    assert content["case"]["format"] == "site"
+    assert_same(run.case, own.case)
     assert_same(run.model, own.model)
+    assert (run.diagnostics, run.means) == (own.diagnostics, own.means)
+
+
+@pytest.mark.skipif("TUNAX_LITE_DATA" not in os.environ, reason="needs the GOTM cases below $TUNAX_LITE_DATA")
+@pytest.mark.parametrize("name", ["ows_papa/ows_papa_meteo", "langmuir/langmuir_kpp_exp", "estuary/estuary"])
+def test_cases_of_gotm_are_written_to_the_bit(tmp_path, name):
+    source = load_gotm(find_gotm_case(f"{name}.gotm.yaml"))
+    (tmp_path / "ours.yaml").write_text(configuration_of(source))
+    own, run = build_gotm(source).run, build_run(load_run(tmp_path / "ours.yaml"))
+    assert own is not None
+    assert_same((run.case, run.model), (own.case, own.model))
+
+
+def test_a_grid_of_a_file_is_written_out(tmp_path):
+    (tmp_path / "layers.dat").write_text("8\n" + "2.0\n" * 8)
+    own, content, run = written(tmp_path, {"grid": {"method": "file_h", "file": "layers.dat"}})
+    assert content["grid"]["kind"] == "faces"
+    assert_same(run.case, own.case)
+
+
+def test_numbers_that_no_closure_takes_name_the_line_of_gotms_file(tmp_path):
+    change = {"turbulence": {"turb_param": {"k_min": 0.5}}}
+    with pytest.raises(ConfigError, match=r"line \d+: turbulence.turb_param.k_min.*expected a value between"):
+        written(tmp_path, change)

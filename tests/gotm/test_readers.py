@@ -5,34 +5,27 @@ import datetime
 import numpy as np
 import pytest
 
-from tests.gotm.folders import START, write_series
+from tests.gotm.folders import START, write_case, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.gotm.files import Period, SeriesReader
-from tunax_lite.gotm.profiles import Inputs, ProfileReader
-from tunax_lite.gotm.settings import Settings
-from tunax_lite.grid import Grid
+from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.gotm.files import Column, Period, SeriesReader
+from tunax_lite.gotm.profiles import ProfileReader
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.series import Series, on_common_times
-from tunax_lite.io.yaml_file import Document
 
 MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))
 DAY = Period(MIDNIGHT, 86400.0)
 Z = np.array([-7.5, -5.0, -2.5, -1.0])
 
 
-def source_of(folder, path="surface.u10", **keys):
-    """An input of the method `file` of a configuration in the folder."""
-    nested: dict = {"method": "file", "file": "f.dat", **keys}
-    for name in reversed(path.split(".")):
-        nested = {name: nested}
-    origins = {("version",): "line 1", (*path.split("."), "file"): "line 4"}
-    return Settings(Document({"version": 7, **nested}, origins, str(folder / "c.yaml"))).input(path)
+def column_of(folder, quantity="wind_u", column=1, **scaling):
+    return Column(folder / "f.dat", column, quantity, "c.yaml: line 4: surface.u10.file", **scaling)
 
 
-def read(folder, text=None, path="surface.u10", kind=None, period=DAY, **keys):
+def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
     if text is not None:
         (folder / "f.dat").write_text(text)
-    return SeriesReader(period).read(source_of(folder, path, **keys), kind)
+    return SeriesReader(period).read(column_of(folder, quantity, **keys))
 
 
 def day(*values: str, hours=(0, 12, 24)) -> str:
@@ -116,28 +109,28 @@ def test_a_missing_file_names_the_line_of_the_configuration(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "value", "advice"),
+    ("quantity", "value", "advice"),
     [
-        ("surface.airp", None, "1013", "hPa, set scale_factor: 100"),
-        ("surface.hum", "specific", "8.1", "g/kg, set scale_factor: 0.001"),
-        ("surface.hum", "relative", "0.8", "in %"),
-        ("surface.cloud", None, "60", "oktas"),
-        ("surface.precip", None, "2.5", "mm per hour"),
-        ("surface.sst", None, "285", "Kelvin, set offset: -273.15"),
-        ("surface.swr", None, "-5", "from 0 to 1800 W m-2"),
-        ("surface.airt", None, "90", "from -90 to 60"),
+        ("air_pressure", "1013", "hPa, set scale_factor: 100"),
+        ("specific_humidity", "8.1", "g/kg, set scale_factor: 0.001"),
+        ("relative_humidity", "0.8", "in %"),
+        ("cloud_cover", "60", "oktas"),
+        ("precipitation", "2.5", "mm per hour"),
+        ("sea_surface_temperature", "285", "Kelvin, set offset: -273.15"),
+        ("shortwave_flux", "-5", "from -1 to 1800 W m-2"),
+        ("air_temperature", "90", "from -90 to 60"),
     ],
 )
-def test_units_that_cannot_be_right_are_caught(tmp_path, path, kind, value, advice):
+def test_units_that_cannot_be_right_are_caught(tmp_path, quantity, value, advice):
     with pytest.raises(FileFormatError) as error:
-        read(tmp_path, day(value, value, value), path, kind)
+        read(tmp_path, day(value, value, value), quantity)
     message = str(error.value)
     assert "line 1" in message and f"{float(value):g} at 2011-03-01 00:00:00" in message
     assert advice in message
 
 
 def test_air_temperatures_above_100_are_kelvin(tmp_path):
-    series = read(tmp_path, day("285.15", "12", "274.15"), "surface.airt")
+    series = read(tmp_path, day("285.15", "12", "274.15"), "air_temperature")
     np.testing.assert_allclose(series.values, [12.0, 12.0, 1.0], atol=1e-12)
 
 
@@ -147,7 +140,7 @@ def test_long_gaps_are_warned_of(tmp_path):
     (tmp_path / "f.dat").write_text("".join(f"{time.replace('T', ' ')} 1\n" for time in times))
     reader = SeriesReader(Period(MIDNIGHT, 70 * 3600.0))
     for _ in range(2):
-        reader.read(source_of(tmp_path))
+        reader.read(column_of(tmp_path))
     assert len(reader.warnings) == 1
     assert "line 2: 48 h without a record after 2011-03-01 00:00:00" in reader.warnings[0]
 
@@ -177,7 +170,7 @@ DOWN = ("0 20", "-2 18", "-6 10")
 
 def read_profiles(folder, text, *, whole_period=True, **keys):
     (folder / "f.dat").write_text(text)
-    return ProfileReader(DAY, Z).read(source_of(folder, "temperature", **keys), whole_period=whole_period)
+    return ProfileReader(DAY, Z).read(column_of(folder, "temperature", **keys), whole_period=whole_period)
 
 
 def test_profiles_are_interpolated_to_cells_and_constant_beyond(tmp_path):
@@ -245,11 +238,10 @@ def test_bad_profiles_name_line_time_and_value(tmp_path, text, fragments):
 
 
 def test_constants_are_checked_too(tmp_path):
-    data = {"version": 7, "surface": {"airp": 1013.0, "airt": 285.15}}
-    settings = Settings(Document(data, {("surface", "airp"): "line 3"}, "c.yaml"))
-    inputs = Inputs(settings, DAY, Grid.uniform(16.0, 8), 600.0)
-    assert inputs.scalar("surface.airt") == pytest.approx(12.0)
-    with pytest.raises(
-        ConfigError, match=r"c\.yaml: line 3: surface.airp: .* from 50000 to 120000 \[Pa\], got 1013"
-    ):
-        inputs.scalar("surface.airp")
+    weather = {"fluxes": {"method": "kondo"}, "airp": 101300.0, "airt": 285.15, "hum": 80.0}
+    made = build_gotm(load_gotm(write_case(tmp_path, {"surface": weather})))
+    assert made.run is not None
+    assert float(made.run.case.forcing.weather.at(0.0).air_temperature) == pytest.approx(12.0)  # pyright: ignore
+    path = write_case(tmp_path, {"surface": weather | {"airp": 1013.0}})
+    with pytest.raises(ConfigError, match=r"line \d+: surface.airp.* from 50000 to 120000 \[Pa\], got 1013"):
+        build_gotm(load_gotm(path))

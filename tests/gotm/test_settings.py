@@ -117,8 +117,7 @@ def test_gotm_files_are_told_from_ours():
 def test_inputs_know_what_they_do_not_need(tmp_path):
     path = write_case(tmp_path, {"surface": {"u10": {"method": "constant", "file": "u.dat", "column": 3}}})
     settings = Settings(read_document(path))
-    source = settings.input("surface.u10")
-    assert (source.method, source.constant_value, source.column) == ("constant", 0.0, 3)
+    assert settings.input("surface.u10") == (0.0, "surface.u10.constant_value")
     assert settings.is_used("surface.u10.constant_value") and not settings.is_used("surface.u10.column")
     assert settings.reason("surface.u10.column") == "surface.u10.method is constant"
     with pytest.raises(ConfigError, match="expected the name of a file, got none"):

@@ -83,7 +83,7 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None, ov
             _describe_run(made.run)
         made.report.check()
         if write_config is not None and made.run is not None:
-            _write(write_config, configuration_of(made.run, source, settings), overwrite)
+            _write(write_config, configuration_of(source), overwrite)
     typer.echo(f"{config}: fine")
 
 

@@ -3,6 +3,7 @@
 from ..io.yaml_file import ConfigError as ConfigError
 from ..run import Run as Run
 from .build import build_run as build_run
+from .build import configuration_of as configuration_of
 from .build import data_files as data_files
 from .build_calibration import Calibration as Calibration
 from .build_calibration import build_calibration as build_calibration
@@ -12,7 +13,6 @@ from .closures import closure_names as closure_names
 from .closures import closure_of as closure_of
 from .comparison import ComparisonSetup as ComparisonSetup
 from .comparison import load_comparison as load_comparison
-from .gotm_case import configuration_of as configuration_of
 from .load import Loaded as Loaded
 from .load import load_any as load_any
 from .load import load_calibration as load_calibration

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +12,10 @@ from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..gotm import GotmOptions, LoadedGotm, Report, Translation, load_gotm, translate
 from ..grid import Grid
 from ..io.registry import resolve, sha256_of
-from ..io.yaml_file import naming
+from ..io.yaml_file import Document, yaml_text
 from ..model import Model
 from ..observations import Observations
 from ..physics import coriolis_parameter
@@ -22,12 +23,11 @@ from ..run import Run
 from .build_interior import build_interior
 from .build_site import site_case
 from .cases import ForcingSection, GotmCase, IdealisedCase, LegayCase, LesbraryCase
-from .gotm_case import build_gotm_run, read_gotm
-from .load import Loaded
+from .load import Loaded, validated
 from .profiles import initial_state
 from .schema import RunConfig
-from .sections import FacesGrid, ModelSection, StretchedGrid, UniformGrid
-from .series import Setting
+from .sections import FacesGrid, ModelSection, NativeGrid, StretchedGrid, UniformGrid
+from .series import Place, Setting
 from .site import SiteCase
 
 
@@ -43,43 +43,121 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         FileNotFoundError: a file of the case that is missing.
         FileFormatError: a file of the case that cannot be used.
     """
-    config, source = loaded.config, loaded.path
+    config, place = loaded.config, loaded.place
     if isinstance(config.case, GotmCase):
-        run = build_gotm_run(config, config.case, source)
-        model = run.model if "model" not in config.model_fields_set else build_model(config.model, source)
-        with naming(source, "parameters"):
-            closure = with_parameters(model.closure, parameters or {})
-        model = dataclasses.replace(model, closure=closure)
-        return dataclasses.replace(run, model=model, case=_corrected(run.case, loaded, parameters))
-    with loaded.naming_lines():
-        case, observations = build_case(config.case, config.grid, source, "case")
+        return _gotm_run(loaded, config.case, parameters)
+    made = build_case(config.case, config.grid, place, "case", config.time.step)
     return Run(
-        model=build_model(config.model, source, parameters),
-        case=_corrected(case, loaded, parameters),
-        observations=observations,
+        model=build_model(config.model, place, parameters),
+        case=_corrected(made.case, loaded, parameters),
+        observations=made.observations,
         dt=config.time.step,
         output_interval=config.time.output_interval,
         duration=config.time.duration,
-        source=source,
+        source=loaded.path,
+        diagnostics=tuple(config.output.diagnostics),
+        means=config.output.means,
+        notes=made.notes,
     )
+
+
+def _gotm_run(loaded: Loaded[RunConfig], case: GotmCase, parameters: dict[str, float] | None) -> Run:
+    """The run of a case of GOTM; its own grid, model and times where the configuration gives none."""
+    config, given = loaded.config, loaded.config.model_fields_set
+    times = config.time.model_fields_set if "time" in given else set()
+    grid = config.grid if "grid" in given else NativeGrid(kind="native")
+    step = config.time.step if "step" in times else None
+    own, report = _in_our_words(case, loaded.place, "case", grid, step)
+    chosen = {"model"} & given
+    own = dataclasses.replace(
+        own, config=own.config.model_copy(update={k: getattr(config, k) for k in chosen})
+    )
+    run = build_run(own)
+    with loaded.place.naming("parameters"):
+        closure = with_parameters(run.model.closure, parameters or {})
+    return dataclasses.replace(
+        run,
+        model=dataclasses.replace(run.model, closure=closure),
+        case=_corrected(run.case, loaded, parameters),
+        output_interval=config.time.output_interval if "output_interval" in times else run.output_interval,
+        duration=config.time.duration,
+        source=loaded.path,
+        notes=(*report.errors, *report.differences, *run.notes),
+    )
+
+
+def _in_our_words(
+    case: GotmCase, place: Place, key: str, grid: Any, step: float | None
+) -> tuple[Loaded[RunConfig], Report]:
+    """The configuration of the package that a case of GOTM is.
+
+    Args:
+        case: of a configuration.
+        place: the configuration.
+        key: of the case in it, for messages.
+        grid: one of `GridSection`.
+        step: time step [s]; `None` for that of the file.
+
+    Raises:
+        ConfigError: a configuration of either kind that cannot be used.
+        FileNotFoundError: a file of the case that is missing.
+    """
+    path = place.file(case.path, f"{key}.path")
+    replaced: dict[str, Any] = dict(case.settings)
+    if not isinstance(grid, NativeGrid):
+        replaced["grid.method"] = "analytical"  # whatever its file
+    if step is not None:
+        replaced["time.dt"] = step
+    options = GotmOptions(salinity_anomaly=case.salinity_anomaly, vertical_velocity=case.vertical_velocity)
+    made = translate(load_gotm(path, replaced, f"{place.path}:", config=options), case.observed)
+    if not case.ignore_unsupported or "model" not in made.content:
+        made.report.check()
+    own = validated(Document(made.content, made.origins, str(path)), RunConfig)
+    if not isinstance(grid, NativeGrid):
+        own = own.model_copy(update={"grid": grid})
+    return Loaded(own, path, made.origins), made.report
+
+
+def build_translated(made: Translation, path: Path) -> Run | None:
+    """The run of a case of GOTM; `None` where a refused setting leaves no model.
+
+    Raises:
+        ConfigError, FileNotFoundError, FileFormatError: a configuration, or a file, that cannot be used.
+    """
+    if "model" not in made.content:
+        return None
+    config = validated(Document(made.content, made.origins, str(path)), RunConfig)
+    return build_run(Loaded(config, path, made.origins))
+
+
+def configuration_of(source: LoadedGotm) -> str:
+    """Text of a configuration of the package that is a case of GOTM, to be changed from there.
+
+    Its series and profiles stay in their files.
+
+    Raises:
+        ConfigError: a configuration that cannot be used.
+    """
+    header = f"# {source.name}: the case of GOTM in {source.path.name}, in the words of this package.\n"
+    return header + yaml_text(translate(source).content)
 
 
 def _corrected(case: Case, loaded: Loaded[RunConfig], parameters: dict[str, float] | None) -> Case:
     """The case with the corrections of the configuration, and their numbers."""
-    with naming(loaded.path, "corrections"):
+    with loaded.place.naming("corrections"):
         case = loaded.config.corrections.of(case)
-    with naming(loaded.path, "parameters"):
+    with loaded.place.naming("parameters"):
         return with_case_parameters(case, parameters or {})
 
 
-def build_model(section: ModelSection, source: Path, parameters: dict[str, float] | None = None) -> Model:
+def build_model(section: ModelSection, place: Place, parameters: dict[str, float] | None = None) -> Model:
     """The model of a configuration; `parameters` replace values of the closure.
 
     Raises:
         ConfigError: a parameter that the closure does not have, or out of range.
     """
     closure = section.closure.build()
-    with naming(source, "parameters"):
+    with place.naming("parameters"):
         closure = with_parameters(closure, parameters or {})
     return Model(closure, **section.given())
 
@@ -97,17 +175,23 @@ def build_grid(section: Any, depth: float) -> Grid | None:
     return None
 
 
-def build_case(
-    section: Any, grid: Any, source: Path, key: str, step: float | None = None
-) -> tuple[Case, Observations | None]:
-    """The case of a configuration on its grid, and its observations, if there are any.
+class BuiltCase(NamedTuple):
+    """A case on its grid, its observations, if there are any, and what is odd in its files."""
+
+    case: Case
+    observations: Observations | None
+    notes: tuple[str, ...] = ()
+
+
+def build_case(section: Any, grid: Any, place: Place, key: str, step: float | None = None) -> BuiltCase:
+    """The case of a configuration.
 
     Args:
         section: one of `CaseSection`.
         grid: one of `GridSection`.
-        source: the configuration file.
+        place: the configuration.
         key: of the section, for messages.
-        step: time step [s]; for GOTM, whose cases depend on it.
+        step: time step [s], on which some cases depend.
 
     Raises:
         ConfigError: values that do not fit each other.
@@ -115,10 +199,10 @@ def build_case(
         FileFormatError: a file that cannot be used.
     """
     if isinstance(section, GotmCase):
-        run = read_gotm(section, grid, step, source, key)
-        return run.case, run.observations
+        own, _ = _in_our_words(section, place, key, grid, step)
+        return build_case(own.config.case, own.config.grid, own.place, "case", own.config.time.step)
     if isinstance(section, IdealisedCase | SiteCase):
-        with naming(source, "grid"):
+        with place.naming("grid"):
             own_grid = build_grid(grid, section.depth)
             if own_grid is None:
                 raise ValueError(
@@ -130,21 +214,19 @@ def build_case(
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
-        with naming(source, key):
+        start = section.start_time if isinstance(section, SiteCase) else None
+        setting = Setting(place, key, own_grid, start, section.duration, step)
+        with place.naming(key):
             if isinstance(section, SiteCase):
-                return site_case(
-                    section, own_grid, Setting(source, key, section.start_time, section.duration)
-                )
-            return idealised_case(section, own_grid, Setting(source, key, None, section.duration)), None
-    try:
-        path = resolve(section.path, source.parent)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{source}: {key}.path: {error}") from error
-    with naming(source, key):
+                made = site_case(section, setting)
+                return BuiltCase(*made, tuple(setting.series.warnings))
+            return BuiltCase(idealised_case(section, setting), None)
+    path = place.file(section.path, f"{key}.path")
+    with place.naming(key):
         case, observations = _read(section, path)
-    with naming(source, "grid"):
+    with place.naming("grid"):
         target = build_grid(grid, float(case.grid.depth))
-        return (case if target is None else case.on(target)), observations
+        return BuiltCase(case if target is None else case.on(target), observations)
 
 
 def _read(section: Any, path: Path) -> tuple[Case, Observations]:
@@ -155,8 +237,8 @@ def _read(section: Any, path: Path) -> tuple[Case, Observations]:
     return io.read_cf_netcdf(path, section.mapping.build())
 
 
-def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case:
-    """The case on a grid; `setting` says where it stands in the configuration.
+def idealised_case(section: IdealisedCase, setting: Setting) -> Case:
+    """The case on the grid of its setting.
 
     Raises:
         ValueError: N² for the temperature of water that does not expand.
@@ -166,13 +248,13 @@ def idealised_case(section: IdealisedCase, grid: Grid, setting: Setting) -> Case
     if section.coriolis_parameter is not None:
         rotation = section.coriolis_parameter
     return Case(
-        grid=grid,
-        initial_state=initial_state(section, grid, water),
+        grid=setting.grid,
+        initial_state=initial_state(section, setting.grid, water),
         forcing=_forcing(section.forcing),
         coriolis_parameter=rotation,
         equation_of_state=water,
         absorption=section.absorption.build(),
-        interior=build_interior(section.interior, grid, setting),
+        interior=build_interior(section.interior, setting),
         duration=section.duration,
         name=section.name,
         latitude=section.latitude,

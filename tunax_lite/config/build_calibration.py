@@ -2,10 +2,8 @@
 
 import dataclasses
 import itertools
-import json
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +24,7 @@ from ..calibration.parameters import ResolvedParameters
 from ..case import Case
 from ..declarations import names_of
 from ..forcing import WaterSurface
-from ..io.registry import resolve
-from ..io.yaml_file import ConfigError, naming
+from ..io.yaml_file import ConfigError
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
@@ -35,6 +32,7 @@ from .build import build_case, build_model, build_run
 from .calibration import AdamSection, CheckSection
 from .load import Loaded, load_run
 from .schema import CalibrationConfig, EvaluationSection, RunConfig
+from .series import Place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,30 +80,27 @@ def build_calibration(
         FileNotFoundError: a file of a case that is missing.
         FileFormatError: a file of a case that cannot be used.
     """
-    config, source = loaded.config, loaded.path
-    with loaded.naming_lines():
-        targets = tuple(
-            target for index in range(len(config.cases)) for target in _targets(config, index, source)
-        )
+    config, place = loaded.config, loaded.place
+    targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
             at = index // (len(config.grid) * len(config.time.step))
             raise ConfigError(
-                f"{source}: cases.{at}.case: expected a case of another name, got '{name}' again; "
+                f"{place.at(f'cases.{at}.case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
             )
     cases = {target.case.name: target.case for target in targets}
-    model = build_model(config.model, source, parameters)
-    with naming(source, "parameters"):
+    model = build_model(config.model, place, parameters)
+    with place.naming("parameters"):
         free = config.free_parameters.resolve(model.closure, cases)
         for name in names:
             if free.in_case(name) is None:
                 raise ValueError(f"expected a free parameter in the case {name}, got none; leave it out.")
-    with naming(source, "optimiser"):
+    with place.naming("optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes
-    checks, notes = build_checks(config.checks, source)
+    checks, notes = build_checks(config.checks, place)
     if said := _idle_priors(config, free):
         notes = [*notes, said]
     return Calibration(
@@ -138,20 +133,20 @@ def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
     )
 
 
-def _targets(config: CalibrationConfig, index: int, source: Path) -> Iterator[Target]:
+def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case on every grid and with every time step; with several, their names say which."""
     section, key = config.cases[index], f"cases.{index}"
     for grid, step in itertools.product(config.grid, config.time.step):
-        case, found = build_case(section.case, grid, source, f"{key}.case", step)
-        observations = _required(found, source, f"{key}.case")
-        with naming(source, "time.step"):
+        case, found, _ = build_case(section.case, grid, place, f"{key}.case", step)
+        observations = _required(found, place, f"{key}.case")
+        with place.naming("time.step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
         which += [f"{step:g}s"] * (len(config.time.step) > 1)
         name = case.name + (f"@{','.join(which)}" if which else "")
-        with naming(source, f"{key}.corrections"):
+        with place.naming(f"{key}.corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
-        with naming(source, key):
+        with place.naming(key):
             target = _target(config, index, case, observations, step)
             _ = target.comparison  # raises what would stop the calibration later
         yield target
@@ -195,11 +190,11 @@ def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
     return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
-def _required(observations: Observations | None, source: Path, key: str) -> Observations:
+def _required(observations: Observations | None, place: Place, key: str) -> Observations:
     if observations is None:
         raise ConfigError(
-            f"{source}: {key}.format: expected a case with observations, got one without; choose another "
-            "format."
+            f"{place.at(f'{key}.format')}: expected a case with observations, got one without; choose "
+            "another format."
         )
     return observations
 
@@ -227,28 +222,28 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
         run = build_run(Loaded(loaded.config, loaded.path, loaded.origins))
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
-        compared = [(run.case, _required(run.observations, loaded.path, "case"), run.dt)]
+        compared = [(run.case, _required(run.observations, loaded.place, "case"), run.dt)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
         _evaluation_target(
             Target(case, observations, dt=dt, time_window=start_and_end, averaging=averaging),
             variables,
-            loaded.path,
+            loaded.place,
         )
         for case, observations, dt in compared
     )
 
 
-def _evaluation_target(target: Target, variables: Sequence[str], source: Path) -> Target:
+def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -> Target:
     """The target with equal weights of those variables that were observed."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:
         raise ConfigError(
-            f"{source}: evaluation.variables: expected at least one of the observed variables "
+            f"{place.at('evaluation.variables')}: expected at least one of the observed variables "
             f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
         )
     target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
-    with naming(source, "evaluation"):
+    with place.naming("evaluation"):
         _ = target.comparison  # raises what does not fit
     return target
 
@@ -266,12 +261,12 @@ def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
     return section.of_length(n_iterations) if isinstance(section, AdamSection) else section.build()
 
 
-def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[AbstractCheck], list[str]]:
+def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:
     """The checks of a calibration, and a sentence for each that is left out because a file is missing.
 
     Args:
         sections: of the configuration.
-        source: the configuration file.
+        place: the configuration.
 
     Raises:
         ConfigError: a run that cannot be built, or that cannot be compared in this way; two of one name.
@@ -283,7 +278,7 @@ def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[A
     for index, section in enumerate(sections):
         key = f"checks.{index}"
         try:
-            check = _build(section, source, key)
+            check = _build(section, place, key)
         except FileNotFoundError as error:
             if not section.skip_if_missing:
                 raise
@@ -291,28 +286,19 @@ def build_checks(sections: Sequence[CheckSection], source: Path) -> tuple[list[A
             continue
         if check.name in [other.name for other in checks]:
             raise ConfigError(
-                f"{source}: {key}.name: expected a check of another name, got '{check.name}' again; give it "
-                "a `name`."
+                f"{place.at(f'{key}.name')}: expected a check of another name, got '{check.name}' again; "
+                "give it a `name`."
             )
         checks.append(check)
     return checks, notes
 
 
-def _build(section: CheckSection, source: Path, key: str) -> AbstractCheck:
-    path = _resolved(section.run, source, f"{key}.run")
-    overrides = [f"{name}={json.dumps(value)}" for name, value in section.settings.items()]
-    loaded = load_run(path, overrides)
+def _build(section: CheckSection, place: Place, key: str) -> AbstractCheck:
+    loaded = load_run(place.file(section.run, f"{key}.run"), section.settings)
     run = build_run(loaded)
     name = section.name or run.case.name
-    with naming(source, key):
+    with place.naming(key):
         if section.against == "observations":
             model, (target,) = evaluation_of(loaded)
             return ObservedCase(name, model, target)
         return EntrainmentLaw(name, run.model, run.case, run.dt, run.duration_from(0.0))
-
-
-def _resolved(name: str, source: Path, key: str) -> Path:
-    try:
-        return resolve(name, source.parent)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{source}: {key}: {error}") from error

@@ -1,15 +1,14 @@
 """From checked configurations to what acts below the surface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from .. import io
-from ..grid import Grid
 from ..io.series import Series, on_common_times, profiles_on_grid
-from ..io.yaml_file import ConfigError, naming
+from ..io.yaml_file import ConfigError
 from ..terms import (
     AbstractPressureGradient,
     AbstractStokesDrift,
@@ -43,9 +42,8 @@ from .interior import (
     RelaxationRates,
     RelaxationSection,
     VerticalVelocitySection,
-    WindSea,
 )
-from .profiles import Profile, values_of
+from .profiles import Profile, profile_series, values_of
 from .series import Setting, read_common
 
 Observed = Callable[[str], Series]
@@ -54,19 +52,20 @@ Observed = Callable[[str], Series]
 
 def build_interior(
     section: InteriorSection,
-    grid: Grid,
     setting: Setting,
     observed: Observed | None = None,
     wind: TimeSeries[WindVector] | None = None,
+    given: Callable[[str], Series] | None = None,
 ) -> Interior:
     """What acts below the surface.
 
     Args:
         section: of the configuration.
-        grid: of the case.
         setting: of the case.
         observed: profiles to relax to; `None` for a case without observations.
         wind: at 10 m, which waves may follow; `None` for a case without weather.
+        given: profiles that the case starts from, over the times of their files; `None` for those of a case
+            that has none.
 
     Raises:
         ConfigError: values that do not fit each other.
@@ -78,44 +77,56 @@ def build_interior(
         time, values = read_common(
             {"height": (section.surface_elevation, "height")}, setting, "interior", "surface_elevation"
         )
-        lowest, depth = float(np.min(values["height"])), float(grid.depth)
+        lowest, depth = float(np.min(values["height"])), float(setting.grid.depth)
         if lowest <= -depth:
             raise ConfigError(
                 f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
                 f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
             )
         elevation = TimeSeries(time, values["height"], "surface elevation")
-    friction, drift = section.bottom_friction, section.stokes_drift
-    return Interior(
-        relaxation=_relaxation(section.relaxation, grid, setting, observed),
-        pressure_gradient=_pressure_gradient(section.pressure_gradient, setting),
-        buoyancy_gradient=_buoyancy_gradient(section.buoyancy_gradient, grid),
-        vertical_velocity=_vertical_velocity(section.vertical_velocity, setting),
-        bottom_friction=None if friction is None else friction.build(),
-        stokes_drift=None if drift is None else build_stokes_drift(drift, grid, setting, wind),
-        surface_elevation=elevation,
-        held=tuple(section.held),
-    )
+    with setting.naming("interior"):
+        return Interior(
+            relaxation=_relaxation(section.relaxation, setting, observed, given),
+            pressure_gradient=_pressure_gradient(section.pressure_gradient, setting),
+            buoyancy_gradient=_buoyancy_gradient(section.buoyancy_gradient, setting),
+            vertical_velocity=_vertical_velocity(section.vertical_velocity, setting),
+            stokes_drift=_stokes_drift(section.stokes_drift, setting, wind),
+            surface_elevation=elevation,
+            **section.given(),
+        )
 
 
 def _relaxation(
-    section: RelaxationSection, grid: Grid, setting: Setting, observed: Observed | None
+    section: RelaxationSection, setting: Setting, observed: Observed | None, given: Observed | None
 ) -> Relaxation | None:
-    def target(name: str, rates: RelaxationRates, profile: Profile | None, key: str) -> RelaxationTarget:
-        if profile is not None:
-            series = TimeSeries.constant(values_of(profile)(grid.z_center), f"relaxation of {name}")
-        elif observed is None:
+    def target(name: str, rates: Any, profile: Any, key: str) -> RelaxationTarget:
+        if profile is None and observed is None:
             raise ConfigError(
                 f"{setting.at('interior', 'relaxation', key)}: expected a profile of {name}, or observations "
                 "in the case, got neither; add one of them."
             )
+        if isinstance(profile, Profile) and profile.column is None:
+            values = values_of(profile)(setting.grid.z_center)
+            series = TimeSeries.constant(values, f"relaxation of {name}")
         else:
-            with naming(setting.source, ".".join((setting.key, "interior", "relaxation", key))):
-                found = observed(name)
-            series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
-        layers = rates.model_dump(exclude={"profile", "u", "v", "time_scale"})
+            with setting.naming("interior", "relaxation", key):
+                if isinstance(profile, Profile):
+                    found = profile_series(profile, name, setting, "interior", "relaxation", key)
+                else:
+                    source = observed if profile is None else given
+                    assert source is not None  # the case has profiles
+                    found = source(name)
+            time, values = found.time, found.values
+            if lag := getattr(rates, "lag", 0.0):
+                time, values = np.append(time[0], time + lag), values[[0, *range(time.size)]]
+            series = TimeSeries(jnp.asarray(time), jnp.asarray(values), f"observed {name}")
+        layers = {key: getattr(rates, key) for key in RelaxationRates.model_fields if key != "time_scale"}
         inside = np.inf if rates.time_scale is None else rates.time_scale
-        return RelaxationTarget(series, layered_rate(grid, inside, **layers))
+        return RelaxationTarget(series, layered_rate(setting.grid, inside, **layers), *fading(rates))
+
+    def fading(rates: Any) -> list[Any]:
+        period = getattr(rates, "fading_period", None)
+        return [] if period is None else [period]
 
     targets = {}
     for name in ("temperature", "salinity"):
@@ -142,17 +153,29 @@ def _pressure_gradient(section: Any, setting: Setting) -> AbstractPressureGradie
     return SurfaceSlope(series) if quantity == "slope" else MeanVelocity(series)
 
 
-def _buoyancy_gradient(section: Any, grid: Grid) -> BuoyancyGradient | PlumeOnSlope | None:
+def _common_profiles(
+    profiles: Mapping[str, tuple[Profile, str]], setting: Setting, key: str
+) -> tuple[Any, dict[str, Any]]:
+    """Profiles of one part of the interior over common times."""
+    series = {
+        name: profile_series(profile, quantity, setting, "interior", key, name)
+        for name, (profile, quantity) in profiles.items()
+    }
+    with setting.naming("interior", key):
+        time, values = on_common_times(series, setting.duration)
+    return jnp.asarray(time), {name: jnp.asarray(value) for name, value in values.items()}
+
+
+def _buoyancy_gradient(section: Any, setting: Setting) -> BuoyancyGradient | PlumeOnSlope | None:
     if section is None:
         return None
     if section.kind == "plume":
         return section.build()
     names = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
-    values = {name: values_of(getattr(section, name))(grid.z_center) for name in names}
-    return BuoyancyGradient(
-        TimeSeries.constant(HorizontalGradient(**values), "horizontal gradients"),
-        **section.given(),
-    )
+    profiles = {name: (getattr(section, name), f"{name[:-2]}_gradient") for name in names}
+    time, values = _common_profiles(profiles, setting, "buoyancy_gradient")
+    series = TimeSeries(time, HorizontalGradient(**values), "horizontal gradients")
+    return BuoyancyGradient(series, **section.given())
 
 
 def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting) -> VerticalVelocity | None:
@@ -160,38 +183,29 @@ def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting
         return None
     parts = {"velocity": (section.velocity, "vertical_velocity"), "height": (section.height, "height")}
     time, values = read_common(parts, setting, "interior", "vertical_velocity")
-    if float(np.max(values["height"])) >= 0.0:
+    if float(np.max(values["height"])) > 0.0:
         raise ConfigError(
             f"{setting.at('interior', 'vertical_velocity', 'height')}: expected a negative height [m], below "
             f"the surface, got {float(np.max(values['height'])):g}; change its sign."
         )
-    return VerticalVelocity(
-        TimeSeries(time, VelocityAndLevel(**values), "vertical velocity"),
-        **section.given(),
-    )
+    n_substeps = section.n_substeps
+    if n_substeps is None:
+        assert setting.step is not None  # where a case is built for a run
+        fastest = float(np.max(np.abs(np.asarray(values["velocity"]))))
+        spacing = float(np.min(np.diff(np.asarray(setting.grid.z_center))))
+        n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
+    series = TimeSeries(time, VelocityAndLevel(**values), "vertical velocity")
+    return VerticalVelocity(series, n_substeps=n_substeps, **section.given())
 
 
-def build_stokes_drift(
-    section: ExponentialDrift | WindSea | ProfiledDrift,
-    grid: Grid,
-    setting: Setting,
-    wind: TimeSeries[WindVector] | None,
-) -> AbstractStokesDrift:
-    """The drift on the cells of a grid.
-
-    Args:
-        section: of the configuration.
-        grid: of the case.
-        setting: of the case.
-        wind: at 10 m, of a case with weather; `None` without.
-
-    Raises:
-        ConfigError: a sea of a wind that is not given, or a file for a case without a date.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
-    """
+def _stokes_drift(
+    section: Any, setting: Setting, wind: TimeSeries[WindVector] | None
+) -> AbstractStokesDrift | None:
+    """The drift of waves; `wind` at 10 m, of a case with weather."""
+    if section is None:
+        return None
     if isinstance(section, ProfiledDrift):
-        return _profiles(section, grid, setting)
+        return _drift_profiles(section, setting)
     if isinstance(section, ExponentialDrift):
         parts = {"u": (section.u, "velocity"), "v": (section.v, "velocity")}
         time, values = read_common(parts, setting, "interior", "stokes_drift")
@@ -202,38 +216,36 @@ def build_stokes_drift(
                 f"{setting.at('interior', 'stokes_drift')}: expected u and v, or a case with weather at "
                 "10 m, got neither; give the wind at 10 m."
             )
-        return WindSeaDrift(wind)
+        return WindSeaDrift(wind, **section.given())
     parts = {"u": (section.u, "wind_u"), "v": (section.v, "wind_v")}
     time, values = read_common(parts, setting, "interior", "stokes_drift")
-    return WindSeaDrift(TimeSeries(time, WindVector(**values), "wind of the waves"))
+    return WindSeaDrift(TimeSeries(time, WindVector(**values), "wind of the waves"), **section.given())
 
 
-def _profiles(section: ProfiledDrift, grid: Grid, setting: Setting) -> DriftProfiles:
+def _drift_profiles(section: ProfiledDrift, setting: Setting) -> DriftProfiles:
     """The drift of a file; a component that is not named is zero."""
-    if setting.start_time is None:
-        raise ConfigError(
-            f"{setting.at('interior', 'stokes_drift')}: expected a case with a start_time, to which the "
-            "times of a file refer, got one without; use the format site."
-        )
-    units: dict[str, str] = {str(key): unit for key, unit in section.units.items()}
-    names: dict[str, Any] = {"u": section.u, "v": section.v}
-    names = {key: name for key, name in names.items() if name is not None}
-    paths = [setting.file(path, "interior", "stokes_drift", "paths") for path in section.paths]
-    with naming(setting.source, f"{setting.key}.interior.stokes_drift"):
-        read = io.read_oceansites(
-            paths, start_time=setting.start_time, variables=names, units=units, name="Stokes drift"
-        )
-        series = {
-            key: profiles_on_grid(
-                read,
-                key,
-                np.asarray(grid.z_center),
-                longest_gap=section.longest_gap,
-                duration=setting.duration,
+    given = {key: getattr(section, key) for key in ("u", "v") if getattr(section, key) is not None}
+    if section.paths is None:
+        quantities = {key: (profile, f"stokes_drift_{key}") for key, profile in given.items()}
+        time, values = _common_profiles(quantities, setting, "stokes_drift")
+    else:
+        if setting.start_time is None:
+            raise ConfigError(
+                f"{setting.at('interior', 'stokes_drift')}: expected a case with a start_time, to which the "
+                "times of a file refer, got one without; use the format site."
             )
-            for key in names
-        }
-        time, values = on_common_times(series, setting.duration)
+        paths = [setting.file(path, "interior", "stokes_drift", "paths") for path in section.paths]
+        units: dict[str, str] = {str(key): unit for key, unit in section.units.items()}
+        with setting.naming("interior", "stokes_drift"):
+            read = io.read_oceansites(
+                paths, start_time=setting.start_time, variables=given, units=units, name="Stokes drift"
+            )
+            z, gap = np.asarray(setting.grid.z_center), section.longest_gap
+            series = {
+                key: profiles_on_grid(read, key, z, longest_gap=gap, duration=setting.duration)
+                for key in given
+            }
+            time, values = on_common_times(series, setting.duration)
     values = {"v": np.zeros_like(values["u"])} | values
     drift = DriftVectors(**{key: jnp.asarray(value) for key, value in values.items()})
     return DriftProfiles(TimeSeries(jnp.asarray(time), drift, "Stokes drift"))

@@ -1,6 +1,8 @@
 """From a checked configuration of a place in the ocean to its case and its observations."""
 
 import dataclasses
+import functools
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,47 +23,67 @@ from ..case import Case
 from ..declarations import names_of
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
-from ..io.sea_water import conservative_temperature
+from ..io.sea_water import conservative_temperature, modelled_water
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
-from ..io.yaml_file import ConfigError, naming
+from ..io.yaml_file import ConfigError
 from ..observations import Observations
-from ..physics import coriolis_parameter
+from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..terms import WindVector
 from ..time_series import TimeSeries
 from .build_interior import build_interior
-from .profiles import initial_state
-from .series import Setting, read_timed
+from .profiles import initial_state, profile_series, stratified
+from .series import Setting, read_common, read_timed
 from .site import (
     AirSeaSection,
     ArgoProfilesSection,
     ClearSkySection,
-    ConstantWeather,
     Era5Weather,
     FluxesSection,
+    GivenWeather,
+    InputObservations,
     MooringProfiles,
     NumbersSection,
     SiteCase,
     TableWeather,
 )
 
+_HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
+"""Quantities that measures of humidity are, where they have another name."""
 
-def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Observations | None]:
-    """The case on a grid, and what was measured there during it.
+_DRAG_OF_A_STORM = 0.05
+"""Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
+
+
+def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations | None]:
+    """The case on the grid of its setting, and what was measured there during it.
 
     Raises:
         ConfigError: values that do not fit each other.
         FileNotFoundError: a file that is missing.
         FileFormatError: a file that cannot be used.
     """
-    observations = _observations(section, "observations", grid, setting)
-    initial = observations if section.initial is None else _observations(section, "initial", grid, setting)
-    water = section.equation_of_state.build()
-    with naming(setting.source, f"{setting.key}.{'observations' if section.initial is None else 'initial'}"):
+    water, grid = section.equation_of_state.build(), setting.grid
+    own = _own_profiles(section, setting, water)
+    observations = _observations(section, "observations", setting, own)
+    initial = observations if section.initial is None else _observations(section, "initial", setting, own)
+    with setting.naming("observations" if section.initial is None else "initial"):
         measured = _start(section, initial, grid)
-    with naming(setting.source, setting.key):
-        state = initial_state(section, grid, water, measured)
-    forcing = _bulk_forcing(section, setting) if section.fluxes is None else _fluxes(section.fluxes, setting)
+    start = {name: series.on(np.zeros(1))[0] for name, series in own.items()}
+    with setting.naming():
+        start = _converted(section, start, np.asarray(grid.z_center))
+        state = initial_state(section, grid, water, measured | start)
+    if section.fluxes is None:
+        forcing = _bulk_forcing(section, setting, float(water.reference_density))
+    else:
+        forcing = _fluxes(section.fluxes, setting)
     z = np.asarray(grid.z_center)
+
+    def given(variable: str) -> Series:
+        if variable in ("u", "v"):
+            return own[variable]
+        both = {name: own[name] for name in ("temperature", "salinity")}
+        time, values = on_common_times(both, section.duration)
+        return Series(time, _converted(section, values, z)[variable])
 
     def observed(variable: str) -> Series:
         assert observations is not None and section.observations is not None
@@ -72,11 +94,13 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
         grid=grid,
         initial_state=state,
         forcing=forcing,
-        coriolis_parameter=coriolis_parameter(section.latitude),
+        coriolis_parameter=coriolis_parameter(section.latitude)
+        if section.coriolis_parameter is None
+        else section.coriolis_parameter,
         equation_of_state=water,
         absorption=section.absorption.build(),
         interior=build_interior(
-            section.interior, grid, setting, None if observations is None else observed, _wind(forcing)
+            section.interior, setting, None if observations is None else observed, _wind(forcing), given
         ),
         duration=section.duration,
         name=section.name,
@@ -84,26 +108,119 @@ def site_case(section: SiteCase, grid: Grid, setting: Setting) -> tuple[Case, Ob
         latitude=section.latitude,
         longitude=section.longitude,
     )
-    with naming(setting.source, f"{setting.key}.duration"):
+    with setting.naming("duration"):
         forcing.check_covers(0.0, section.duration)
         case.interior.check_covers(0.0, section.duration)
     compared = observations
     if isinstance(section.observations, ArgoProfilesSection) and section.observations.z == "measured":
-        compared = _observations(section, "observations", grid, setting, at_values=True)
-    if compared is not None:
+        compared = _observations(section, "observations", setting, own, at_values=True)
+    if compared is not None and not isinstance(section.observations, InputObservations):
         compared = _within(compared, section, setting)
     return case, with_numbers(compared, section, float(state.salinity[-1]), setting)
 
 
+def _own_profiles(section: SiteCase, setting: Setting, water: AbstractEquationOfState) -> dict[str, Series]:
+    """Profiles that the configuration gives, over the time of the case, in the kinds that it says.
+
+    What follows from N² at the surface is left to `initial_state`.
+    """
+    relaxation = section.interior.relaxation
+    targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
+    whole = "case" in targets or isinstance(section.observations, InputObservations)
+    found = {}
+    for name, other in (("temperature", "salinity"), ("salinity", "temperature"), ("u", ""), ("v", "")):
+        profile = getattr(section, name)
+        if profile is None:
+            continue
+        if profile.everywhere:
+            values = stratified(profile, getattr(section, other), name, setting.grid, water)
+            found[name] = Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+        elif profile.buoyancy_frequency_squared is None:
+            found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+    return found
+
+
+def _converted(section: SiteCase, values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
+    """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
+    if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
+        return dict(values)
+    temperature, salinity = modelled_water(
+        values["temperature"],
+        values["salinity"],
+        z,
+        temperature_kind=section.temperature_kind,
+        salinity_kind=section.salinity_kind,
+        longitude=section.longitude,
+        latitude=section.latitude,
+        anomaly=section.salinity_anomaly,
+    )
+    return {**values, "temperature": temperature, "salinity": salinity}
+
+
+def _observed_inputs(
+    section: SiteCase, given: InputObservations, setting: Setting, own: Mapping[str, Series]
+) -> Observations:
+    """Conservative temperature of the surface and of profiles, with the salinity of the case."""
+    z, found = np.asarray(setting.grid.z_center), {}
+    parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    if given.surface_temperature is not None:
+        keys = ("observations", "surface_temperature")
+        series = read_timed(given.surface_temperature, "sea_surface_temperature", setting, *keys)
+        assert isinstance(series, Series)
+        chosen, interval = _during(series.time, section.duration), given.surface_interval
+        if interval is not None:
+            chosen &= np.abs(series.time / interval - np.round(series.time / interval)) < 1e-9
+        if not chosen.any():
+            raise ConfigError(
+                f"{setting.at(*keys)}: expected a record at a multiple of {interval} s, got none; choose "
+                "another one."
+            )
+        time = series.time[chosen]
+        values = {"temperature": series.values[chosen][:, None], "salinity": own["salinity"].on(time)[:, -1:]}
+        parts["surface"] = time, _converted(section, values, z[-1:])["temperature"][:, 0]
+    if given.profiles:
+        series = own["temperature"]
+        chosen = _during(series.time, section.duration)
+        time = series.time[chosen]
+        values = {"temperature": series.values[chosen], "salinity": own["salinity"].on(time)}
+        rows, heights = _converted(section, values, z)["temperature"], z
+        if given.z is not None:
+            heights = np.sort(np.asarray(given.z, dtype=float))
+            rows = np.stack([np.interp(heights, z, row) for row in rows])
+        parts["profiles"] = time, rows
+        found["z"] = jnp.asarray(heights)
+    time = np.unique(np.concatenate([own_time for own_time, _ in parts.values()]))
+    placed = {name: _placed(time, *part) for name, part in parts.items()}
+    if "surface" in placed:
+        found["series"] = {"sea_surface_temperature": placed["surface"]}
+    if "profiles" in placed:
+        found["profiles"] = {"temperature": placed["profiles"]}
+    return Observations(jnp.asarray(time), name=section.name, **found)
+
+
+def _during(time: np.ndarray, duration: float) -> np.ndarray:
+    return (time >= 0.0) & (time <= duration * (1.0 + 1e-9))
+
+
+def _placed(time: np.ndarray, own: np.ndarray, values: Any) -> Any:
+    """Values at their times among others, and NaN at those."""
+    values = np.asarray(values)
+    rows = np.full((time.size, *values.shape[1:]), np.nan)
+    rows[np.searchsorted(time, own)] = values
+    return jnp.asarray(rows)
+
+
 def _observations(
-    section: SiteCase, key: str, grid: Grid, setting: Setting, at_values: bool = False
+    section: SiteCase, key: str, setting: Setting, own: Mapping[str, Series], at_values: bool = False
 ) -> Observations | None:
     """The profiles of one of the two keys that name them; of floats on cells, or at the heights of values."""
     given = getattr(section, key)
     if given is None:
         return None
+    if isinstance(given, InputObservations):
+        return _observed_inputs(section, given, setting, own)
     paths = [setting.file(path, key, "paths") for path in given.paths]
-    with naming(setting.source, f"{setting.key}.{key}"):
+    with setting.naming(key):
         if isinstance(given, MooringProfiles):
             return io.read_oceansites(
                 paths,
@@ -118,7 +235,9 @@ def _observations(
         assert isinstance(given, ArgoProfilesSection)
         return io.read_argo(
             paths,
-            z=None if at_values else np.asarray(given.z if isinstance(given.z, list) else grid.z_center),
+            z=None
+            if at_values
+            else np.asarray(given.z if isinstance(given.z, list) else setting.grid.z_center),
             start_time=section.start_time,
             good_flags=given.good_flags,
             largest_spacing=given.largest_spacing,
@@ -146,7 +265,7 @@ def _within(observations: Observations, section: SiteCase, setting: Setting) -> 
     if observations.moves:
         observations = _above(observations, -section.depth)
         z = z[np.isfinite(z)]
-    during = np.flatnonzero((time >= 0.0) & (time <= section.duration * (1.0 + 1e-9)))
+    during = np.flatnonzero(_during(time, section.duration))
     inside = np.flatnonzero(z >= -section.depth)
     if not (during.size and inside.size):
         raise ConfigError(
@@ -184,21 +303,25 @@ def _fluxes(section: FluxesSection, setting: Setting) -> AbstractForcing:
         for name in type(section).model_fields
         if getattr(section, name) is not None
     }
+    # A file that is zero all the time is no flux: it costs nothing.
+    given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
     if not any(isinstance(flux, Series) for flux in given.values()):
         return ConstantForcing(SurfaceFluxes(**given))
-    with naming(setting.source, f"{setting.key}.fluxes"):
+    with setting.naming("fluxes"):
         time, values = on_common_times(given, setting.duration)
         return TimeSeriesForcing.from_values(time, **values)
 
 
-def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
+def _bulk_forcing(section: SiteCase, setting: Setting, reference_density: float) -> BulkForcing:
     weather, air_sea = section.weather, section.air_sea
+    implicit = air_sea.implicit_stress
+    if implicit == "long_steps":
+        implicit = _step_is_long(reference_density, setting)
     sun = SolarPosition(section.start_time, section.latitude, section.longitude)
-    key = f"{setting.key}.weather"
     if isinstance(weather, Era5Weather):
         paths = [setting.file(path, "weather", "paths") for path in weather.paths]
         sky, longwave = _radiation_formulae(air_sea)
-        with naming(setting.source, key):
+        with setting.naming("weather"):
             read = io.read_era5(
                 paths,
                 latitude=section.latitude,
@@ -212,7 +335,7 @@ def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
         series, measure = read.weather, read.humidity_measure
     elif isinstance(weather, TableWeather):
         paths = [setting.file(path, "weather", "paths") for path in weather.paths]
-        with naming(setting.source, key):
+        with setting.naming("weather"):
             series, measure = io.read_weather(
                 paths,
                 shortwave=None if isinstance(air_sea.shortwave, ClearSkySection) else air_sea.shortwave.name,
@@ -222,13 +345,25 @@ def _bulk_forcing(section: SiteCase, setting: Setting) -> BulkForcing:
                 **weather.model_dump(exclude={"format", "paths"}),
             )
     else:
-        assert isinstance(weather, ConstantWeather)
-        numbers = weather.model_dump(exclude={"format", "humidity_measure"})
-        numbers = {name: None if value is None else jnp.asarray(value) for name, value in numbers.items()}
-        measure = weather.humidity_measure
-        series = TimeSeries.constant(Weather(**numbers), "weather")
-    with naming(setting.source, key):
-        return _with_air_sea(series, measure, air_sea, sun)
+        assert isinstance(weather, GivenWeather)
+        measure, given = weather.humidity_measure, weather.given()
+        if weather.format == "constant":
+            numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
+            series = TimeSeries.constant(Weather(**numbers), "weather")
+        else:
+            quantities = {"humidity": _HUMIDITY.get(measure, measure)}
+            parts = {name: (value, quantities.get(name, name)) for name, value in given.items()}
+            time, values = read_common(parts, setting, "weather")
+            series = TimeSeries(time, Weather(**values), "weather")
+    with setting.naming("weather"):
+        return _with_air_sea(series, measure, air_sea, sun, implicit)
+
+
+def _step_is_long(reference_density: float, setting: Setting) -> bool:
+    """Whether a storm takes a large part of its speed relative to the uppermost cell away within a step."""
+    assert setting.step is not None  # where a case is built for a run
+    z = np.asarray(setting.grid.z_face)
+    return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
 
 
 def _wind(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
@@ -260,7 +395,7 @@ def _radiation_formulae(air_sea: AirSeaSection) -> tuple[ClearSky | None, Abstra
 
 
 def _with_air_sea(
-    series: TimeSeries[Weather], measure: Any, air_sea: AirSeaSection, sun: SolarPosition
+    series: TimeSeries[Weather], measure: Any, air_sea: AirSeaSection, sun: SolarPosition, implicit: bool
 ) -> BulkForcing:
     """The forcing of a weather."""
     sky, formula = _radiation_formulae(air_sea)
@@ -281,6 +416,7 @@ def _with_air_sea(
         sun=sun,
         humidity_measure=measure,
         evaporation=evaporation,
+        implicit_stress=implicit,
         **air_sea.given(),
     )
 
@@ -314,12 +450,7 @@ def with_numbers(
     times = [] if observations is None else [np.asarray(old.time)]
     time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
 
-    def placed(at: np.ndarray, values: Any) -> Any:
-        values = np.asarray(values)
-        rows = np.full((time.size, *values.shape[1:]), np.nan)
-        rows[np.searchsorted(time, at)] = values
-        return jnp.asarray(rows)
-
+    placed = functools.partial(_placed, time)
     series = {name: placed(at, values) for name, (at, values, _) in read.items()}
     rejected = {name: n_rejected for name, (_, _, n_rejected) in read.items()}
     if observations is None:
@@ -339,7 +470,7 @@ def _read(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Times within the case [s], values, and how many were rejected."""
     path = setting.file(given.path, "series", name, "path")
-    with naming(setting.source, f"{setting.key}.series.{name}"):
+    with setting.naming("series", name):
         found, n_rejected = io.read_numbers(
             path,
             name,
@@ -352,7 +483,7 @@ def _read(
         values = found.values
         if name == "sea_surface_temperature":
             values = conservative_temperature(values, salinity, 0.0, given.kind)
-    during = (found.time >= 0.0) & (found.time <= section.duration * (1.0 + 1e-9))
+    during = _during(found.time, section.duration)
     if not during.any():
         raise ConfigError(
             f"{setting.at('series', name)}: expected values from 0 to {section.duration:g} s, got times from "

@@ -46,6 +46,14 @@ def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
     )
 
 
+class Located(ValueError):
+    """A value that is refused together with others, and the keys below the section that it has."""
+
+    def __init__(self, keys: tuple[str, ...], message: str):
+        super().__init__(message)
+        self.keys = keys
+
+
 class Section(BaseModel):
     """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
 

@@ -197,11 +197,6 @@ class GotmObservations(Section):
             raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
         return self
 
-    def build(self) -> ObservedInputs:
-        """What the reader takes."""
-        z = None if self.z is None else tuple(self.z)
-        return ObservedInputs(self.surface_temperature, self.surface_interval, self.profiles, z)
-
 
 class GotmCase(Section):
     """A case of GOTM: its configuration, with the files that it names beside it."""
@@ -225,6 +220,11 @@ class GotmCase(Section):
     observations: GotmObservations | None = Field(
         default=None, description="what of its files to compare with"
     )
+
+    @property
+    def observed(self) -> ObservedInputs | None:
+        """Which of its inputs are observations."""
+        return None if self.observations is None else ObservedInputs(**self.observations.model_dump())
 
 
 CaseSection = Annotated[

@@ -3,14 +3,16 @@
 import functools
 import importlib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..declarations import names_of
 from .builder import (
+    Located,
     Made,
     Parameters,
     Section,
@@ -60,7 +62,9 @@ def options_of(kind: type[AbstractClosure]) -> type[Made]:
     return section_of(kind, numbers=False, partial=True)
 
 
-def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
+def closure_with(
+    name: str, options: Mapping[str, Any], parameters: Mapping[str, float] = MappingProxyType({})
+) -> AbstractClosure:
     """A closure by name, with other settings than its default ones.
 
     Args:
@@ -68,36 +72,66 @@ def closure_with(name: str, options: Mapping[str, Any]) -> AbstractClosure:
         options: settings by the name of their field: text, a switch, `None` for a limit that is off, the
             name of a part or a mapping with its `name` and settings, a mapping for a boundary, three
             exponents, another closure as its name or a mapping with its `name` and `options`.
+        parameters: numbers by dotted name.
 
     Raises:
         PydanticCustomError, ValidationError: a setting or a value that the closure does not have.
     """
     kind = closure_class(name)
-    known = names_of(AbstractClosure).get(name)
-    given: dict[str, Any] = {}
-    if options:
-        section = options_of(kind)
-        numbers = [field.name for field, _ in declared_fields(kind) if is_number(field)]
-        for key, value in options.items():
-            if key in numbers and value is not None:
-                todo = f"it is a number: give it as parameters.{key}"
-                raise invalid(f"an option of {kind.__name__}", f"'{key}'", todo)
-            if key not in section.model_fields:
-                hint = closest(key, list(section.model_fields))
-                raise invalid(f"an option of {kind.__name__}", f"'{key}'", hint)
-        given = section.model_validate(options).given()
+    make = kind if (known := names_of(AbstractClosure).get(name)) is None else known.make
+    given = _given(kind, options)
     try:
-        return (kind if known is None else known.make)(**given)
+        closure = make(**given)
     except (TypeError, ValueError) as error:
-        raise invalid(f"options of {kind.__name__} that go together", str(error), "change them") from error
+        own = {field.name for field, _ in declared_fields(kind) if is_number(field)} & parameters.keys()
+        try:  # an option may need a number that has no default
+            if not own:
+                raise error
+            closure = make(**given, **{key: parameters[key] for key in own})
+        except (TypeError, ValueError) as error:
+            todo = (f"options of {kind.__name__} that go together", str(error), "change them")
+            raise Located(("options",), f"{invalid(*todo).message()}.") from error
+    try:
+        return with_parameters(closure, parameters)
+    except ValueError as error:
+        raise Located(("parameters", _refused(closure, parameters)), str(error)) from error
 
 
-class ChosenClosure(Section):
-    """A closure by its name, with its parts."""
+def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
+    """The first number that a closure does not take."""
+    for path, value in parameters.items():
+        try:
+            with_parameters(closure, {path: value})
+        except ValueError:
+            return path
+    return ""
+
+
+def _given(kind: type[AbstractClosure], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a closure that its options are."""
+    if not options:
+        return {}
+    section = options_of(kind)
+    numbers = [field.name for field, _ in declared_fields(kind) if is_number(field)]
+    for key, value in options.items():
+        if key in numbers and value is not None:
+            todo = f"it is a number: give it as parameters.{key}"
+            raise invalid(f"an option of {kind.__name__}", f"'{key}'", todo)
+        if key not in section.model_fields:
+            hint = closest(key, list(section.model_fields))
+            raise invalid(f"an option of {kind.__name__}", f"'{key}'", hint)
+    return section.model_validate(options).given()
+
+
+class ClosureSection(Section):
+    """A closure by its name, with its parts and numbers."""
 
     name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
     options: dict[str, Any] = Field(
         default_factory=dict, description="settings of the closure that are not numbers, by name"
+    )
+    parameters: Parameters = Field(
+        default_factory=dict, description="values that differ from the default, by dotted name"
     )
 
     @field_validator("name")
@@ -110,40 +144,26 @@ class ChosenClosure(Section):
     @classmethod
     def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
         if "name" in info.data:  # absent if the name itself was refused
-            closure_with(info.data["name"], options)
+            _given(closure_class(info.data["name"]), options)
         return options
+
+    @model_validator(mode="after")
+    def _check_together(self):
+        self.build()
+        return self
 
     def build(self) -> AbstractClosure:
         """The closure."""
-        return closure_with(self.name, self.options)
+        return closure_with(self.name, self.options, self.parameters)
 
 
 stands_as(
     AbstractClosure,
     Annotated[
-        ChosenClosure,
-        BeforeValidator(name_alone("name"), json_schema_input_type=ChosenClosure | str),
+        ClosureSection,
+        BeforeValidator(name_alone("name"), json_schema_input_type=ClosureSection | str),
     ],
 )
-
-
-class ClosureSection(ChosenClosure):
-    """A closure with its numbers."""
-
-    parameters: Parameters = Field(
-        default_factory=dict, description="values that differ from the default, by dotted name"
-    )
-
-    @field_validator("parameters")
-    @classmethod
-    def _check_parameters(cls, values: dict[str, float], info: Any) -> dict[str, float]:
-        if "name" in info.data and "options" in info.data:
-            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
-        return values
-
-    def build(self) -> AbstractClosure:
-        """The closure."""
-        return with_parameters(closure_with(self.name, self.options), self.parameters)
 
 
 def closure_of(document: dict[str, Any]) -> AbstractClosure:

@@ -1,30 +1,32 @@
 """The configuration of a comparison: closures, cases, resolutions and time steps."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration import read_parameters, with_parameters
+from ..closures import AbstractClosure
 from ..comparison import Candidate, Reference, StoredResult
 from ..grid import Grid
 from ..io.registry import REFERENCE_VARIABLE, resolve
-from ..io.yaml_file import ConfigError, naming, read_document, with_overrides
+from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
 from .build import build_case
 from .builder import Parameters, Section, closest, invalid
 from .cases import CaseSection
-from .closures import ChosenClosure, closure_class, closure_names, closure_with
-from .load import _validate
+from .closures import ClosureSection, closure_names, closure_with
+from .load import validated
 from .sections import NativeGrid, NCells, Precision
+from .series import Place
 
 _ALL = "all"
 
 
-class ComparedClosureSection(ChosenClosure):
+class ComparedClosureSection(ClosureSection):
     """A closure with the label of its rows."""
 
     name: str = Field(description="name of the closure, or package.module:Class")
@@ -37,12 +39,11 @@ class ComparedClosureSection(ChosenClosure):
         description="values that differ from the default, by dotted name, or a file of parameters",
     )
 
-    @field_validator("parameters")
-    @classmethod
-    def _check_parameters(cls, values: dict[str, float] | str, info: Any) -> dict[str, float] | str:
-        if not isinstance(values, str) and "name" in info.data and "options" in info.data:
-            with_parameters(closure_with(info.data["name"], info.data["options"]), values)
-        return values
+    def build(self) -> AbstractClosure:
+        """The closure, without what a file says of it."""
+        return closure_with(
+            self.name, self.options, {} if isinstance(self.parameters, str) else self.parameters
+        )
 
     @property
     def title(self) -> str:
@@ -144,6 +145,11 @@ class ComparisonSetup:
     config: ComparisonConfig
     path: Path
 
+    @property
+    def place(self) -> Place:
+        """For messages."""
+        return Place(self.path)
+
     def candidates(self, chosen: Sequence[str] = ()) -> list[Candidate]:
         """Closures with default model settings; all of them, or those of the given labels.
 
@@ -157,15 +163,15 @@ class ComparisonSetup:
         ]
 
     def _candidate(self, section: ComparedClosureSection) -> Candidate:
-        values, kind = section.parameters, closure_class(section.name)
-        with naming(self.path, f"closures: {section.title}"):
-            closure = closure_with(section.name, section.options)
-            if not isinstance(values, Mapping):
+        closure, values = section.build(), section.parameters
+        with self.place.naming(f"closures: {section.title}"):
+            if isinstance(values, str):
                 try:
-                    values = read_parameters(resolve(values, self.path.parent), kind.__name__)
+                    path = resolve(values, self.path.parent)
                 except FileNotFoundError as error:
                     raise ValueError(f"parameters: {error}") from error
-            return Candidate(section.title, Model(with_parameters(closure, values)))
+                closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
+            return Candidate(section.title, Model(closure))
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
         """Cases on their own grids; all of them, or those of the given names.
@@ -197,10 +203,7 @@ class ComparisonSetup:
         from ..io.runs import read_stored_run  # needs xarray, which takes long to import
 
         name = section.path.replace("{case}", case)
-        try:
-            path = resolve(name, self.path.parent, REFERENCE_VARIABLE)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{self.path}: {key}.path: {error}") from error
+        path = self.place.file(name, f"{key}.path", REFERENCE_VARIABLE)
         run = read_stored_run(path)
         step = run.dt if section.time_step is None else section.time_step
         if not step > 0.0:
@@ -217,8 +220,8 @@ class ComparisonSetup:
                 f"{self.path}: {key}.format: expected a case with observations, got one without; choose "
                 "another format."
             )
-        case, observations = build_case(section, NativeGrid(kind="native"), self.path, key)
-        with naming(self.path, key):
+        case, observations, _ = build_case(section, NativeGrid(kind="native"), self.place, key)
+        with self.place.naming(key):
             assert observations is not None  # only idealised cases have none
             reference = Reference(case, observations)
             for step in self.config.time_steps:
@@ -246,4 +249,4 @@ def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetu
         ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
     """
     document = with_overrides(read_document(Path(path)), overrides)
-    return ComparisonSetup(_validate(document, ComparisonConfig), Path(path))
+    return ComparisonSetup(validated(document, ComparisonConfig), Path(path))

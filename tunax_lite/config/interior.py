@@ -4,13 +4,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..terms import BottomFriction, BuoyancyGradient, PlumeOnSlope, StokesDrift, VerticalVelocity
+from ..terms import (
+    BuoyancyGradient,
+    Interior,
+    PlumeOnSlope,
+    RelaxationTarget,
+    StokesDrift,
+    VerticalVelocity,
+    WindSeaDrift,
+)
 from .builder import Section, invalid, section_of
 from .profiles import Profile, ProfileSection
 from .series import Paths, TimedSection, TimedValue
 
 TimeScale = Annotated[float, Field(gt=0.0, description="time scale [s]")]
 Thickness = Annotated[float, Field(ge=0.0, le=12000.0, description="thickness of the layer [m]")]
+
+
+_Fading: Any = section_of(RelaxationTarget, only=("fading_period",), partial=True)
 
 
 class RelaxationRates(Section):
@@ -37,15 +48,23 @@ class RelaxationRates(Section):
         return self
 
 
+Target = Annotated[
+    ProfileSection | Literal["case"] | None,
+    Field(
+        description="what to relax to: null for the observations, case for the profile that the case starts "
+        "from, over the times of its file"
+    ),
+]
+
+
 class TracerRelaxation(RelaxationRates):
-    profile: ProfileSection | None = Field(
-        default=None, description="what to relax to; null for the observations"
-    )
+    profile: Target = None
+    lag: float = Field(default=0.0, ge=0.0, description="of what it relaxes to [s], one step in GOTM")
 
 
-class VelocityRelaxation(RelaxationRates):
-    u: ProfileSection | None = Field(default=None, description="what u relaxes to; null for the observations")
-    v: ProfileSection | None = Field(default=None, description="what v relaxes to; null for the observations")
+class VelocityRelaxation(RelaxationRates, _Fading):
+    u: Target = None
+    v: Target = None
 
 
 class RelaxationSection(Section):
@@ -105,12 +124,15 @@ class GradientSection(_Advected):
 
 
 PlumeSection: Any = section_of(PlumeOnSlope, "kind", "plume")
-BottomFrictionSection: Any = section_of(BottomFriction)
-_Advection: Any = section_of(VerticalVelocity, only=("scheme", "n_substeps"), partial=True)
+_Advection: Any = section_of(VerticalVelocity, only=("scheme",), partial=True)
+_WindSea: Any = section_of(WindSeaDrift, only=("gravity",), partial=True)
 _Decay: Any = section_of(StokesDrift, only=("decay_depth",), partial=True)
 
 
 class VerticalVelocitySection(_Advection):
+    n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=1, description="steps of advection in a time step; null for as many as the velocity needs"
+    )
     velocity: TimedSection = Field(description="extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = Field(description="height at which it is reached, negative [m]")
 
@@ -123,7 +145,7 @@ class ExponentialDrift(_Decay):
     v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward, at the surface [m s-1]")
 
 
-class WindSea(Section):
+class WindSea(_WindSea):
     """The drift of a sea in equilibrium with the wind."""
 
     kind: Literal["wind_sea"]
@@ -140,25 +162,38 @@ class WindSea(Section):
 
 
 class ProfiledDrift(Section):
-    """The drift of a CF NetCDF file, over time and depth."""
+    """The drift over time and depth: of a CF NetCDF file, or of profiles."""
 
     kind: Literal["profiles"]
-    paths: Paths
-    u: str = Field(min_length=1, description="name in the file of the eastward drift")
-    v: str | None = Field(
-        default=None, min_length=1, description="of the northward drift; null for no such component"
+    paths: Paths | None = None
+    u: Annotated[str, Field(min_length=1)] | ProfileSection = Field(
+        description="eastward drift: its name in the file, or a profile [m s-1]"
+    )
+    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = Field(
+        default=None, description="northward drift, likewise; null for no such component"
     )
     units: dict[Literal["u", "v", "time", "z"], str] = Field(
         default_factory=dict, description="units, instead of those in the file"
     )
     longest_gap: float = Field(default=86400.0, gt=0.0, description="longest time that is bridged [s]")
 
+    @model_validator(mode="after")
+    def _check_combination(self) -> "ProfiledDrift":
+        if any(
+            isinstance(each, str) == (self.paths is None) for each in (self.u, self.v) if each is not None
+        ):
+            raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
+        return self
+
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
 """The drift of surface waves."""
 
 
-class InteriorSection(Section):
+_Parts: Any = section_of(Interior, only=("bottom_friction", "freezing_bound", "held"), partial=True)
+
+
+class InteriorSection(_Parts):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = Field(
@@ -172,9 +207,6 @@ class InteriorSection(Section):
     )
     vertical_velocity: VerticalVelocitySection | None = Field(
         default=None, description="that carries all profiles up or down"
-    )
-    bottom_friction: BottomFrictionSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=None, description="drag of the bottom"
     )
     stokes_drift: StokesDriftSection | None = Field(default=None, description="drift of surface waves")
     surface_elevation: TimedSection | None = Field(

@@ -1,10 +1,9 @@
 """From a YAML file to a checked configuration; every problem of the file in one message."""
 
-import contextlib
 import dataclasses
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -15,8 +14,9 @@ from ..closures import AbstractClosure
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .builder import closest
 from .cases import GotmCase
-from .closures import ChosenClosure, closure_class, options_of
+from .closures import ClosureSection, closure_class, options_of
 from .schema import CalibrationConfig, RunConfig
+from .series import Place
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
 SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
@@ -38,20 +38,10 @@ class Loaded(Generic[ConfigT]):
         default_factory=dict, repr=False, compare=False
     )
 
-    @contextlib.contextmanager
-    def naming_lines(self) -> Iterator[None]:
-        """Put the line of a key into messages that start with the file and the key."""
-        try:
-            yield
-        except (ConfigError, FileNotFoundError) as error:
-            start, message = f"{self.path}: ", str(error)
-            key, separator, rest = message.removeprefix(start).partition(": ")
-            path = tuple(key.split("."))
-            known = [n for n in range(len(path), 0, -1) if path[:n] in self.origins]
-            if not (message.startswith(start) and separator and known):
-                raise
-            line = self.origins[path[: known[0]]]
-            raise type(error)(f"{start}{line}: {key}: {rest}") from error
+    @property
+    def place(self) -> Place:
+        """File and lines, for messages."""
+        return Place(self.path, self.origins)
 
     @property
     def name(self) -> str:
@@ -74,12 +64,12 @@ class Loaded(Generic[ConfigT]):
         return yaml_text(self.config.model_dump(exclude=unset))
 
 
-def load_run(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig]:
+def load_run(path: Path, overrides: Sequence[str] | Mapping[str, Any] = ()) -> Loaded[RunConfig]:
     """Read the configuration of a run.
 
     Args:
         path: a YAML file.
-        overrides: settings `key.path=value` that replace values of the file.
+        overrides: settings `key.path=value`, or values by key path, that replace those of the file.
 
     Raises:
         ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
@@ -97,8 +87,8 @@ def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | L
     document = with_overrides(read_document(Path(path)), overrides)
     _refuse_comparison(document, "a run or a calibration")
     if "cases" in document.data:
-        return Loaded(_validate(document, CalibrationConfig), Path(path), document.origins)
-    return Loaded(_validate(document, RunConfig), Path(path), document.origins)
+        return Loaded(validated(document, CalibrationConfig), Path(path), document.origins)
+    return Loaded(validated(document, RunConfig), Path(path), document.origins)
 
 
 def _refuse_comparison(document: Document, expected: str) -> None:
@@ -109,7 +99,7 @@ def _refuse_comparison(document: Document, expected: str) -> None:
         )
 
 
-def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[ConfigT]:
+def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: type[ConfigT]) -> Loaded[ConfigT]:
     document = with_overrides(read_document(Path(path)), overrides)
     _refuse_comparison(document, "a run" if model is RunConfig else "a calibration")
     for key, other, kinds in (
@@ -121,10 +111,15 @@ def _load(path: Path, overrides: Sequence[str], model: type[ConfigT]) -> Loaded[
                 f"{path}: expected the configuration of {kinds[0]}, got that of {kinds[1]} (it has "
                 f"`{key}`); use another file or another command."
             )
-    return Loaded(_validate(document, model), Path(path), document.origins)
+    return Loaded(validated(document, model), Path(path), document.origins)
 
 
-def _validate(document: Document, model: type[SectionT]) -> SectionT:
+def validated(document: Document, model: type[SectionT]) -> SectionT:
+    """Keys and values as sections.
+
+    Raises:
+        ConfigError: with all problems, their lines and keys.
+    """
     try:
         return model.model_validate(document.data)
     except pydantic.ValidationError as error:
@@ -137,7 +132,9 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
     path = _key_path(problem["loc"], document.data, missing=kind == "missing")
     if kind == "unknown_key":
         path = (*path, str(context["key"]))
-    where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
+    below = getattr(context.get("error"), "keys", ())
+    origin, path = _origin((*path, *below), document), (*path, *below[:1])
+    where = f"{document.source}: {origin}{'.'.join(path) or 'top level'}"
     field, sections = _field_at(problem["loc"], model, document.data)
     about = f" ({_first_sentence(field.description)})" if field is not None and field.description else ""
     got = f"got {problem['input']!r}"
@@ -225,7 +222,7 @@ def _field_at(
             if key in section.model_fields:
                 field = section.model_fields[str(key)]
                 sections = _sections(field.annotation)
-                if key == "options" and issubclass(section, ChosenClosure):
+                if key == "options" and issubclass(section, ClosureSection):
                     name = data.get("name", "k_epsilon") if isinstance(data, dict) else "k_epsilon"
                     sections = [options_of(closure_class(name))]
                 break

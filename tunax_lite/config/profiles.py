@@ -2,18 +2,38 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from pydantic import BeforeValidator, Field, model_validator
 
 from ..grid import Grid
+from ..io.series import Series
 from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquationOfState
+from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
 from .builder import Section, invalid, one_of, section_of
+from .series import ColumnNumber, Setting
+
+
+class TwoLayers(Section):
+    """Depths count from the uppermost cell."""
+
+    upper: float = Field(description="value above")
+    lower: float = Field(description="value below")
+    upper_depth: float = Field(ge=0.0, description="down to which the upper value holds [m]")
+    lower_depth: float = Field(ge=0.0, description="from which on the lower value holds [m]")
+
+    def on(self, z: np.ndarray) -> np.ndarray:
+        """Values on the centers of cells."""
+        depth = z[-1] - z
+        if self.lower_depth - self.upper_depth < 1e-15:
+            return np.where(depth <= self.upper_depth, self.upper, self.lower)
+        return np.interp(depth, [self.upper_depth, self.lower_depth], [self.upper, self.lower])
 
 
 class Profile(Section):
@@ -24,20 +44,33 @@ class Profile(Section):
     buoyancy_frequency_squared: float | None = Field(
         default=None, description="N² that sets the gradient of temperature [s-2]"
     )
+    everywhere: bool = Field(
+        default=False,
+        description="whether N² is that of every depth, by the expansion of the water there, temperature or "
+        "salinity the other way; otherwise the gradient is that of N² at the surface",
+    )
     z: list[float] | None = Field(default=None, min_length=2, description="heights, increasing [m]")
     values: list[float] | None = Field(default=None, min_length=2, description="values at z")
+    two_layer: TwoLayers | None = Field(default=None, description="two values with a linear transition")
+    path: str | None = Field(default=None, min_length=1, description="file of profiles")
+    column: ColumnNumber | None = None
+    scale_factor: float = Field(default=1.0, description="of the column [1]")
+    offset: float = Field(default=0.0, description="added to it, in the unit of the quantity")
 
     @model_validator(mode="after")
     def _check_combination(self) -> "Profile":
-        slopes = [self.gradient, self.buoyancy_frequency_squared]
-        linear = (
-            self.surface is not None and slopes.count(None) >= 1 and self.z is None and self.values is None
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        combinations = (
+            ({"surface"}, {"gradient"}),
+            ({"surface", "buoyancy_frequency_squared"}, {"everywhere"}),
+            ({"z", "values"}, set()),
+            ({"two_layer"}, set()),
+            ({"path", "column"}, {"scale_factor", "offset"}),
         )
-        table = self.z is not None and self.values is not None and self.surface is None
-        if not linear and not (table and slopes == [None, None]):
+        if not any(needed <= given <= needed | more for needed, more in combinations):
             raise invalid(
                 "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, "
-                "or `z` with `values`",
+                "or `z` with `values`, or `path` with `column`, or `two_layer`",
                 f"the keys {sorted(self.model_fields_set)}",
                 "give one of these combinations",
             )
@@ -71,9 +104,33 @@ def values_of(
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), np.asarray(profile.values)
         return lambda z: jnp.interp(z, heights, values)
+    if profile.two_layer is not None:
+        return lambda z: jnp.asarray(profile.two_layer.on(np.asarray(z)))
     slope = gradient if gradient is not None else (profile.gradient or 0.0)
     surface = profile.surface or 0.0
     return lambda z: surface + slope * z
+
+
+def profile_series(
+    profile: Profile, quantity: str, setting: Setting, *keys: str, whole: bool = True
+) -> Series:
+    """A profile on the cells over the time of the case.
+
+    Args:
+        profile: of the configuration; one without a file is the same at all times.
+        quantity: what it is: its name in the table of quantities.
+        setting: of the case.
+        keys: of the section below the case, for messages.
+        whole: whether the file must cover the time of the case, or only its start.
+
+    Raises:
+        FileNotFoundError: a file that is missing.
+        FileFormatError: a file that cannot be used.
+    """
+    if profile.column is not None:
+        return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
+    values = np.asarray(values_of(profile)(setting.grid.z_center))
+    return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
 
 def initial_state(
@@ -88,7 +145,7 @@ def initial_state(
         case: a section with profiles of temperature, salinity, u, v and tracers.
         grid: of the case.
         water: with it N² sets a gradient of temperature.
-        measured: values on the cells, by name, of what the section leaves out.
+        measured: values on the cells, by name, of what the section leaves out or names a file for.
 
     Raises:
         ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
@@ -102,10 +159,10 @@ def initial_state(
     }
     temperature, salinity = case.temperature, case.salinity
     slope = None if temperature is None else temperature.buoyancy_frequency_squared
-    if temperature is not None and slope is not None:
+    if temperature is not None and slope is not None and "temperature" not in measured:
         # At the surface: the gradient is that of one straight profile.
         top = jnp.zeros(())
-        salty = measured["salinity"][-1] if salinity is None else values_of(salinity)(top)
+        salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity)(top)
         expansion, _ = water.expansion(values_of(temperature)(top), jnp.asarray(salty, dtype=float), top)
         if expansion == 0.0:
             raise ValueError(
@@ -127,6 +184,44 @@ def initial_state(
     return state
 
 
+def stratified(
+    profile: Profile, other: Profile, name: str, grid: Grid, water: AbstractEquationOfState
+) -> np.ndarray:
+    """Temperature or salinity on the cells with N² at every depth, from the surface down.
+
+    Args:
+        profile: with the value of the uppermost cell and N².
+        other: the same at all depths, of salinity or temperature.
+        name: of the profile.
+        grid: of the case.
+        water: its expansion or contraction at a face follows from the two cells in two passes.
+
+    Source: GOTM, `temperature.NN`.
+    """
+    z, z_face = np.asarray(grid.z_center), np.asarray(grid.z_face)
+    assert profile.surface is not None and profile.buoyancy_frequency_squared is not None
+    strength = profile.buoyancy_frequency_squared / float(water.gravity)
+    sign = 1.0 if name == "temperature" else -1.0
+
+    @eqx.filter_jit
+    def expansion(value, height):
+        fixed = jnp.full_like(value, other.surface)
+        if name == "temperature":
+            return water.expansion(value, fixed, height)[0] + 0.0 * height
+        return water.expansion(fixed, value, height)[1] + 0.0 * height
+
+    def coefficient(value, height):
+        return float(expansion(jnp.asarray(value, dtype=float), jnp.asarray(height, dtype=float)))
+
+    values = np.empty_like(z)
+    values[-1] = profile.surface
+    for i in range(z.size - 2, -1, -1):
+        upper, face, step = values[i + 1], z_face[i + 1], z[i + 1] - z[i]
+        guess = upper - sign * strength / coefficient(upper, face) * step
+        values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
+    return values
+
+
 def check_initial(case: Any) -> None:
     """Refuse initial profiles in another unit, and N² for what is not temperature."""
     for name in ("temperature", "salinity", "u", "v"):
@@ -140,7 +235,8 @@ def check_initial(case: Any) -> None:
                 )
     for name in ("salinity", "u", "v"):
         profile = getattr(case, name)
-        if profile is not None and profile.buoyancy_frequency_squared is not None:
+        slope = None if profile is None else profile.buoyancy_frequency_squared
+        if profile is not None and slope is not None and not (name == "salinity" and profile.everywhere):
             raise invalid(
                 "`buoyancy_frequency_squared` for temperature only",
                 f"it for {name}",
@@ -154,6 +250,9 @@ class TangentSection(Section):
     temperature: float = Field(ge=-5.0, le=60.0, description="conservative temperature [degC]")
     salinity: float = Field(ge=0.0, le=60.0, description="absolute salinity [g kg-1]")
     pressure: float = Field(default=0.0, ge=0.0, le=12000.0, description="sea pressure [dbar]")
+    form: Literal["boussinesq", "specific_volume"] = Field(
+        default="boussinesq", description="the polynomial of TEOS-10: of `teos10` or of `specific_volume`"
+    )
 
 
 _Linear: Any = section_of(LinearEquationOfState, "name", "linear", partial=True)
@@ -185,7 +284,9 @@ class LinearSection(_Linear):
         given = self.given() | others
         if self.tangent_to_teos10 is None:
             return LinearEquationOfState(**given)
-        return LinearEquationOfState.from_teos10(**self.tangent_to_teos10.model_dump(), **given)
+        point = self.tangent_to_teos10.model_dump()
+        water = SpecificVolumeTeos10() if point.pop("form") == "specific_volume" else None
+        return LinearEquationOfState.from_teos10(**point, water=water, **given)
 
 
 EquationOfStateSection: Any = one_of(AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection})

@@ -33,11 +33,9 @@ def json_schema(kind: str) -> dict[str, Any]:
         raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
     schema = KINDS[kind].model_json_schema()
     definitions = schema["$defs"]
-    for section in ("ClosureSection", "ChosenClosure", "ComparedClosureSection"):
+    for section in ("ClosureSection", "ComparedClosureSection"):
         if section in definitions:
-            definitions[section]["allOf"] = [
-                _of_closure(each, section != "ChosenClosure") for each in names_of(AbstractClosure).values()
-            ]
+            definitions[section]["allOf"] = [_of_closure(each) for each in names_of(AbstractClosure).values()]
     for each in {each.kind for each in names_of(AbstractClosure).values()}:
         options = options_of(each).model_json_schema()
         definitions |= {
@@ -51,12 +49,13 @@ def _options_name(kind: type) -> str:
     return f"{kind.__name__}Options"
 
 
-def _of_closure(each: Named, has_parameters: bool) -> dict[str, Any]:
+def _of_closure(each: Named) -> dict[str, Any]:
     """Options, and names and ranges of the numbers, of the closure of a name."""
-    then: dict[str, Any] = {"options": {"$ref": f"#/$defs/{_options_name(each.kind)}"}}
-    if has_parameters:
-        numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
-        then["parameters"] = {"properties": numbers}
+    numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
+    then = {
+        "options": {"$ref": f"#/$defs/{_options_name(each.kind)}"},
+        "parameters": {"properties": numbers},
+    }
     named = {"properties": {"name": {"const": each.name}}, "required": ["name"]}
     return {"if": named, "then": {"properties": then}}
 

@@ -1,19 +1,26 @@
 """Quantities that change in time, in a configuration: a number, a list, a tide, or a column of a file."""
 
+import contextlib
 import dataclasses
+import datetime
+import functools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from .. import io
+from ..gotm.files import Column, Period, SeriesReader
+from ..gotm.profiles import ProfileReader
+from ..grid import Grid
 from ..io.errors import FileFormatError, check_possible
-from ..io.registry import resolve
-from ..io.series import Series, on_common_times
-from ..io.yaml_file import ConfigError, naming
+from ..io.registry import ENVIRONMENT_VARIABLE, resolve
+from ..io.series import Series, as_series, start_of_case
+from ..io.yaml_file import ConfigError
+from ..quantities import quantity_of
 from .builder import Section, invalid
 
 _KNOTS_PER_PERIOD = 400
@@ -29,6 +36,17 @@ Paths = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     Field(min_length=1, description="a file, or several"),
     BeforeValidator(_one_is_a_list, json_schema_input_type=list[str] | str),
+]
+
+
+CoriolisParameter = Annotated[float, Field(ge=-1e-2, le=1e-2, description="Coriolis parameter [s-1]")]
+ColumnNumber = Annotated[
+    int,
+    Field(
+        ge=1,
+        description="of a file in the format of GOTM, dates and heights not counted; values are in "
+        "the unit of the quantity",
+    ),
 ]
 
 
@@ -52,21 +70,26 @@ class TimedValue(Section):
     path: str | None = Field(default=None, min_length=1, description="CSV or NetCDF file")
     variable: str | None = Field(default=None, min_length=1, description="column or variable of the file")
     unit: str | None = Field(default=None, min_length=1, description="unit, instead of that in the file")
+    column: ColumnNumber | None = None
+    scale_factor: float = Field(default=1.0, description="of the column [1]")
+    offset: float = Field(default=0.0, description="added to it, in the unit of the quantity")
+    n_times: int | None = Field(
+        default=None, ge=2, description="of a tide that stands as a series; null for 400 in a period"
+    )
 
     @model_validator(mode="after")
     def _check_combination(self) -> "TimedValue":
-        given = frozenset(self.model_fields_set)
+        given = self.model_fields_set
         combinations = (
-            {"constant"},
-            {"time", "values"},
-            {"harmonics"},
-            {"harmonics", "constant"},
-            {"path", "variable"},
-            {"path", "variable", "unit"},
+            ({"constant"}, set()),
+            ({"time", "values"}, set()),
+            ({"harmonics"}, {"constant", "n_times"}),
+            ({"path", "variable"}, {"unit"}),
+            ({"path", "column"}, {"scale_factor", "offset"}),
         )
-        if given not in combinations:
+        if not any(needed <= given <= needed | more for needed, more in combinations):
             raise invalid(
-                "a number, `time` with `values`, `harmonics`, or `path` with `variable`",
+                "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
                 f"the keys {sorted(given)}",
                 "give one of these combinations",
             )
@@ -91,25 +114,87 @@ TimedSection = Annotated[
 ]
 
 
+def timed(quantity: str) -> Any:
+    """Type of a key for a quantity over time, whose numbers must be possible ones."""
+
+    def check(section: TimedValue) -> TimedValue:
+        (low, high), unit = quantity_of(quantity).possible, quantity_of(quantity).unit
+        for value in (section.constant, *(section.values or ())):
+            if value is not None and not low <= value <= high:
+                raise invalid(f"{quantity} from {low:g} to {high:g} [{unit}]", f"{value:g}", "check its unit")
+        return section
+
+    return Annotated[TimedSection, AfterValidator(check)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A configuration, for messages.
+
+    Args:
+        path: of the file; relative paths in it are also looked for in its folder.
+        origins: where its keys were set, by key path.
+    """
+
+    path: Path
+    origins: Mapping[tuple[str, ...], str] = dataclasses.field(default_factory=dict)
+
+    def at(self, key: str) -> str:
+        """File, line and key."""
+        parts = tuple(key.split("."))
+        known = (self.origins.get(parts[:n]) for n in range(len(parts), 0, -1))
+        origin = next((each for each in known if each is not None), None)
+        return f"{self.path}: {key}" if origin is None else f"{self.path}: {origin}: {key}"
+
+    @contextlib.contextmanager
+    def naming(self, key: str) -> Iterator[None]:
+        """Put file, line and key in front of the message of a refused value."""
+        try:
+            yield
+        except (ConfigError, FileFormatError):
+            raise
+        except (ValueError, ArithmeticError) as error:
+            raise ConfigError(f"{self.at(key)}: {error}") from error
+
+    def file(self, name: str, key: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
+        """The file of a name or a path; also below the folder that an environment variable names.
+
+        Raises:
+            FileNotFoundError: no such file, with the key.
+        """
+        try:
+            return resolve(name, self.path.parent, variable)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.at(key)}: {error}") from error
+
+
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """What the parts of a case have in common.
 
     Args:
-        source: the configuration file.
+        place: the configuration.
         key: of the case in it, for messages.
+        grid: of the case.
         start_time: ISO 8601 time of the start; `None` if the case has none.
         duration: of the case [s].
+        step: time step [s].
     """
 
-    source: Path
+    place: Place
     key: str
+    grid: Grid
     start_time: str | None
     duration: float
+    step: float | None = None
 
     def at(self, *keys: str) -> str:
         """File and key of a part, for messages."""
-        return f"{self.source}: {'.'.join((self.key, *keys))}"
+        return self.place.at(".".join((self.key, *keys)))
+
+    def naming(self, *keys: str) -> contextlib.AbstractContextManager[None]:
+        """Put file and key in front of the message of a refused value."""
+        return self.place.naming(".".join((self.key, *keys)))
 
     def file(self, name: str, *keys: str) -> Path:
         """The file of a name or a path.
@@ -117,10 +202,33 @@ class Setting:
         Raises:
             FileNotFoundError: no such file, with the key.
         """
-        try:
-            return resolve(name, self.source.parent)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
+        return self.place.file(name, ".".join((self.key, *keys)))
+
+    @functools.cached_property
+    def series(self) -> SeriesReader:
+        """Series in the format of GOTM."""
+        return SeriesReader(self._period)
+
+    @functools.cached_property
+    def profiles(self) -> ProfileReader:
+        """Profiles in the format of GOTM."""
+        return ProfileReader(self._period, np.asarray(self.grid.z_center))
+
+    @functools.cached_property
+    def _period(self) -> Period:
+        if self.start_time is None:
+            raise ConfigError(
+                f"{self.at()}: expected a case with a start_time, to which the times of a file refer, got "
+                "one without; use the format site."
+            )
+        start = start_of_case(self.start_time) - datetime.datetime(1970, 1, 1)
+        return Period(int(start.total_seconds()), self.duration)
+
+    def column(self, section: Any, quantity: str, *keys: str) -> Column:
+        """The column of a file that a section names."""
+        path = self.file(section.path, *keys, "path")
+        where = self.at(*keys, "path")
+        return Column(path, section.column, quantity, where, section.scale_factor, section.offset)
 
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
@@ -137,17 +245,19 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         FileNotFoundError: a file that is missing.
         FileFormatError: a file that cannot be used.
     """
+    if section.column is not None:
+        return setting.series.read(setting.column(section, quantity, *keys))
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
         return io.read_series(path, section.variable, quantity, start_time=start_time, unit=section.unit)
     numbers = [section.constant, *(section.values or ()), *(h.amplitude for h in section.harmonics or ())]
     try:
         given = np.array([number for number in numbers if number is not None])
-        check_possible(setting.source, ".".join((setting.key, *keys)), quantity, given)
+        check_possible(setting.place.path, setting.at(*keys).partition(": ")[2], quantity, given)
     except FileFormatError as error:
         raise ConfigError(str(error)) from error
     if section.harmonics is not None:
-        return _tide(section.harmonics, section.constant or 0.0, setting.duration)
+        return _tide(section.harmonics, section.constant or 0.0, setting.duration, section.n_times)
     if section.time is not None:
         return Series(np.asarray(section.time), np.asarray(section.values))
     assert section.constant is not None  # by the check of the section
@@ -173,15 +283,14 @@ def read_common(
         name: read_timed(section, quantity, setting, *keys, *([name] if len(parts) > 1 else []))
         for name, (section, quantity) in parts.items()
     }
-    with naming(setting.source, ".".join((setting.key, *keys))):
-        time, values = on_common_times(given, setting.duration)
-    return jnp.asarray(time), {name: jnp.asarray(value + 0.0 * time) for name, value in values.items()}
+    with setting.naming(*keys):
+        return as_series(given, setting.duration)
 
 
-def _tide(harmonics: list[Harmonic], mean: float, duration: float) -> Series:
+def _tide(harmonics: list[Harmonic], mean: float, duration: float, n_times: int | None) -> Series:
     shortest = min(harmonic.period for harmonic in harmonics)
-    n_knots = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
-    time = np.linspace(0.0, duration, n_knots)
+    usual = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
+    time = np.linspace(0.0, duration, usual if n_times is None else n_times)
     values = np.full_like(time, mean)
     for harmonic in harmonics:
         values += harmonic.amplitude * np.sin(2.0 * np.pi * (time - harmonic.phase) / harmonic.period)

@@ -8,11 +8,10 @@ from ..air_sea import AbstractAlbedo, AbstractLongwave, BulkForcing, ClearSky
 from ..air_sea.air import HumidityMeasure
 from ..declarations import names_of
 from ..io.series import GOOD_FLAGS, start_of_case
-from ..quantities import quantity_of
 from .builder import Section, choice, invalid, one_of, section_of
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .series import Paths, TimedSection
+from .series import CoriolisParameter, Paths, TimedSection, TimedValue, timed
 
 LONGWAVE = ("net", *names_of(AbstractLongwave))
 """What the longwave radiation is; `downward` and `net` are series of the weather."""
@@ -28,7 +27,7 @@ AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "const
 _Switches: Any = section_of(
     BulkForcing,
     only=(
-        *("bulk", "relative_wind", "implicit_stress", "conservative_temperature", "rain_heat"),
+        *("bulk", "relative_wind", "conservative_temperature", "rain_heat"),
         *("rain_stress", "heat_factor", "shortwave_factor", "offsets"),
     ),
     partial=True,
@@ -47,6 +46,11 @@ class AirSeaSection(_Switches):
     )
     albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
         default=None, description="reflected part of the shortwave radiation: a number, payne or cogley"
+    )
+    implicit_stress: bool | Literal["long_steps"] = Field(
+        default=True,
+        description="whether the drag counts with the velocity at the end of a step; long_steps: only where "
+        "a step takes much of the speed of a storm away",
     )
     evaporation: bool | None = Field(
         default=None, description="whether latent heat takes water along; null: where there is precipitation"
@@ -89,34 +93,39 @@ class TableWeather(Section):
     )
 
 
-def _possible(quantity: str) -> dict[str, Any]:  # keywords of Field are of many types
-    low, high = quantity_of(quantity).possible
-    return {"ge": low, "le": high}
+class GivenWeather(Section):
+    """Weather that does not change, or series of each of its quantities."""
 
-
-class ConstantWeather(Section):
-    """Weather that does not change."""
-
-    format: Literal["constant"]
-    wind_u: float = Field(**_possible("wind_u"), description="eastward wind [m s-1]")
-    wind_v: float = Field(default=0.0, **_possible("wind_v"), description="northward wind [m s-1]")
-    air_temperature: float = Field(**_possible("air_temperature"), description="air temperature [degC]")
-    humidity: float = Field(ge=-100.0, le=130.0, description="humidity, in the unit of its measure")
+    format: Literal["constant", "series"]
+    wind_u: timed("wind_u") = Field(description="eastward wind [m s-1]")
+    wind_v: timed("wind_v") = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
+    air_temperature: timed("air_temperature") = Field(description="air temperature [degC]")
+    humidity: TimedSection = Field(description="humidity, in the unit of its measure")
     humidity_measure: HumidityMeasure = Field(
         default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
     )
-    air_pressure: float = Field(
-        default=101325.0, **_possible("air_pressure"), description="air pressure [Pa]"
+    air_pressure: timed("air_pressure") = Field(
+        default=TimedValue(constant=101325.0), description="air pressure [Pa]"
     )
-    cloud_cover: float | None = Field(default=None, ge=0.0, le=1.0, description="cloud cover, 0 to 1")
-    precipitation: float | None = Field(default=None, ge=0.0, le=1e-3, description="rain [m s-1]")
-    shortwave: float | None = Field(
-        default=None, ge=0.0, le=2000.0, description="shortwave radiation [W m-2]"
-    )
-    longwave: float | None = Field(default=None, **_possible("longwave"), description="longwave [W m-2]")
+    cloud_cover: timed("cloud_cover") | None = Field(default=None, description="cloud cover, 0 to 1")
+    precipitation: timed("precipitation") | None = Field(default=None, description="rain [m s-1]")
+    shortwave: timed("shortwave") | None = Field(default=None, description="shortwave radiation [W m-2]")
+    longwave: timed("longwave") | None = Field(default=None, description="longwave [W m-2]")
+
+    def given(self) -> dict[str, TimedValue]:
+        """What it gives, by quantity."""
+        names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @model_validator(mode="after")
+    def _check_constant(self) -> "GivenWeather":
+        for name, series in self.given().items():
+            if self.format == "constant" and series.constant is None:
+                raise invalid("numbers", f"a series of {name}", "choose the format series")
+        return self
 
 
-WeatherSection = Annotated[Era5Weather | TableWeather | ConstantWeather, Field(discriminator="format")]
+WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
 """The air over the column."""
 
 
@@ -187,7 +196,25 @@ class NumbersSection(Section):
     )
 
 
-ObservationsSection = Annotated[MooringProfiles | ArgoProfilesSection, Field(discriminator="format")]
+class InputObservations(Section):
+    """What the inputs of the case hold of the water."""
+
+    format: Literal["inputs"]
+    surface_temperature: TimedSection | None = Field(
+        default=None, description="of the kind of the temperature, as sea_surface_temperature"
+    )
+    surface_interval: float | None = Field(
+        default=None, gt=0.0, description="only its records at multiples of this time [s]; null for all"
+    )
+    profiles: bool = Field(default=False, description="those of temperature, of a file")
+    z: list[Annotated[float, Field(le=0.0)]] | None = Field(
+        default=None, min_length=1, description="heights to interpolate them to [m]; null for the cells"
+    )
+
+
+ObservationsSection = Annotated[
+    MooringProfiles | ArgoProfilesSection | InputObservations, Field(discriminator="format")
+]
 """Measured profiles."""
 
 
@@ -214,7 +241,10 @@ class SiteCase(Section):
     format: Literal["site"]
     name: str = Field(default="site", min_length=1, description="name for files and figures")
     latitude: float = Field(ge=-90.0, le=90.0, description="latitude [degrees north]")
-    longitude: float = Field(ge=-180.0, le=360.0, description="longitude [degrees east]")
+    longitude: float = Field(ge=-360.0, le=360.0, description="longitude [degrees east]")
+    coriolis_parameter: CoriolisParameter | None = Field(
+        default=None, description="instead of that of the latitude [s-1]"
+    )
     start_time: str = Field(description="date and time of the start, ISO 8601, Universal Time")
     duration: float = Field(gt=0.0, description="length of the case [s]")
     depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
@@ -223,6 +253,17 @@ class SiteCase(Section):
     )
     salinity: ProfileSection | None = Field(
         default=None, description="initial absolute salinity [g kg-1]; null for the measured one"
+    )
+    temperature_kind: Literal["conservative", "potential", "in_situ"] = Field(
+        default="conservative", description="of the temperature that is given"
+    )
+    salinity_kind: Literal["absolute", "practical"] = Field(
+        default="absolute", description="of the salinity that is given"
+    )
+    salinity_anomaly: bool = Field(
+        default=True,
+        description="whether practical salinity is converted with the anomaly of the place, or with the "
+        "ratio of the standard ocean",
     )
     u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
     v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")

@@ -1,26 +1,26 @@
-"""From a GOTM configuration to a run of the package, and what becomes of every key on the way."""
+"""From a GOTM configuration to one of the package, and what becomes of every key on the way."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from ..case import Case
-from ..forcing import AbstractForcing
-from ..grid import Grid
-from ..io.yaml_file import ConfigError, Document, naming, read_document, with_overrides, yaml_text
+from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from ..run import Run
-from .closure import closure_of
-from .hydrography import Hydrography, read_hydrography
-from .interior import read_interior
+from .closure import closure_section
+from .interior import interior_section
 from .keys import KEYS
-from .kpp import kpp_of
-from .medium import model_of, read_absorption, read_coriolis_parameter, read_equation_of_state, read_grid
-from .observed import ObservedInputs, read_observed
-from .output import Clock, read_clock
-from .profiles import Inputs
-from .settings import Settings
-from .surface import check_ice, ignore_what_only_observes, read_bulk_fluxes, read_prescribed_fluxes
-from .turbulence import read_turbulence
+from .output import read_times
+from .settings import Said, Settings
+from .surface import check_ice, ignore_what_only_observes, surface_sections
+from .water import (
+    absorption,
+    coriolis_parameter,
+    equation_of_state,
+    grid_section,
+    hydrography,
+    observed_section,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Report:
     without_effect: tuple[str, ...]
     unsupported: tuple[str, ...]
     errors: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, settings: Settings, warnings: list[str]) -> "Report":
+    def of(cls, settings: Settings) -> "Report":
         """The report after all has been read that is followed."""
         refused = {path for path, _ in settings.refusals}
         errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
@@ -126,7 +126,6 @@ class Report:
             without_effect=tuple(_grouped(settings, inactive)),
             unsupported=tuple(unsupported),
             errors=tuple(errors),
-            warnings=tuple(warnings),
         )
 
     def check(self) -> None:
@@ -157,6 +156,38 @@ class Report:
 
 
 @dataclasses.dataclass(frozen=True)
+class Translation:
+    """A configuration of GOTM in the words of the package.
+
+    Args:
+        content: keys of a configuration of a run; without a `model` where a refusal leaves none.
+        origins: where each of them was set, by key path: line and key of GOTM's file.
+        report: what became of every key of GOTM.
+    """
+
+    content: dict[str, Any]
+    origins: dict[tuple[str, ...], str]
+    report: Report
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedInputs:
+    """Which of the inputs of a case are observations.
+
+    Args:
+        surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
+        surface_interval: only records at multiples of this time since the start [s]; `None` for all.
+        profiles: those of `temperature`.
+        z: heights to interpolate profiles to [m]; `None` for the centers.
+    """
+
+    surface_temperature: bool = True
+    surface_interval: float | None = None
+    profiles: bool = False
+    z: tuple[float, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class GotmRun:
     """A GOTM case, ready to run.
 
@@ -171,7 +202,7 @@ class GotmRun:
 
 def load_gotm(
     path: Path,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     source: str = "--set",
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
@@ -180,7 +211,7 @@ def load_gotm(
 
     Args:
         path: the YAML file, of any name.
-        overrides: settings `key.path=value` that replace values of the file.
+        overrides: settings `key.path=value`, or values by key path, that replace those of the file.
         source: where the overrides were set, for messages.
         config: what GOTM's configuration does not say.
 
@@ -202,70 +233,85 @@ def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Go
         FileNotFoundError: a forcing file that is missing.
         FileFormatError: a forcing file that cannot be used; names file, line, time and value.
     """
-    settings = Settings(loaded.document)
-    clock, grid = read_clock(settings), read_grid(settings)
-    anomaly = loaded.config.salinity_anomaly
-    inputs = Inputs(settings, clock.period, grid, clock.dt, salinity_anomaly=anomaly)
+    from ..config.build import build_translated  # configurations know the words of GOTM
+
+    made = translate(loaded, observed)
+    run = build_translated(made, loaded.path)
+    report = made.report if run is None else dataclasses.replace(made.report, warnings=run.notes)
+    notes = (*report.errors, *report.differences, *report.warnings)
+    return GotmRun(run if run is None else dataclasses.replace(run, notes=notes), report)
+
+
+def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
+    """The configuration of the package that a case of GOTM is; its series and profiles stay in their files.
+
+    Raises:
+        ConfigError: a key, or a value, that cannot be used; names file, line and key.
+        FileNotFoundError, FileFormatError: a file of the grid that cannot be used.
+    """
+    settings, options = Settings(loaded.document), loaded.config
+    times, grid = read_times(settings), grid_section(settings)
     check_ice(settings)
     ignore_what_only_observes(settings)
     _check_extensions(settings)
-    turbulence = read_turbulence(settings)
-    with naming(loaded.path, settings.line("turbulence")):
-        closure = kpp_of(settings) if turbulence is None else closure_of(turbulence, settings)
-    case = _case(loaded, inputs, clock, grid)
-    observations = None if observed is None else read_observed(inputs, observed, loaded.name)
-    model = None if closure is None else model_of(closure, settings)
+    closure = closure_section(settings)
+    water, relaxation, held = hydrography(settings, times["dt"])
+    case = {
+        "format": "site",
+        "name": loaded.name,
+        "latitude": settings.said("location.latitude"),
+        "longitude": settings.said("location.longitude"),
+        "coriolis_parameter": Said(coriolis_parameter(settings), "location.latitude"),
+        "start_time": Said(times["start_time"], "time.start"),
+        "duration": Said(times["length"], "time.stop"),
+        "depth": settings.said("location.depth"),
+        **water,
+        "salinity_anomaly": options.salinity_anomaly,
+        "equation_of_state": equation_of_state(settings),
+        **surface_sections(settings, held),
+        "interior": interior_section(settings, times, vertical_velocity=options.vertical_velocity)
+        | {"relaxation": relaxation, "held": held},
+        "absorption": absorption(settings),
+    }
+    if observed is not None:
+        case["observations"] = observed_section(settings, observed)
+    molecular = {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}
+    model = {
+        "closure": closure,
+        **{
+            f"molecular_{ours}": settings.said(f"physical_constants.{key}") for ours, key in molecular.items()
+        },
+        "theta": settings.said("time.cnpar"),
+        "like_gotm": True,
+    }
+    content = {
+        "case": case,
+        "grid": grid,
+        **({} if closure is None else {"model": model}),
+        "time": {
+            "step": settings.said("time.dt"),
+            "output_interval": Said(times["output_interval"], "output"),
+        },
+        "output": {"diagnostics": times["diagnostics"], "means": times["means"]},
+    }
+    origins: dict[tuple[str, ...], str] = {}
+    plain = _plain(content, (), settings, origins)
     # After all that reads a setting: what was not read is not supported.
-    run, report = None, Report.of(settings, inputs.warnings)
-    if model is not None:
-        run = Run(
-            model=model,
-            case=case,
-            observations=observations,
-            dt=clock.dt,
-            output_interval=clock.output_interval,
-            duration=None,
-            source=loaded.path,
-            diagnostics=clock.diagnostics,
-            means=clock.means,
-            notes=(*report.errors, *report.differences, *report.warnings),
-        )
-    return GotmRun(run, report)
+    return Translation(plain, origins, Report.of(settings))
 
 
-def _case(loaded: LoadedGotm, inputs: Inputs, clock: Clock, grid: Grid) -> Case:
-    """The place, the water and what acts on it; the wall at the bottom is that of the closure."""
-    settings = inputs.settings
-    equation_of_state = read_equation_of_state(settings)
-    with naming(loaded.path, "temperature, salinity"):
-        hydrography = read_hydrography(inputs, grid, equation_of_state)
-    with naming(loaded.path, "surface"):
-        forcing = _forcing(inputs, clock, hydrography)
-    with naming(loaded.path, "mimic_3d, bottom, waves"):
-        interior = read_interior(inputs, hydrography, vertical_velocity=loaded.config.vertical_velocity)
-    return Case(
-        grid,
-        hydrography.initial_state,
-        forcing,
-        interior=interior,
-        coriolis_parameter=read_coriolis_parameter(settings),
-        equation_of_state=equation_of_state,
-        absorption=read_absorption(inputs),
-        duration=clock.period.length,
-        name=loaded.name,
-        start_time=clock.start_time,
-        latitude=settings["location.latitude"],
-        longitude=settings["location.longitude"],
-    )
-
-
-def _forcing(inputs: Inputs, clock: Clock, hydrography: Hydrography) -> AbstractForcing:
-    settings = inputs.settings
-    density = settings["equation_of_state.rho0"]
-    solved = {f"has_{name}": name not in hydrography.held for name in ("temperature", "salinity")}
-    if settings["surface.fluxes.method"] == "off":
-        return read_prescribed_fluxes(inputs, density, **solved)
-    return read_bulk_fluxes(inputs, clock.start_time, density, **solved)
+def _plain(
+    content: Any, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
+) -> Any:
+    """Values alone; notes the lines and keys of GOTM that they come from."""
+    if isinstance(content, Said):
+        origins[path] = settings.line(content.key)
+        return content.value
+    if isinstance(content, dict):
+        return {key: _plain(value, (*path, key), settings, origins) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_plain(value, (*path, str(i)), settings, origins) for i, value in enumerate(content)]
+    return content
 
 
 def _check_extensions(settings: Settings) -> None:

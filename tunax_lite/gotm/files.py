@@ -9,9 +9,7 @@ import numpy as np
 from ..io.errors import FileFormatError, check_size, decimal, reading, shortened, what_is_at
 from ..io.protection import note_input
 from ..io.series import Series
-from ..io.yaml_file import ConfigError
-from ..quantities import Quantity, quantity_of
-from .settings import Source
+from ..quantities import quantity_of
 
 TIME_WIDTH = 19
 """Characters of a date and time."""
@@ -36,18 +34,41 @@ class TextFile:
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
 
 
-def read_text(source: Source) -> TextFile:
-    """The file of an input.
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A column of a file, and what it holds.
+
+    Args:
+        file: with a date and time in front of the values, or profiles.
+        number: of the column, from 1; dates, and the heights of profiles, do not count.
+        quantity: what the values are after `scale_factor` and `offset`: a name in the table of quantities.
+        where: configuration, line and key that name the file, for messages.
+        scale_factor, offset: applied to what the file holds.
+    """
+
+    file: Path
+    number: int
+    quantity: str
+    where: str
+    scale_factor: float = 1.0
+    offset: float = 0.0
+
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        return self.scale_factor * values + self.offset
+
+
+def read_text(path: Path | str, where: str) -> TextFile:
+    """Lines of a file; `where` says what names it.
 
     Raises:
         FileNotFoundError: no such file; names the line of the configuration.
         FileFormatError: a file that is not text, or has no lines.
     """
-    path = source.file
+    path = Path(path)
     found = what_is_at(path)
     if found != "a file":
         raise FileNotFoundError(
-            f"{source.where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
+            f"{where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
             "configuration or correct its name."
         )
     note_input(path)
@@ -159,31 +180,6 @@ def iso(seconds: Any) -> str:
     return str(np.datetime64(int(seconds), "s")).replace("T", " ")
 
 
-ZERO_CELSIUS = 273.15
-
-# Names in the table of quantities where they are others than the last part of an input's path.
-_OURS = {
-    "heat": "heat_flux",
-    "tx": "stress_u",
-    "ty": "stress_v",
-    "u10": "wind_u",
-    "v10": "wind_v",
-    "airp": "air_pressure",
-    "airt": "air_temperature",
-    "cloud": "cloud_cover",
-    "precip": "precipitation",
-    "swr": "shortwave",
-    "longwave_radiation": "longwave",
-    "sst": "sea_surface_temperature",
-    "sss": "salinity",
-    "us0": "stokes_drift_u",
-    "vs0": "stokes_drift_v",
-    "zeta": "surface_elevation",
-    "max": "vertical_velocity",
-    "relative": "relative_humidity",
-    "specific": "specific_humidity",
-}
-
 # What to do about a wrong unit that is easily taken for the right one.
 _REMEDIES = {
     "hPa": "hPa, set scale_factor: 100",
@@ -192,67 +188,47 @@ _REMEDIES = {
     "K": "Kelvin, set offset: -273.15",
     "mm h-1 or mm day-1": "mm per hour or day, set scale_factor",
 }
-_ANYTHING = Quantity("", "", "1", "outside")
-
-
-def _quantity(kind: str) -> Quantity:
-    try:
-        return quantity_of(_OURS.get(kind, kind))
-    except KeyError:
-        return _ANYTHING
-
-
-def without_kelvin(values: np.ndarray) -> np.ndarray:
-    """Temperatures [degC] from such in degC or, above 100, in K: GOTM's convention for the air."""
-    return np.where(values > 100.0, values - ZERO_CELSIUS, values)
 
 
 def check_plausible(
-    source: Source, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray, kind: str
+    column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
 ) -> None:
-    """Raise `FileFormatError` for a gap, or a value out of the range of GOTM's key or of what is possible.
+    """Raise `FileFormatError` for a gap, or a value that is not possible.
 
     Args:
-        source: the input.
+        column: of the values.
         file, indices: the line of each value.
         time: of each value [s] since 1970.
         values: after scale factor and offset.
-        kind: what the values are: the name of the input, or a measure of humidity.
     """
 
     def error(index: int, expected: str, advice: str) -> FileFormatError:
         got = f"{values[index]:g} at {iso(time[index])}"
-        return file.error(int(indices[index]), f"{expected} for {source.path}", got, advice)
+        return file.error(
+            int(indices[index]), f"{expected} for {column.quantity} ({column.where})", got, advice
+        )
 
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise error(int(bad[0]), "a finite value", "fill the gap before the run")
-    known = _quantity(kind)
+    known = quantity_of(column.quantity)
     low, high = known.possible
-    low, high = max(low, source.described.low), min(high, source.described.high)
     outside = np.flatnonzero((values < low) | (values > high))
     if outside.size:
-        unit = source.described.unit
         advice = "check the unit, the sign, the column and the fill value"
         if known.suspect is not None and known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
             advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
-        raise error(int(outside[0]), f"a value from {low:g} to {high:g}{f' {unit}' if unit else ''}", advice)
-    if kind == "relative" and values.size > 1 and values.max() <= 1.5 and values.max() > 0.0:
+        raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
+    if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         top = int(np.argmax(values))
-        raise error(top, "relative humidity in %, of which some exceeds 1.5", "hPa, set scale_factor: 100")
-
-
-def check_constant(source: Source, value: float, kind: str) -> None:
-    """Raise `ConfigError` for a constant that is not possible."""
-    low, high = _quantity(kind).possible
-    if not low <= value <= high:
-        raise ConfigError(
-            f"{source.where}: expected a constant_value from {low:g} to {high:g} [{source.described.unit}], "
-            f"got {value:g}; correct it, or use method: file."
+        raise error(
+            top, "relative humidity in %, of which some exceeds 1.5", "a fraction, set scale_factor: 100"
         )
 
 
-_KELVIN_ALLOWED = ("airt", "wet_bulb", "dew_point")
+_KELVIN = 273.15
+_IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
+"""Temperatures of the air above 100 are in Kelvin, as in GOTM."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,7 +243,7 @@ class Period:
     start: int
     length: float
 
-    def within(self, time: np.ndarray, source: Source, path) -> slice:
+    def within(self, time: np.ndarray, column: Column) -> slice:
         """Records of a series of times [s] since 1970 that the period needs: one before, one after.
 
         Raises:
@@ -279,11 +255,11 @@ class Period:
         reaches = np.flatnonzero(time >= end)
         if first < 0 or not reaches.size:
             raise FileFormatError(
-                path,
-                source.path,
+                column.file,
+                column.quantity,
                 f"times from {iso(begin)} to {iso(np.ceil(end))}, those of the run",
                 f"{iso(time[0])} to {iso(time[-1])}",
-                f"extend the file ({source.where}), or change time.start and time.stop",
+                f"extend the file ({column.where}), or change the start or the length of the run",
             )
         return slice(first, max(int(reaches[0]), first + 1) + 1)
 
@@ -300,38 +276,30 @@ class SeriesReader:
         self.warnings: list[str] = []
         self._files: dict = {}
 
-    def _file(self, source: Source) -> tuple[TextFile, np.ndarray]:
-        if source.file not in self._files:
-            file = read_text(source)
-            time = read_times(file, np.arange(len(file.texts)))
-            _check_order(file, np.arange(time.size), time)
-            self._files[source.file] = (file, time)
-        return self._files[source.file]
-
-    def read(self, source: Source, kind: str | None = None) -> Series:
-        """The series of an input, over the period.
-
-        Args:
-            source: of the method `file`.
-            kind: what the values are; by default the last part of the input's path.
+    def read(self, column: Column) -> Series:
+        """The series of a column, over the period.
 
         Raises:
             FileNotFoundError: no such file.
             FileFormatError: with file, line, time and value: a line that is no record, times that do not
                 increase or do not cover the run, a gap, a value that cannot be.
         """
-        with reading(source.file, "a series of GOTM"):
-            return self._read(source, kind or source.path.split(".")[-1])
+        with reading(column.file, "a series of GOTM"):
+            if column.file not in self._files:
+                file = read_text(column.file, column.where)
+                time = read_times(file, np.arange(len(file.texts)))
+                check_order(file, np.arange(time.size), time)
+                self._files[column.file] = (file, time)
+            return self._read(column, *self._files[column.file])
 
-    def _read(self, source: Source, kind: str) -> Series:
-        file, time = self._file(source)
-        part = self.period.within(time, source, file.path)
+    def _read(self, column: Column, file: TextFile, time: np.ndarray) -> Series:
+        part = self.period.within(time, column)
         indices = np.arange(time.size)[part]
-        raw = read_columns(file, indices, (source.column - 1,), skip=TIME_WIDTH, names=source.path)[:, 0]
-        values = source.scale_factor * raw + source.offset
-        if kind in _KELVIN_ALLOWED:
-            values = without_kelvin(values)
-        check_plausible(source, file, indices, time[part], values, kind)
+        raw = read_columns(file, indices, (column.number - 1,), skip=TIME_WIDTH, names=column.quantity)[:, 0]
+        values = column.scaled(raw)
+        if column.quantity in _IN_KELVIN:
+            values = np.where(values > 100.0, values - _KELVIN, values)
+        check_plausible(column, file, indices, time[part], values)
         self._warn_of_gap(file, indices, time[part])
         return Series((time[part] - self.period.start).astype(float), values)
 
@@ -347,7 +315,7 @@ class SeriesReader:
                 self.warnings.append(warning)
 
 
-def _check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
+def check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
     """Raise `FileFormatError` unless the times increase."""
     stuck = np.flatnonzero(np.diff(time) <= 0)
     if stuck.size:

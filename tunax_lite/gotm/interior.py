@@ -1,123 +1,81 @@
-"""What acts within the column: pressure gradients, vertical velocity, friction, waves."""
+"""What acts within the column, as the section `interior` of a configuration of the package."""
 
-import jax.numpy as jnp
-import numpy as np
+from collections.abc import Mapping
+from typing import Any
 
-from ..io.series import Series, as_series, on_common_times
-from ..terms import (
-    AbstractPressureGradient,
-    AbstractStokesDrift,
-    AdvectionScheme,
-    BottomFriction,
-    BuoyancyGradient,
-    DriftProfiles,
-    DriftVector,
-    DriftVectors,
-    FreezingBound,
-    HorizontalGradient,
-    Interior,
-    MeanVelocity,
-    PlumeOnSlope,
-    StokesDrift,
-    SurfaceSlope,
-    Vector,
-    VelocityAndHeight,
-    VelocityAndLevel,
-    VelocityAtHeight,
-    VerticalVelocity,
-    WindSeaDrift,
-    WindVector,
-)
-from ..time_series import TimeSeries
-from .hydrography import Hydrography
-from .profiles import Inputs
+from .settings import Said, Settings, is_zero
 
 _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
 
+_DRIFT = "waves.stokes_drift"
 
-def read_interior(inputs: Inputs, hydrography: Hydrography, *, vertical_velocity: bool = False) -> Interior:
-    """What acts below the surface.
+
+def interior_section(
+    settings: Settings, times: Mapping[str, Any], *, vertical_velocity: bool
+) -> dict[str, Any]:
+    """What acts below the surface, but for relaxation and what is held.
 
     Args:
-        inputs: of the case.
-        hydrography: what the water relaxes to, and what of it is held.
+        settings: of the case.
+        times: its time step, its length, and the seconds of its start since midnight.
         vertical_velocity: whether that of the case carries the profiles.
 
     Raises:
-        ConfigError, FileNotFoundError, FileFormatError: settings or files that cannot be used.
+        ConfigError: settings that cannot be used.
     """
-    return Interior(
-        relaxation=hydrography.relaxation,
-        held=hydrography.held,
-        pressure_gradient=_external_pressure(inputs),
-        buoyancy_gradient=_internal_pressure(inputs),
-        vertical_velocity=_vertical_velocity(inputs, vertical_velocity),
-        bottom_friction=_bottom_friction(inputs),
-        stokes_drift=read_stokes_drift(inputs),
-        surface_elevation=_elevation(inputs),
-        freezing_bound=FreezingBound() if _freezes(inputs) else None,
-    )
+    freezes = settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
+    parts = {
+        "pressure_gradient": _external_pressure(settings, times),
+        "buoyancy_gradient": _internal_pressure(settings),
+        "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
+        "bottom_friction": _bottom_friction(settings),
+        "stokes_drift": _stokes_drift(settings),
+        "surface_elevation": _elevation(settings, times),
+        "freezing_bound": freezes or None,
+    }
+    return {name: part for name, part in parts.items() if part is not None}
 
 
-def _tide(inputs: Inputs, path: str, periods: tuple[float, float]) -> Series:
-    """Two harmonics around a constant, as a series.
+def _constant_tide_or_file(settings: Settings, path: str, group: str, times: Mapping[str, Any]) -> Any:
+    """An input that may also be two harmonics around a constant, with the periods of a group.
 
     Source: GOTM counts the time of tides from midnight of the first day.
     """
-    settings = inputs.settings
-    get = lambda key: settings[f"{path}.tidal.{key}"]  # noqa: E731
-    n_steps = round(inputs.period.length / inputs.dt)
-    time = np.linspace(0.0, inputs.period.length, min(n_steps, _MOST_KNOTS) + 1)
-    since_midnight = time + inputs.period.start % 86400
-    values = np.full_like(time, settings[f"{path}.constant_value"])
-    for n, period in enumerate(periods, 1):
-        values += get(f"amp_{n}") * np.sin(2.0 * np.pi * (since_midnight - get(f"phase_{n}")) / period)
-    return Series(time, values)
+    if settings[f"{path}.method"] != "tidal":
+        settings.without_effect(f"{path}.tidal", f"{path}.method is not tidal")
+        return settings.input(path)
+    settings.input(path)
+    harmonics = []
+    for n in (1, 2):
+        period = settings.said(f"{group}.period_{n}")
+        if period.value <= 0.0:
+            raise settings.error(period.key, f"expected a positive period [s], got {period.value:g}")
+        phase = settings[f"{path}.tidal.phase_{n}"] - times["since_midnight"]
+        amplitude = settings.said(f"{path}.tidal.amp_{n}")
+        harmonics.append({"amplitude": amplitude, "period": period, "phase": phase})
+    n_times = min(round(times["length"] / times["dt"]), _MOST_KNOTS) + 1
+    constant = Said(settings.peek(f"{path}.constant_value"), f"{path}.constant_value")
+    return {"harmonics": harmonics, "constant": constant, "n_times": n_times}
 
 
-def _periods(inputs: Inputs, group: str) -> tuple[float, float]:
-    """Periods of the two harmonics of a group of settings [s]."""
-    paths = [f"{group}.period_{n}" for n in (1, 2)]
-    periods = [inputs.settings[path] for path in paths]
-    for path, period in zip(paths, periods, strict=True):
-        if period <= 0.0:
-            raise inputs.settings.error(path, f"expected a positive period [s], got {period:g}")
-    return periods[0], periods[1]
-
-
-def _constant_tide_or_file(inputs: Inputs, path: str, group_of_periods: str) -> Series | float:
-    """An input that may also be a tide."""
-    if inputs.settings[f"{path}.method"] == "tidal":
-        inputs.settings.input(path)
-        return _tide(inputs, path, _periods(inputs, group_of_periods))
-    inputs.settings.without_effect(f"{path}.tidal", f"{path}.method is not tidal")
-    return inputs.scalar(path)
-
-
-def _external_pressure(inputs: Inputs) -> AbstractPressureGradient | None:
-    settings = inputs.settings
+def _external_pressure(settings: Settings, times: Mapping[str, Any]) -> dict[str, Any] | None:
     group = "mimic_3d.ext_pressure"
     kind = settings[f"{group}.type"]
-    given: dict[str, Series | float] = {
-        ours: _constant_tide_or_file(inputs, f"{group}.{theirs}", group)
+    given = {
+        ours: _constant_tide_or_file(settings, f"{group}.{theirs}", group, times)
         for theirs, ours in (("dpdx", "x"), ("dpdy", "y"))
     }
     if kind != "velocity":
         settings.without_effect(f"{group}.h", f"{group}.type is {kind}")
-    if kind == "elevation" and all(isinstance(slope, float) and slope == 0.0 for slope in given.values()):
+    if kind == "elevation" and all(is_zero(slope) for slope in given.values()):
         return None
     if kind == "velocity":
-        given["height"] = inputs.scalar(f"{group}.h")
-        time, values = as_series(given, inputs.period.length)
-        return VelocityAtHeight(TimeSeries(time, VelocityAndHeight(**values), "current"))
-    time, values = as_series(given, inputs.period.length)
-    series = TimeSeries(time, Vector(**values), "pressure gradient")
-    return SurfaceSlope(series) if kind == "elevation" else MeanVelocity(series)
+        return {"kind": "velocity_at_height", **given, "height": settings.input(f"{group}.h")}
+    return {"kind": "surface_slope" if kind == "elevation" else "mean_velocity", **given}
 
 
-def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | PlumeOnSlope | None:
-    settings = inputs.settings
+def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
     group = "mimic_3d.int_pressure"
     kind = settings[f"{group}.type"]
     at_surface = settings[f"{group}.plume.type"] == "surface"
@@ -133,8 +91,8 @@ def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | PlumeOnSlope | None
                 f"{group}.t_adv",
                 "advection along prescribed gradients together with a plume is not supported",
             )
-        slopes = (settings[f"{group}.plume.{axis}_slope"] for axis in ("x", "y"))
-        return PlumeOnSlope(*slopes, at_surface=at_surface)
+        slopes = {f"slope_{axis}": settings.said(f"{group}.plume.{axis}_slope") for axis in ("x", "y")}
+        return {"kind": "plume", **slopes, "at_surface": at_surface}
     settings.without_effect(f"{group}.plume", f"{group}.type is {kind}")
     if at_surface:
         settings.refuse(
@@ -148,50 +106,35 @@ def _internal_pressure(inputs: Inputs) -> BuoyancyGradient | PlumeOnSlope | None
             f"{group}.type", "horizontal advection without the pressure gradient is not supported"
         )
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
-    profiles = {ours: inputs.profile(f"{group}.gradients.{theirs}") for theirs, ours in names.items()}
-    time, values = on_common_times(profiles, inputs.period.length)
-    gradients = HorizontalGradient(**{name: jnp.asarray(value) for name, value in values.items()})
-    return BuoyancyGradient(
-        TimeSeries(jnp.asarray(time), gradients, "horizontal gradients"),
-        advect_temperature=advected["t"],
-        advect_salinity=advected["s"],
-    )
+    profiles = {ours: settings.input(f"{group}.gradients.{theirs}") for theirs, ours in names.items()}
+    switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
+    return {"kind": "gradients", **profiles, **switches}
 
 
-def _vertical_velocity(inputs: Inputs, carries: bool) -> VerticalVelocity | None:
-    settings = inputs.settings
-    if settings["mimic_3d.w.max.method"] != "off" and not carries:
+def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Any] | None:
+    group = "mimic_3d.w"
+    is_given = settings[f"{group}.max.method"] != "off"
+    if is_given and not carries:
         settings.note(
-            "mimic_3d.w.max.method",
+            f"{group}.max.method",
             "GOTM 7 reads the velocity and switches it off, so that it carries nothing, here either; "
             "`vertical_velocity: true` of a case in a configuration of this package switches it on",
         )
-        settings.without_effect("mimic_3d.w", "GOTM 7 switches the vertical velocity off")
+        settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
         return None
-    if settings["mimic_3d.w.max.method"] == "off":
-        settings.input("mimic_3d.w.max")
-        settings.without_effect("mimic_3d.w", "mimic_3d.w.max.method is off")
+    velocity = settings.input(f"{group}.max")
+    if not is_given:
+        settings.without_effect(group, f"{group}.max.method is off")
         return None
-    scheme = settings["mimic_3d.w.adv_discr"]
+    scheme = settings[f"{group}.adv_discr"]
     if scheme == "p2":
-        settings.refuse("mimic_3d.w.adv_discr", "p2 is not supported, it has no limiter; use p2_pdm")
+        settings.refuse(f"{group}.adv_discr", "p2 is not supported, it has no limiter; use p2_pdm")
         scheme = "p2_pdm"
-    given: dict[str, Series | float] = {
-        "velocity": inputs.scalar("mimic_3d.w.max"),
-        "height": inputs.scalar("mimic_3d.w.height"),
-    }
-    time, values = as_series(given, inputs.period.length)
-    fastest = float(np.max(np.abs(np.asarray(values["velocity"]))))
-    spacing = float(np.min(np.diff(inputs.z_center)))
-    return VerticalVelocity(
-        TimeSeries(time, VelocityAndLevel(**values), "vertical velocity"),
-        AdvectionScheme(scheme),
-        n_substeps=max(1, int(np.ceil(fastest * inputs.dt / spacing))),
-    )
+    height = settings.input(f"{group}.height")
+    return {"velocity": velocity, "height": height, "scheme": scheme, "n_substeps": None}
 
 
-def _bottom_friction(inputs: Inputs) -> BottomFriction | None:
-    settings = inputs.settings
+def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
     if settings["bottom.max_it_z0b"] != 1:
         settings.note(
             "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
@@ -199,106 +142,73 @@ def _bottom_friction(inputs: Inputs) -> BottomFriction | None:
     if not settings["bottom.calc_bottom_stress"]:
         settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
         return None
-    roughness, viscosity = settings["bottom.h0b"], settings["physical_constants.avmolu"]
     # KPP has no wall at the bottom; GOTM takes the kappa of the other closures there.
     has_wall = settings["turbulence.turb_method"] != "cvmix"
-    von_karman = None if has_wall else settings["turbulence.turb_param.kappa"]
-    return BottomFriction(physical_roughness=roughness, von_karman=von_karman, viscosity=viscosity)
+    return {
+        "physical_roughness": settings.said("bottom.h0b"),
+        "von_karman": None if has_wall else settings.said("turbulence.turb_param.kappa"),
+        "viscosity": settings.said("physical_constants.avmolu"),
+    }
 
 
-def _freezes(inputs: Inputs) -> bool:
-    settings = inputs.settings
-    return settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
-
-
-def _elevation(inputs: Inputs) -> TimeSeries | None:
+def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:
     """Height of the surface above its level at rest; GOTM moves it only without its ice models."""
-    settings = inputs.settings
     path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
     if ice != "no_ice":
         settings.without_effect(path, f"GOTM follows it only with surface.ice.model no_ice, got {ice}")
         return None
-    elevation = _constant_tide_or_file(inputs, path, f"{path}.tidal")
-    if isinstance(elevation, float) and elevation == 0.0:
+    elevation = _constant_tide_or_file(settings, path, f"{path}.tidal", times)
+    if is_zero(elevation):
         return None
     if settings["grid.method"] == "file_h":
         settings.note(path + ".method", "as in GOTM, layers of given thickness do not stretch")
         return None
-    time, values = as_series({"elevation": elevation}, inputs.period.length)
-    lowest, depth = float(np.min(np.asarray(values["elevation"]))), float(-inputs.z_face[0])
-    if lowest <= -depth:
-        raise settings.error(path, f"expected elevations above the bottom, -{depth:g} m, got {lowest:g} m")
-    return TimeSeries(time, values["elevation"], "surface elevation")
+    return elevation
 
 
-def read_stokes_drift(inputs: Inputs) -> AbstractStokesDrift | None:
+def _stokes_drift(settings: Settings) -> dict[str, Any] | None:
     """Drift of the shape of `us`, which is that of `vs` too."""
-    settings = inputs.settings
-    group = "waves.stokes_drift"
-    shape = settings[f"{group}.us.method"]
-    shears = {name: settings[f"{group}.{name}.method"] for name in ("dusdz", "dvsdz")}
+    shape = settings[f"{_DRIFT}.us.method"]
+    shears = {name: settings[f"{_DRIFT}.{name}.method"] for name in ("dusdz", "dvsdz")}
     if shape != "file":
         for name in ("us", "vs", *shears):
-            settings.input(f"{group}.{name}")
+            settings.input(f"{_DRIFT}.{name}")
     # With `off` GOTM has what would come from a file and does not, nothing.
     if shape == "off" and shears["dusdz"] != "file":
-        settings.without_effect(group, f"{group}.us.method is off")
+        settings.without_effect(_DRIFT, f"{_DRIFT}.us.method is off")
         return None
     used = {"exponential": ("us0", "vs0", "exponential"), "empirical": ("empirical",)}.get(shape, ())
     for name in ("us0", "vs0", "exponential", "empirical"):
         if name not in used:
-            settings.without_effect(f"{group}.{name}", f"{group}.us.method is {shape}")
+            settings.without_effect(f"{_DRIFT}.{name}", f"{_DRIFT}.us.method is {shape}")
     if shape == "off" or shears["dusdz"] != "us":
         settings.refuse(
-            f"{group}.dusdz.method",
+            f"{_DRIFT}.dusdz.method",
             f"a shear of {shears['dusdz']} with a drift of {shape} is not supported; it must be that of the "
             "drift, dusdz.method: us",
         )
     if shape == "empirical":
-        return _wind_drift(inputs, group)
-    return _drift_profiles(inputs, group) if shape == "file" else _exponential_drift(inputs, group)
+        return _wind_drift(settings)
+    if shape == "file":
+        return {"kind": "profiles", **{axis: settings.input(f"{_DRIFT}.{axis}s") for axis in ("u", "v")}}
+    surface = {axis: settings.input(f"{_DRIFT}.{axis}s0") for axis in ("u", "v")}
+    depth = settings.constant(f"{_DRIFT}.exponential.ds", "depths that vary")
+    return {"kind": "exponential", "decay_depth": depth, **surface}
 
 
-def _exponential_drift(inputs: Inputs, group: str) -> AbstractStokesDrift:
-    settings = inputs.settings
-    depth = inputs.scalar(f"{group}.exponential.ds")
-    if isinstance(depth, Series):
-        settings.refuse(
-            f"{group}.exponential.ds.method", "a depth that varies is not supported; give a constant"
-        )
-        depth = float(np.mean(depth.values))
-    surface = {"u": inputs.scalar(f"{group}.us0"), "v": inputs.scalar(f"{group}.vs0")}
-    time, values = as_series(surface, inputs.period.length)
-    return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), decay_depth=depth)
-
-
-def _wind_drift(inputs: Inputs, group: str) -> AbstractStokesDrift:
+def _wind_drift(settings: Settings) -> dict[str, Any]:
     """Drift of the wind of its own inputs, or of that of the air-sea fluxes."""
-    settings = inputs.settings
-    has_own = settings[f"{group}.empirical.uwnd.method"] != "off"
-    paths = (
-        (f"{group}.empirical.uwnd", f"{group}.empirical.vwnd") if has_own else ("surface.u10", "surface.v10")
-    )
-    if has_own:
-        paths = (f"{group}.empirical.uwnd", f"{group}.empirical.vwnd")
-    else:
-        settings.without_effect(f"{group}.empirical", f"{group}.empirical.uwnd.method is off")
-    wind: dict[str, Series | float] = {"u": 0.0, "v": 0.0}
+    section = {"kind": "wind_sea", "gravity": settings.said("physical_constants.gravity")}
+    paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
+    has_own = settings[f"{paths['u']}.method"] != "off"
+    if not has_own:
+        settings.without_effect(f"{_DRIFT}.empirical", f"{paths['u']}.method is off")
+        paths = {axis: f"surface.{axis}10" for axis in paths}
     if has_own or settings["surface.fluxes.method"] != "off":
-        wind = {"u": inputs.scalar(paths[0]), "v": inputs.scalar(paths[1])}
-    else:
-        settings.note(
-            f"{group}.us.method",
-            "GOTM reads no wind with surface.fluxes.method off; there is no drift here too",
-        )
-    time, values = as_series(wind, inputs.period.length)
-    gravity = settings["physical_constants.gravity"]
-    return WindSeaDrift(TimeSeries(time, WindVector(**values), "wind of the waves"), gravity=gravity)
-
-
-def _drift_profiles(inputs: Inputs, group: str) -> AbstractStokesDrift:
-    profiles = {"u": inputs.profile(f"{group}.us"), "v": inputs.profile(f"{group}.vs")}
-    time, values = on_common_times(profiles, inputs.period.length)
-    drift = DriftVectors(**{name: jnp.asarray(value) for name, value in values.items()})
-    return DriftProfiles(TimeSeries(jnp.asarray(time), drift, "Stokes drift"))
+        return section | {axis: settings.input(path) for axis, path in paths.items()}
+    settings.note(
+        f"{_DRIFT}.us.method",
+        "GOTM reads no wind with surface.fluxes.method off; there is no drift here too",
+    )
+    return section | {"u": 0.0, "v": 0.0}

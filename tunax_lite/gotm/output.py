@@ -10,7 +10,6 @@ from ..diagnostics import DIAGNOSTICS
 from ..io.yaml_file import ConfigError
 from ..quantities import QUANTITIES
 from ..runtime.memory import TooLargeError, check_steps
-from .files import Period
 from .keys import OUTPUT
 from .settings import Settings, checked
 
@@ -115,14 +114,14 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
     return found
 
 
-def diagnostics_of(files: list[OutputFile], settings: Settings) -> tuple[str, ...]:
+def diagnostics_of(files: list[OutputFile], settings: Settings) -> list[str]:
     """Diagnostics that hold what the files ask for; says what cannot be had."""
     wanted = list(dict.fromkeys(name for file in files for name in file.variables))
     absent = [name for name in wanted if name not in OURS]
     if absent:
         settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
     names = (OURS[name] for name in wanted if name in OURS)
-    return tuple(dict.fromkeys(name for name in names if name in DIAGNOSTICS))
+    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS))
 
 
 def say_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:
@@ -190,29 +189,8 @@ def _resolved(sources: Iterator[str]) -> Iterator[str]:
                     yield name
 
 
-@dataclasses.dataclass(frozen=True)
-class Clock:
-    """Times of a run.
-
-    Args:
-        start_time: ISO 8601.
-        period: start and length.
-        dt: time step [s].
-        output_interval: time between frames [s], a multiple of `dt`.
-        diagnostics: what the output asks for beyond the state.
-        means: whether the output asks for means over the time between frames.
-    """
-
-    start_time: str
-    period: Period
-    dt: float
-    output_interval: float
-    diagnostics: tuple[str, ...]
-    means: bool
-
-
-def read_clock(settings: Settings) -> Clock:
-    """Times from the sections `time` and `output`.
+def read_times(settings: Settings) -> dict[str, Any]:
+    """Start, length, time step and frames of a run, and what its output asks for beyond the state.
 
     Raises:
         ConfigError: a time that is none, a run that ends before it begins, or no time step.
@@ -243,10 +221,15 @@ def read_clock(settings: Settings) -> Clock:
             "time.stop",
             f"the last {n_steps % steps} of {n_steps} steps are left out: a run ends with a whole frame",
         )
-    epoch = datetime.datetime(1970, 1, 1)
-    period = Period(int((start - epoch).total_seconds()), n_steps * dt)
-    means = any(file.means for file in files)
-    return Clock(start.isoformat(), period, dt, steps * dt, diagnostics_of(files, settings), means)
+    return {
+        "start_time": start.isoformat(),
+        "since_midnight": 3600 * start.hour + 60 * start.minute + start.second,
+        "length": n_steps * dt,
+        "dt": dt,
+        "output_interval": steps * dt,
+        "diagnostics": diagnostics_of(files, settings),
+        "means": any(file.means for file in files),
+    }
 
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:

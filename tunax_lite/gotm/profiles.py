@@ -1,27 +1,23 @@
-"""Inputs of a case as numbers, series or profiles; profile files: a header, then the levels."""
+"""Profile files of GOTM: a header with the time, the number of levels and their order, then the levels."""
 
 import dataclasses
 
 import numpy as np
 
-from ..grid import Grid
 from ..io.errors import reading
 from ..io.series import Series
 from .files import (
     TIME_WIDTH,
+    Column,
     Period,
-    SeriesReader,
     TextFile,
-    _check_order,
-    check_constant,
+    check_order,
     check_plausible,
     iso,
     read_columns,
     read_text,
     read_times,
-    without_kelvin,
 )
-from .settings import Settings, Source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +52,11 @@ class ProfileReader:
         self.z_center = z_center
         self._files: dict = {}
 
-    def read(self, source: Source, *, whole_period: bool = True) -> Series:
-        """Profiles of an input over the period, `(n_times, n_cells)`; one profile holds all the time.
+    def read(self, column: Column, *, whole_period: bool = True) -> Series:
+        """Profiles of a column over the period, `(n_times, n_cells)`; one profile holds all the time.
 
         Args:
-            source: of the method `file`.
+            column: of profiles.
             whole_period: read all the run needs, not only what its start needs.
 
         Raises:
@@ -68,28 +64,26 @@ class ProfileReader:
             FileFormatError: with file, line, time and value: a wrong number of levels, heights that do not
                 increase, times that do not increase or do not cover the run, a gap, an impossible value.
         """
-        with reading(source.file, "profiles of GOTM"):
-            return self._read(source, whole_period)
+        with reading(column.file, "profiles of GOTM"):
+            if column.file not in self._files:
+                self._files[column.file] = _find_profiles(read_text(column.file, column.where))
+            return self._read(column, self._files[column.file], whole_period)
 
-    def _read(self, source: Source, whole_period: bool) -> Series:
-        if source.file not in self._files:
-            self._files[source.file] = _find_profiles(read_text(source))
-        found = self._files[source.file]
+    def _read(self, column: Column, found: _Profiles, whole_period: bool) -> Series:
         needed = np.arange(found.time.size)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
-            needed = needed[period.within(found.time, source, found.file.path)]
-        z, values, indices, of_profile = self._levels(found, needed, source)
-        kind = source.path.split(".")[-1]
-        values = source.scale_factor * values + source.offset
-        check_plausible(source, found.file, indices, found.time[of_profile], values, kind)
+            needed = needed[period.within(found.time, column)]
+        z, values, indices, of_profile = self._levels(found, needed, column)
+        values = column.scaled(values)
+        check_plausible(column, found.file, indices, found.time[of_profile], values)
         on_cells = self._interpolated(found, needed, z, values)
         if needed.size == 1:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))
         return Series((found.time[needed] - self.period.start).astype(float), on_cells)
 
     def _levels(
-        self, found: _Profiles, needed: np.ndarray, source: Source
+        self, found: _Profiles, needed: np.ndarray, column: Column
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Heights, values, indices of lines and profiles of all levels, those of each from the bottom up."""
         spans = []
@@ -100,7 +94,7 @@ class ProfileReader:
         indices = np.concatenate(spans)
         of_profile = np.repeat(needed, found.counts[needed])
         table = read_columns(
-            found.file, indices, (0, source.column), skip=0, names=f"height and {source.path} of a level"
+            found.file, indices, (0, column.number), skip=0, names=f"height and {column.quantity} of a level"
         )
         z = table[:, 0]
         unknown = np.flatnonzero(~np.isfinite(z))
@@ -182,7 +176,7 @@ def _find_profiles(file: TextFile) -> _Profiles:
         index += 1 + count
     places = np.asarray(headers)
     time = read_times(file, places)
-    _check_order(file, places, time)
+    check_order(file, places, time)
     return _Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
 
 
@@ -198,67 +192,3 @@ def _first_header(file: TextFile, begin: int, end: int) -> int | None:
         if len(text) > TIME_WIDTH and text[13] == ":" and text[:4].isdigit():
             return index
     return None
-
-
-class Inputs:
-    """What the mapping reads.
-
-    Args:
-        settings: the configuration.
-        period: start and length of the run.
-        grid: on which profiles are put.
-        dt: time step [s].
-        salinity_anomaly: whether absolute salinity has the anomaly of its place, or the ratio of the standard
-            ocean everywhere.
-    """
-
-    def __init__(
-        self, settings: Settings, period: Period, grid: Grid, dt: float, *, salinity_anomaly: bool = True
-    ):
-        self.salinity_anomaly = salinity_anomaly
-        self.settings = settings
-        self.period = period
-        self.dt = dt
-        self.z_center = np.asarray(grid.z_center)
-        self.z_face = np.asarray(grid.z_face)
-        self._series = SeriesReader(period)
-        self._profiles = ProfileReader(period, self.z_center)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What is odd in the files, and yet no error."""
-        return self._series.warnings
-
-    def scalar(self, path: str, kind: str | None = None) -> Series | float:
-        """A number, or a series over the run.
-
-        Args:
-            path: of an input of the methods constant, file or off (which is 0).
-            kind: what the values are, by default the last part of the path.
-        """
-        source = self.settings.input(path)
-        kind = kind or path.split(".")[-1]
-        if source.method == "file":
-            return self._series.read(source, kind)
-        value = 0.0 if source.method == "off" else source.constant_value
-        if kind in ("airt", "wet_bulb", "dew_point"):
-            value = float(without_kelvin(np.asarray(value)))
-        check_constant(source, value, kind)
-        return value
-
-    def profile(self, path: str, *, whole_period: bool = True) -> Series:
-        """Profiles on the cells, `(n_times, n_cells)`; a number is the same everywhere and at all times.
-
-        Args:
-            path: of an input of the methods constant, file or off (which is 0).
-            whole_period: read all the run needs, not only what its start needs.
-        """
-        source = self.settings.input(path)
-        if source.method == "file":
-            return self._profiles.read(source, whole_period=whole_period)
-        value = source.constant_value if source.method == "constant" else 0.0
-        return self.at_all_times(np.full(self.z_center.shape, value))
-
-    def at_all_times(self, profile: np.ndarray) -> Series:
-        """A profile that does not change."""
-        return Series(np.array([0.0, self.period.length]), np.stack([profile, profile]))

@@ -4,53 +4,35 @@ What the mapping reads counts as used; what it leaves unread and is not at its d
 or it is an error: no key of a file is ever passed over in silence.
 """
 
-import dataclasses
 import difflib
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
 from .keys import FREE_SECTIONS, INPUTS, KEYS, VERSION
-from .schema import Input, Key
+from .schema import Key
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
 _CANONICAL |= {group.lower(): group for group in _GROUPS}
 
-# Of inputs that have no constant value or no file.
-_ABSENT = {"constant_value": 0.0, "file": "", "column": 1, "scale_factor": 1.0, "offset": 0.0}
-
 _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """Where the values of an input come from.
+class Said(NamedTuple):
+    """A value of a configuration of the package, and the key of GOTM that it comes from."""
 
-    Args:
-        path: of the input in the configuration.
-        method: as the configuration says; a further method than `constant` and `file` is the mapping's.
-        constant_value: for the method `constant`.
-        file: for the method `file`, beside the configuration.
-        column: number of the column in the file, from 1.
-        scale_factor, offset: applied to what the file holds.
-        described: unit, range and kind of the values.
-        where: for messages.
-    """
+    value: Any
+    key: str
 
-    path: str
-    method: str
-    constant_value: float
-    file: Path
-    column: int
-    scale_factor: float
-    offset: float
-    described: Input
-    where: str
+
+def is_zero(given: Any) -> bool:
+    """Whether an input is the number 0."""
+    return not isinstance(given, dict) and (given.value if isinstance(given, Said) else given) == 0.0
 
 
 class Settings:
@@ -125,39 +107,50 @@ class Settings:
         """Value of a key without use of it."""
         return self._values.get(path, KEYS[path].default)
 
-    def input(self, path: str) -> Source:
-        """An input; what its method does not need is marked as without effect."""
+    def said(self, path: str) -> Said:
+        """Value of a key, which thereby counts as used, with the key."""
+        return Said(self[path], path)
+
+    def input(self, path: str) -> Any:
+        """What an input is in a configuration of the package: a number, or a column of a file; 0 where off.
+
+        What its method does not need is marked as without effect.
+        """
         method = self[f"{path}.method"]
         for key in INPUTS[path].keys():
             needed = key == "constant_value" if method != "file" else key != "constant_value"
-            if f"{path}.{key}" in KEYS and key not in INPUTS[path].more and key != "method":
+            if key not in INPUTS[path].more and key != "method":
                 if needed:
                     self._used.add(f"{path}.{key}")
                 else:
                     self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
+        if method == "constant":
+            return Said(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
+        if method != "file":
+            return 0.0
+        section: dict[str, Any] = {"path": self.file(f"{path}.file")}
+        for key in ("column", "scale_factor", "offset"):
+            if self.peek(f"{path}.{key}") != KEYS[f"{path}.{key}"].default or key == "column":
+                section[key] = Said(self.peek(f"{path}.{key}"), f"{path}.{key}")
+        return section
 
-        def peek(key: str) -> Any:
-            return self.peek(f"{path}.{key}") if f"{path}.{key}" in KEYS else _ABSENT[key]
+    def constant(self, path: str, what: str) -> Any:
+        """An input that may not vary in time; `what` in the plural, for the refusal of a file."""
+        given = self.input(path)
+        if isinstance(given, dict):
+            self.refuse(f"{path}.method", f"{what} are not supported; give a constant")
+            return KEYS[f"{path}.constant_value"].default
+        return given
 
-        if method == "file" and not peek("file"):
-            raise self.error(
-                f"{path}.file", "expected the name of a file, got none; name it, or use another method"
-            )
-        return Source(
-            path=path,
-            method=method,
-            constant_value=peek("constant_value"),
-            file=self.folder / peek("file"),
-            column=peek("column"),
-            scale_factor=peek("scale_factor"),
-            offset=peek("offset"),
-            described=INPUTS[path],
-            where=self.where(f"{path}.file" if method == "file" else path),
-        )
+    def file(self, path: str) -> Said:
+        """A file that lies beside the configuration.
 
-    def is_given(self, path: str) -> bool:
-        """Whether the file sets the key."""
-        return path in self._values
+        Raises:
+            ConfigError: no name.
+        """
+        if not self[path]:
+            raise self.error(path, "expected the name of a file, got none; name it, or use another method")
+        return Said(str(self.folder.absolute() / self[path]), path)
 
     def line(self, path: str) -> str:
         """Line and key; the line of the nearest group where the file has no such key."""

@@ -8,7 +8,7 @@ number, `no`, `12:30` and `2020-01-01` are texts, and `true` and `false` alone a
 import contextlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -259,22 +259,25 @@ def read_document(path: Path) -> Document:
     return Document(data, origins, str(path))
 
 
-def with_overrides(document: Document, overrides: Sequence[str], source: str = "--set") -> Document:
-    """The document with `key.path=value` settings applied; values are parsed as YAML.
+def with_overrides(
+    document: Document, overrides: Sequence[str] | Mapping[str, Any], source: str = "--set"
+) -> Document:
+    """The document with settings applied.
 
     Raises:
         ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
             no keys; `source` says where it was set.
     """
     data, origins = _copy(document.data), dict(document.origins)
-    for override in overrides:
-        where = f"{source} {override}"
+    pairs = overrides.items() if isinstance(overrides, Mapping) else ((each, None) for each in overrides)
+    for override, given in pairs:
         key_path, separator, text = override.partition("=")
+        where = f"{source} {override}" if given is None else f"{source} {override}={given}"
         parts = key_path.strip().split(".")
-        if not separator or not all(parts):
+        if not all(parts) or not separator and given is None:
             raise ConfigError(f"{where}: expected key.path=value, for example {source} time.step=30.")
         try:
-            value, _ = _parse(text)
+            value = _parse(text)[0] if given is None else given
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
         origins[_assign(data, parts, value, where)] = where

@@ -91,7 +91,12 @@ class LinearEquationOfState(AbstractEquationOfState):
 
     @classmethod
     def from_teos10(
-        cls, temperature: float, salinity: float, pressure: float = 0.0, **constants: float
+        cls,
+        temperature: float,
+        salinity: float,
+        pressure: float = 0.0,
+        water: AbstractEquationOfState | None = None,
+        **constants: float,
     ) -> "LinearEquationOfState":
         """The tangent to TEOS-10 at one point.
 
@@ -99,6 +104,7 @@ class LinearEquationOfState(AbstractEquationOfState):
             temperature: conservative temperature [degC].
             salinity: absolute salinity [g kg-1].
             pressure: sea pressure [dbar].
+            water: which gives expansion and contraction; by default `Teos10`, of these constants.
             constants: gravity, reference density and heat capacity, where they are not the defaults.
 
         Raises:
@@ -112,7 +118,8 @@ class LinearEquationOfState(AbstractEquationOfState):
             )
         z = jnp.asarray(-pressure, dtype=float)
         at = (jnp.asarray(temperature, dtype=float), jnp.asarray(salinity, dtype=float))
-        alpha, beta = Teos10(**constants).expansion(*at, z)
+        water = Teos10(**constants) if water is None else water
+        alpha, beta = water.expansion(*at, z)
         return cls(
             thermal_expansion=alpha,
             haline_contraction=beta,
@@ -211,6 +218,7 @@ class Teos10(AbstractEquationOfState):
         return alpha, beta
 
 
+@named("specific_volume")
 class SpecificVolumeTeos10(AbstractEquationOfState):
     """Density in place, and expansion and contraction relative to it, as the library GSW and GOTM have them.
 

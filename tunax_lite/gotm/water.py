@@ -1,0 +1,229 @@
+"""Grid, initial profiles, relaxation and the water itself, as a configuration of the package has them."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..io.errors import reading
+from .files import read_columns, read_text
+from .settings import Said, Settings
+
+NO_RELAXATION = 1e15
+"""Time scale [s] from which on GOTM's relaxation is off: its default."""
+
+_TEOS10_HEAT_CAPACITY = 3991.86795711963
+"""Of TEOS-10 [J kg-1 K-1]: with it GOTM replaces the one given, unless the equation of state is custom."""
+
+_JERLOV = {
+    "jerlov-i": (0.58, 0.35, 23.0),
+    "jerlov-1-50m": (0.68, 1.2, 28.0),
+    "jerlov-ia": (0.62, 0.6, 20.0),
+    "jerlov-ib": (0.67, 1.0, 17.0),
+    "jerlov-ii": (0.77, 1.5, 14.0),
+    "jerlov-iii": (0.78, 1.4, 7.9),
+}
+"""Infrared fraction, infrared depth [m] and visible depth [m] of GOTM's water types."""
+
+_LIGHT = {"A": "infrared_fraction", "g1": "infrared_depth", "g2": "visible_depth"}
+
+
+def grid_section(settings: Settings) -> dict[str, Any]:
+    """The section `grid`.
+
+    Raises:
+        ConfigError, FileNotFoundError, FileFormatError: a file of thicknesses that is missing or wrong.
+    """
+    method, depth, n_cells = (settings[path] for path in ("grid.method", "location.depth", "grid.nlev"))
+    settings.without_effect("grid.fixed_grid", "it chooses coordinates of GOTM's output")
+    if method == "analytical":
+        settings.without_effect("grid.file", "grid.method is analytical")
+        cells = {"n_cells": settings.said("grid.nlev")}
+        zooms = {"surface_zoom": settings.said("grid.ddu"), "bottom_zoom": settings.said("grid.ddl")}
+        if any(zoom.value for zoom in zooms.values()):
+            return {"kind": "stretched", **cells, **zooms}
+        return {"kind": "uniform", **cells}
+    for key in ("grid.ddu", "grid.ddl"):
+        settings.without_effect(key, f"grid.method is {method}")
+    file = settings.file("grid.file").value
+    with reading(file, "a file of layer thicknesses"):
+        thickness = _thicknesses(settings, file, n_cells, depth if method == "file_h" else 1.0)
+    # The last face is the surface to the last bit.
+    depths = np.concatenate([[0.0], np.cumsum(thickness)])
+    return {"kind": "faces", "z_face": Said((-depth * depths[::-1] / depths[-1]).tolist(), "grid.file")}
+
+
+def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
+    """Thicknesses from the surface down, as the file has them."""
+    file = read_text(name, settings.where("grid.file"))
+    values = read_columns(file, np.arange(len(file.texts)), (0,), skip=0, names="layer thickness")[:, 0]
+    if int(values[0]) != n_cells or values.size < n_cells + 1:
+        raise file.error(
+            0,
+            f"the number of layers, {n_cells} as grid.nlev says, and as many lines",
+            f"{values[0]:g} and {values.size - 1} lines",
+            "correct the file or grid.nlev",
+        )
+    thickness = values[1 : n_cells + 1]
+    bad = np.flatnonzero(~(thickness > 0.0))
+    if bad.size:
+        raise file.error(
+            int(bad[0]) + 1, "a positive thickness", f"{thickness[bad[0]]:g}", "correct the line"
+        )
+    if abs(thickness.sum() - total) > 1e-5 * max(total, 1.0):
+        expected = f"thicknesses that add up to {total:g}"
+        raise file.error(0, expected, f"{thickness.sum():g}", "correct the file or the depth")
+    return thickness
+
+
+def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Profiles of the case with their kinds, the section `relaxation`, and what is held.
+
+    Raises:
+        ConfigError: settings that do not fit each other, or a file without a name.
+    """
+    case: dict[str, Any] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
+    case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
+    kind = settings.said("temperature.type")
+    case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
+    case["salinity_kind"] = settings.said("salinity.type")
+    relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
+    relaxation["velocity"] = _velocity_rates(settings)
+    held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
+    return case, {name: rates for name, rates in relaxation.items() if rates is not None}, held
+
+
+def _profile(settings: Settings, name: str) -> Any:
+    """Profile of temperature or salinity in the measure that the configuration names."""
+    method, letter = settings[f"{name}.method"], name[0]
+    keys = {"upper_depth": "z_s", "upper": f"{letter}_s", "lower_depth": "z_b", "lower": f"{letter}_b"}
+    layers = {ours: f"{name}.two_layer.{theirs}" for ours, theirs in keys.items()}
+    given = settings.input(name)
+    if method != "buoyancy":
+        settings.without_effect(f"{name}.NN", f"{name}.method is {method}")
+    if method == "two_layer":
+        layer = {ours: settings.said(path) for ours, path in layers.items()}
+        if layer["lower_depth"].value < layer["upper_depth"].value:
+            top, bottom = layer["upper_depth"].value, layer["lower_depth"].value
+            raise settings.error(layers["lower_depth"], f"expected at least z_s = {top:g} m, got {bottom:g}")
+        return {"two_layer": layer}
+    settings.without_effect(f"{name}.two_layer", f"{name}.method is {method}")
+    if method == "off":
+        return settings.peek(f"{name}.constant_value")
+    if method != "buoyancy":
+        return given
+    other = "salinity" if name == "temperature" else "temperature"
+    if settings[f"{other}.method"] != "constant":
+        raise settings.error(
+            f"{name}.method",
+            f"expected a constant {other} where {name} follows from the buoyancy frequency, got "
+            f"{other}.method: {settings[f'{other}.method']}",
+        )
+    n_squared = {"buoyancy_frequency_squared": settings.said(f"{name}.NN"), "everywhere": True}
+    return {"surface": settings.said(layers["upper"]), **n_squared}
+
+
+def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
+    """Relaxation of temperature or salinity; `None` where there is none."""
+    read = {key: settings.said(f"{name}.relax.{key}") for key in ("tau", "tau_s", "tau_b", "h_s", "h_b")}
+    if settings[f"{name}.method"] == "off":
+        settings.without_effect(f"{name}.relax", f"{name}.method is off")
+        return None
+    for key, (value, path) in read.items():
+        if key.startswith("tau") and value <= 0.0:
+            raise settings.error(path, f"expected a positive time scale [s], got {value:g}")
+    layers = {"surface": "s", "bottom": "b"}
+    layers = {layer: end for layer, end in layers.items() if read[f"h_{end}"].value > 0.0}
+    scales = [read["tau"], *(read[f"tau_{end}"] for end in layers.values())]
+    if all(scale.value >= NO_RELAXATION for scale in scales):
+        return None
+    # GOTM converts what it relaxes to at the end of a step, for the next one.
+    section = {"profile": "case", "lag": dt, "time_scale": read["tau"]}
+    for layer, end in layers.items():
+        section |= {f"{layer}_height": read[f"h_{end}"], f"{layer}_time_scale": read[f"tau_{end}"]}
+    return section
+
+
+def _velocity_rates(settings: Settings) -> dict[str, Any] | None:
+    tau, ramp = settings.said("velocities.relax.tau"), settings.said("velocities.relax.ramp")
+    if tau.value >= NO_RELAXATION:
+        settings.without_effect("velocities.relax.ramp", "velocities.relax.tau is off")
+        return None
+    if tau.value <= 0.0:
+        raise settings.error(tau.key, f"expected a positive time scale [s], got {tau.value:g}")
+    section = {"u": "case", "v": "case", "time_scale": tau}
+    if ramp.value >= NO_RELAXATION:
+        return section
+    settings.note(
+        ramp.key,
+        "as GOTM computes it, the relaxation fades over the ramp and is back at full strength after it",
+    )
+    return section | {"fading_period": ramp}
+
+
+def equation_of_state(settings: Settings) -> dict[str, Any]:
+    """The section `equation_of_state`, with GOTM's reference density and gravity."""
+    method, group = settings["equation_of_state.method"], "equation_of_state.linear"
+    linear = {
+        "thermal_expansion": "alpha",
+        "haline_contraction": "beta",
+        "reference_temperature": "T0",
+        "reference_salinity": "S0",
+        "heat_capacity": "cp",
+    }
+    section: dict[str, Any] = {
+        "gravity": settings.said("physical_constants.gravity"),
+        "reference_density": settings.said("equation_of_state.rho0"),
+        "heat_capacity": _TEOS10_HEAT_CAPACITY,
+    }
+    reason = f"equation_of_state.method is {method}"
+    if method == "linear_custom":
+        settings.without_effect(f"{group}.p0", reason)
+        numbers = {ours: settings.said(f"{group}.{theirs}") for ours, theirs in linear.items()}
+        return {"name": "linear"} | section | numbers
+    if method == "full_teos-10":
+        settings.without_effect(group, reason)
+        return {"name": "specific_volume"} | section
+    point = {"temperature": "T0", "salinity": "S0", "pressure": "p0"}
+    tangent: dict[str, Any] = {ours: settings.said(f"{group}.{theirs}") for ours, theirs in point.items()}
+    settings.without_effect(group, reason)
+    return {"name": "linear", "tangent_to_teos10": tangent | {"form": "specific_volume"}} | section
+
+
+def absorption(settings: Settings) -> dict[str, Any]:
+    """The section `absorption`; what reaches the bottom leaves the column, as in GOTM."""
+    method = settings["light_extinction.method"]
+    section: dict[str, Any] = {"name": "two_band", "bottom_absorbs": False}
+    if method != "custom":
+        for name in _LIGHT:
+            settings.without_effect(f"light_extinction.{name}", f"light_extinction.method is {method}")
+        return section | dict(zip(_LIGHT.values(), _JERLOV[method], strict=True))
+    for name, ours in _LIGHT.items():
+        section[ours] = settings.constant(f"light_extinction.{name}", "optics that vary in time")
+    return section
+
+
+def coriolis_parameter(settings: Settings) -> float:
+    """f [s-1] of the latitude."""
+    angle = math.radians(settings["location.latitude"])
+    return 4.0 * math.pi / settings["physical_constants.rotation_period"] * math.sin(angle)
+
+
+def observed_section(settings: Settings, observed: Any) -> dict[str, Any]:
+    """The section `observations`: which of the inputs of a case are measured.
+
+    Raises:
+        ConfigError: an input that is not a file.
+    """
+    section: dict[str, Any] = {"format": "inputs", "surface_interval": observed.surface_interval}
+    section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
+    needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}
+    for path, is_needed in needed.items():
+        if is_needed and settings[f"{path}.method"] != "file":
+            method = settings[f"{path}.method"]
+            raise settings.error(
+                f"{path}.method", f"expected a file of observations to compare with, got {method}"
+            )
+    if observed.surface_temperature:
+        section["surface_temperature"] = settings.input("surface.sst")
+    return section
