@@ -41,6 +41,7 @@ LAYERS = (
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
 SIBLINGS = {
+    ("gotm", "config"),  # a case of GOTM is a configuration before it is a run
     ("calibration", "io"),
     ("comparison", "io"),
     ("plotting", "io"),

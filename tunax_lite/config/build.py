@@ -97,10 +97,6 @@ def _in_our_words(
         key: of the case in it, for messages.
         grid: one of `GridSection`.
         step: time step [s]; `None` for that of the file.
-
-    Raises:
-        ConfigError: a configuration of either kind that cannot be used.
-        FileNotFoundError: a file of the case that is missing.
     """
     path = place.file(case.path, f"{key}.path")
     replaced: dict[str, Any] = dict(case.settings)
@@ -119,11 +115,7 @@ def _in_our_words(
 
 
 def build_translated(made: Translation, path: Path) -> Run | None:
-    """The run of a case of GOTM; `None` where a refused setting leaves no model.
-
-    Raises:
-        ConfigError, FileNotFoundError, FileFormatError: a configuration, or a file, that cannot be used.
-    """
+    """The run of a case of GOTM; `None` where a refused setting leaves no model."""
     if "model" not in made.content:
         return None
     config = validated(Document(made.content, made.origins, str(path)), RunConfig)
@@ -151,11 +143,7 @@ def _corrected(case: Case, loaded: Loaded[RunConfig], parameters: dict[str, floa
 
 
 def build_model(section: ModelSection, place: Place, parameters: dict[str, float] | None = None) -> Model:
-    """The model of a configuration; `parameters` replace values of the closure.
-
-    Raises:
-        ConfigError: a parameter that the closure does not have, or out of range.
-    """
+    """The model of a configuration; `parameters` replace values of the closure."""
     closure = section.closure.build()
     with place.naming("parameters"):
         closure = with_parameters(closure, parameters or {})

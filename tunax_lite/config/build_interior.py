@@ -66,11 +66,6 @@ def build_interior(
         wind: at 10 m, which waves may follow; `None` for a case without weather.
         given: profiles that the case starts from, over the times of their files; `None` for those of a case
             that has none.
-
-    Raises:
-        ConfigError: values that do not fit each other.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
     """
     elevation = None
     if section.surface_elevation is not None:

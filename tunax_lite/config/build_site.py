@@ -9,18 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import io
-from ..air_sea import (
-    AbstractLongwave,
-    BulkForcing,
-    ClearSky,
-    ConstantAlbedo,
-    DownwardLongwave,
-    Payne,
-    SolarPosition,
-    Weather,
-)
 from ..case import Case
-from ..declarations import names_of
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
 from ..io.sea_water import conservative_temperature, modelled_water
@@ -28,40 +17,22 @@ from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
-from ..terms import WindVector
-from ..time_series import TimeSeries
+from .air_sea import bulk_forcing, wind_of
 from .build_interior import build_interior
 from .profiles import initial_state, profile_series, stratified
-from .series import Setting, read_common, read_timed
+from .series import Setting, read_timed
 from .site import (
-    AirSeaSection,
     ArgoProfilesSection,
-    ClearSkySection,
-    Era5Weather,
     FluxesSection,
-    GivenWeather,
     InputObservations,
     MooringProfiles,
     NumbersSection,
     SiteCase,
-    TableWeather,
 )
-
-_HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
-"""Quantities that measures of humidity are, where they have another name."""
-
-_DRAG_OF_A_STORM = 0.05
-"""Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
 
 def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations | None]:
-    """The case on the grid of its setting, and what was measured there during it.
-
-    Raises:
-        ConfigError: values that do not fit each other.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
-    """
+    """The case on the grid of its setting, and what was measured there during it."""
     water, grid = section.equation_of_state.build(), setting.grid
     own = _own_profiles(section, setting, water)
     observations = _observations(section, "observations", setting, own)
@@ -73,7 +44,13 @@ def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations |
         start = _converted(section, start, np.asarray(grid.z_center))
         state = initial_state(section, grid, water, measured | start)
     if section.fluxes is None:
-        forcing = _bulk_forcing(section, setting, float(water.reference_density))
+        forcing = bulk_forcing(
+            section.weather,
+            section.air_sea,
+            (section.longitude, section.latitude),
+            setting,
+            float(water.reference_density),
+        )
     else:
         forcing = _fluxes(section.fluxes, setting)
     z = np.asarray(grid.z_center)
@@ -100,7 +77,7 @@ def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations |
         equation_of_state=water,
         absorption=section.absorption.build(),
         interior=build_interior(
-            section.interior, setting, None if observations is None else observed, _wind(forcing), given
+            section.interior, setting, None if observations is None else observed, wind_of(forcing), given
         ),
         duration=section.duration,
         name=section.name,
@@ -312,121 +289,6 @@ def _fluxes(section: FluxesSection, setting: Setting) -> AbstractForcing:
         return TimeSeriesForcing.from_values(time, **values)
 
 
-def _bulk_forcing(section: SiteCase, setting: Setting, reference_density: float) -> BulkForcing:
-    weather, air_sea = section.weather, section.air_sea
-    implicit = air_sea.implicit_stress
-    if implicit == "long_steps":
-        implicit = _step_is_long(reference_density, setting)
-    sun = SolarPosition(section.start_time, section.latitude, section.longitude)
-    if isinstance(weather, Era5Weather):
-        paths = [setting.file(path, "weather", "paths") for path in weather.paths]
-        sky, longwave = _radiation_formulae(air_sea)
-        with setting.naming("weather"):
-            read = io.read_era5(
-                paths,
-                latitude=section.latitude,
-                longitude=section.longitude,
-                start_time=section.start_time,
-                radiation=_radiation_of_era5(air_sea),
-                interpolation=weather.interpolation,
-                longwave=longwave,
-                shortwave=sky,
-            )
-        series, measure = read.weather, read.humidity_measure
-    elif isinstance(weather, TableWeather):
-        paths = [setting.file(path, "weather", "paths") for path in weather.paths]
-        with setting.naming("weather"):
-            series, measure = io.read_weather(
-                paths,
-                shortwave=None if isinstance(air_sea.shortwave, ClearSkySection) else air_sea.shortwave.name,
-                longwave=air_sea.longwave if air_sea.longwave in ("downward", "net") else None,
-                start_time=section.start_time,
-                length=section.duration,
-                **weather.model_dump(exclude={"format", "paths"}),
-            )
-    else:
-        assert isinstance(weather, GivenWeather)
-        measure, given = weather.humidity_measure, weather.given()
-        if weather.format == "constant":
-            numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
-            series = TimeSeries.constant(Weather(**numbers), "weather")
-        else:
-            quantities = {"humidity": _HUMIDITY.get(measure, measure)}
-            parts = {name: (value, quantities.get(name, name)) for name, value in given.items()}
-            time, values = read_common(parts, setting, "weather")
-            series = TimeSeries(time, Weather(**values), "weather")
-    with setting.naming("weather"):
-        return _with_air_sea(series, measure, air_sea, sun, implicit)
-
-
-def _step_is_long(reference_density: float, setting: Setting) -> bool:
-    """Whether a storm takes a large part of its speed relative to the uppermost cell away within a step."""
-    assert setting.step is not None  # where a case is built for a run
-    z = np.asarray(setting.grid.z_face)
-    return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
-
-
-def _wind(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
-    """The wind that waves follow, without its offset; `None` if there is none at 10 m."""
-    if not isinstance(forcing, BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
-        return None
-    weather = forcing.weather
-    return TimeSeries(weather.time, WindVector(weather.values.wind_u, weather.values.wind_v), weather.name)
-
-
-def _radiation_of_era5(air_sea: AirSeaSection) -> str:
-    """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
-    kinds = {air_sea.longwave, air_sea.shortwave.name} & {"downward", "net"}
-    if len(kinds) == 2:
-        raise ValueError(
-            "expected shortwave and longwave of ERA5 both net or neither, got "
-            f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
-        )
-    return kinds.pop() if kinds else "downward"
-
-
-def _radiation_formulae(air_sea: AirSeaSection) -> tuple[ClearSky | None, AbstractLongwave | None]:
-    """The sky and the longwave radiation where they follow from the clouds; `None` for a series."""
-    sky = air_sea.shortwave
-    longwave = None
-    if air_sea.longwave not in ("downward", "net"):
-        longwave = names_of(AbstractLongwave)[air_sea.longwave].make()
-    return sky.build() if isinstance(sky, ClearSkySection) else None, longwave
-
-
-def _with_air_sea(
-    series: TimeSeries[Weather], measure: Any, air_sea: AirSeaSection, sun: SolarPosition, implicit: bool
-) -> BulkForcing:
-    """The forcing of a weather."""
-    sky, formula = _radiation_formulae(air_sea)
-    values = series.values
-    if (sky is not None or formula is not None) and values.cloud_cover is None:
-        raise ValueError(
-            "expected cloud_cover, from which the radiation of air_sea follows, got none; add it, or choose "
-            "shortwave and longwave that are in the weather."
-        )
-    if sky is not None:
-        values = dataclasses.replace(values, shortwave=None)
-    evaporation = values.precipitation is not None if air_sea.evaporation is None else air_sea.evaporation
-    return BulkForcing(
-        weather=TimeSeries(series.time, values, series.name),
-        longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
-        shortwave=sky,
-        albedo=_albedo(air_sea),
-        sun=sun,
-        humidity_measure=measure,
-        evaporation=evaporation,
-        implicit_stress=implicit,
-        **air_sea.given(),
-    )
-
-
-def _albedo(air_sea: AirSeaSection) -> Any:
-    if air_sea.shortwave.name == "net":
-        return ConstantAlbedo(0.0)
-    return Payne() if air_sea.albedo is None else air_sea.albedo.build()
-
-
 def with_numbers(
     observations: Observations | None, section: SiteCase, salinity: float, setting: Setting
 ) -> Observations | None:
@@ -437,11 +299,6 @@ def with_numbers(
         section: of the case.
         salinity: absolute, of the surface at the start [g kg-1], to convert temperatures with.
         setting: of the case.
-
-    Raises:
-        ConfigError: a name that is no number of the column, or a series beyond the case.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
     """
     if not section.series:
         return observations

@@ -77,6 +77,22 @@ class Section(BaseModel):
         raise ValidationError.from_exception_data(cls.__name__, problems)
 
 
+def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
+    """Refuse keys that do not go together.
+
+    Args:
+        section: whose keys are given if they are not at their default.
+        combinations: keys that must be given, and keys that may be given with them.
+        expected: the combinations in words.
+    """
+    fields = type(section).model_fields
+    given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
+    if not any(needed <= given <= needed | more for needed, more in combinations):
+        raise invalid(
+            expected, f"the keys {sorted(section.model_fields_set)}", "give one of these combinations"
+        )
+
+
 def _unknown_key(key: str, valid: list[str], data: Any) -> InitErrorDetails:
     error = PydanticCustomError("unknown_key", "{key}: {hint}", {"key": key, "hint": closest(key, valid)})
     return InitErrorDetails(type=error, loc=(), input=data)
@@ -88,11 +104,6 @@ def _again(problem: ErrorDetails) -> InitErrorDetails:
     known = kind in typing.get_args(ErrorType)
     error = kind if known else PydanticCustomError(cast(Any, kind), cast(Any, problem["msg"]), context)
     return InitErrorDetails(type=error, loc=problem["loc"], input=problem["input"], ctx=context)
-
-
-def name_alone(tag: str) -> Callable[[Any], Any]:
-    """A validator that lets a name stand for a section that has nothing else to say."""
-    return lambda value: {tag: value} if isinstance(value, str) else value
 
 
 def flatten(value: Any, prefix: str = "") -> Any:

@@ -20,7 +20,6 @@ from .builder import (
     declared_fields,
     invalid,
     is_number,
-    name_alone,
     section_of,
     stands_as,
 )
@@ -157,13 +156,11 @@ class ClosureSection(Section):
         return closure_with(self.name, self.options, self.parameters)
 
 
-stands_as(
-    AbstractClosure,
-    Annotated[
-        ClosureSection,
-        BeforeValidator(name_alone("name"), json_schema_input_type=ClosureSection | str),
-    ],
+_NameAlone = BeforeValidator(
+    lambda said: {"name": said} if isinstance(said, str) else said,
+    json_schema_input_type=ClosureSection | str,
 )
+stands_as(AbstractClosure, Annotated[ClosureSection, _NameAlone])
 
 
 def closure_of(document: dict[str, Any]) -> AbstractClosure:

@@ -115,11 +115,7 @@ def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: type[
 
 
 def validated(document: Document, model: type[SectionT]) -> SectionT:
-    """Keys and values as sections.
-
-    Raises:
-        ConfigError: with all problems, their lines and keys.
-    """
+    """Keys and values as sections."""
     try:
         return model.model_validate(document.data)
     except pydantic.ValidationError as error:

@@ -16,7 +16,7 @@ from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquatio
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, invalid, one_of, section_of
+from .builder import Section, check_keys, invalid, one_of, section_of
 from .series import ColumnNumber, Setting
 
 
@@ -59,21 +59,18 @@ class Profile(Section):
 
     @model_validator(mode="after")
     def _check_combination(self) -> "Profile":
-        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
-        combinations = (
-            ({"surface"}, {"gradient"}),
-            ({"surface", "buoyancy_frequency_squared"}, {"everywhere"}),
-            ({"z", "values"}, set()),
-            ({"two_layer"}, set()),
-            ({"path", "column"}, {"scale_factor", "offset"}),
+        check_keys(
+            self,
+            (
+                ({"surface"}, {"gradient"}),
+                ({"surface", "buoyancy_frequency_squared"}, {"everywhere"}),
+                ({"z", "values"}, set()),
+                ({"two_layer"}, set()),
+                ({"path", "column"}, {"scale_factor", "offset"}),
+            ),
+            "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, or `z` with `values`, "
+            "or `path` with `column`, or `two_layer`",
         )
-        if not any(needed <= given <= needed | more for needed, more in combinations):
-            raise invalid(
-                "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, "
-                "or `z` with `values`, or `path` with `column`, or `two_layer`",
-                f"the keys {sorted(self.model_fields_set)}",
-                "give one of these combinations",
-            )
         if self.z is not None and self.values is not None:
             if len(self.z) != len(self.values):
                 raise invalid(

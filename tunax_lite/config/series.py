@@ -21,7 +21,7 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import Section, invalid
+from .builder import Section, check_keys, invalid
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
@@ -79,20 +79,17 @@ class TimedValue(Section):
 
     @model_validator(mode="after")
     def _check_combination(self) -> "TimedValue":
-        given = self.model_fields_set
-        combinations = (
-            ({"constant"}, set()),
-            ({"time", "values"}, set()),
-            ({"harmonics"}, {"constant", "n_times"}),
-            ({"path", "variable"}, {"unit"}),
-            ({"path", "column"}, {"scale_factor", "offset"}),
+        check_keys(
+            self,
+            (
+                ({"constant"}, set()),
+                ({"time", "values"}, set()),
+                ({"harmonics"}, {"constant", "n_times"}),
+                ({"path", "variable"}, {"unit"}),
+                ({"path", "column"}, {"scale_factor", "offset"}),
+            ),
+            "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
         )
-        if not any(needed <= given <= needed | more for needed, more in combinations):
-            raise invalid(
-                "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
-                f"the keys {sorted(given)}",
-                "give one of these combinations",
-            )
         if self.time is not None and self.values is not None:
             if len(self.time) != len(self.values):
                 raise invalid(
@@ -157,11 +154,7 @@ class Place:
             raise ConfigError(f"{self.at(key)}: {error}") from error
 
     def file(self, name: str, key: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-        """The file of a name or a path; also below the folder that an environment variable names.
-
-        Raises:
-            FileNotFoundError: no such file, with the key.
-        """
+        """The file of a name or a path; also below the folder that an environment variable names."""
         try:
             return resolve(name, self.path.parent, variable)
         except FileNotFoundError as error:
@@ -197,11 +190,7 @@ class Setting:
         return self.place.naming(".".join((self.key, *keys)))
 
     def file(self, name: str, *keys: str) -> Path:
-        """The file of a name or a path.
-
-        Raises:
-            FileNotFoundError: no such file, with the key.
-        """
+        """The file of a name or a path."""
         return self.place.file(name, ".".join((self.key, *keys)))
 
     @functools.cached_property
@@ -239,11 +228,6 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         quantity: what it is: its name in the table of quantities.
         setting: of the case.
         keys: of the section below the case, for messages.
-
-    Raises:
-        ConfigError: a value that cannot be.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
     """
     if section.column is not None:
         return setting.series.read(setting.column(section, quantity, *keys))
@@ -273,11 +257,6 @@ def read_common(
         parts: section and kind of each quantity, by name.
         setting: of the case.
         keys: of the part below the case, for messages.
-
-    Raises:
-        ConfigError: a value that cannot be, or series that do not cover the case.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
     """
     given = {
         name: read_timed(section, quantity, setting, *keys, *([name] if len(parts) > 1 else []))

@@ -1,133 +1,15 @@
 """Sections of a configuration file on a place in the ocean: the weather, its fluxes, what was measured."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ..air_sea import AbstractAlbedo, AbstractLongwave, BulkForcing, ClearSky
-from ..air_sea.air import HumidityMeasure
-from ..declarations import names_of
 from ..io.series import GOOD_FLAGS, start_of_case
-from .builder import Section, choice, invalid, one_of, section_of
+from .air_sea import AirSeaSection, WeatherSection
+from .builder import Section, invalid
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .series import CoriolisParameter, Paths, TimedSection, TimedValue, timed
-
-LONGWAVE = ("net", *names_of(AbstractLongwave))
-"""What the longwave radiation is; `downward` and `net` are series of the weather."""
-
-
-class SeriesShortwave(Section):
-    name: Literal["downward", "net"]
-
-
-ClearSkySection: Any = section_of(ClearSky, "name", "clear_sky")
-ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
-AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "constant", "albedo": value})
-_Switches: Any = section_of(
-    BulkForcing,
-    only=(
-        *("bulk", "relative_wind", "conservative_temperature", "rain_heat"),
-        *("rain_stress", "heat_factor", "shortwave_factor", "offsets"),
-    ),
-    partial=True,
-)
-
-
-class AirSeaSection(_Switches):
-    """How the fluxes follow from the weather and the water."""
-
-    longwave: Literal[LONGWAVE] = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="downward", description="longwave radiation: what the weather holds, or a formula"
-    )
-    shortwave: ShortwaveSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=SeriesShortwave(name="downward"),
-        description="shortwave radiation: what the weather holds, or clear_sky with its clouds",
-    )
-    albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=None, description="reflected part of the shortwave radiation: a number, payne or cogley"
-    )
-    implicit_stress: bool | Literal["long_steps"] = Field(
-        default=True,
-        description="whether the drag counts with the velocity at the end of a step; long_steps: only where "
-        "a step takes much of the speed of a storm away",
-    )
-    evaporation: bool | None = Field(
-        default=None, description="whether latent heat takes water along; null: where there is precipitation"
-    )
-
-    @model_validator(mode="after")
-    def _check_albedo(self) -> "AirSeaSection":
-        if self.shortwave.name == "net" and self.albedo is not None:
-            raise invalid(
-                "no albedo where shortwave is net", f"albedo {self.albedo.name}", "remove one of the two"
-            )
-        return self
-
-
-class Era5Weather(Section):
-    """Hourly single levels of ERA5."""
-
-    format: Literal["era5"]
-    paths: Paths
-    interpolation: Literal["bilinear", "nearest"] = Field(
-        default="bilinear", description="between the points of the grid"
-    )
-
-
-class TableWeather(Section):
-    """Weather of a station, ship or buoy: CSV, or NetCDF with variables over time."""
-
-    format: Literal["table"]
-    paths: Paths
-    variables: dict[str, float | str] = Field(
-        default_factory=dict, description="names in the file, or numbers, by name of a series of the weather"
-    )
-    units: dict[str, str] = Field(default_factory=dict, description="units, instead of those in the file")
-    humidity_measure: HumidityMeasure | None = Field(
-        default=None, description="what the humidity measures; null for what the file has"
-    )
-    time: str | None = Field(default=None, min_length=1, description="name of the times in the file")
-    longest_gap: float | None = Field(
-        default=21600.0, gt=0.0, description="longest time between two records [s]; null for any"
-    )
-
-
-class GivenWeather(Section):
-    """Weather that does not change, or series of each of its quantities."""
-
-    format: Literal["constant", "series"]
-    wind_u: timed("wind_u") = Field(description="eastward wind [m s-1]")
-    wind_v: timed("wind_v") = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
-    air_temperature: timed("air_temperature") = Field(description="air temperature [degC]")
-    humidity: TimedSection = Field(description="humidity, in the unit of its measure")
-    humidity_measure: HumidityMeasure = Field(
-        default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
-    )
-    air_pressure: timed("air_pressure") = Field(
-        default=TimedValue(constant=101325.0), description="air pressure [Pa]"
-    )
-    cloud_cover: timed("cloud_cover") | None = Field(default=None, description="cloud cover, 0 to 1")
-    precipitation: timed("precipitation") | None = Field(default=None, description="rain [m s-1]")
-    shortwave: timed("shortwave") | None = Field(default=None, description="shortwave radiation [W m-2]")
-    longwave: timed("longwave") | None = Field(default=None, description="longwave [W m-2]")
-
-    def given(self) -> dict[str, TimedValue]:
-        """What it gives, by quantity."""
-        names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
-    @model_validator(mode="after")
-    def _check_constant(self) -> "GivenWeather":
-        for name, series in self.given().items():
-            if self.format == "constant" and series.constant is None:
-                raise invalid("numbers", f"a series of {name}", "choose the format series")
-        return self
-
-
-WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
-"""The air over the column."""
-
+from .series import CoriolisParameter, Paths, TimedSection
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],

@@ -87,11 +87,7 @@ _CUSTOM = (*(f"cc{n}" for n in range(1, 7)), *(f"ct{n}" for n in range(1, 6)), "
 
 
 def closure_section(settings: Settings) -> dict[str, Any] | None:
-    """The closure; `None` after a refusal that leaves none.
-
-    Raises:
-        ConfigError: constants with which GOTM stops.
-    """
+    """The closure; `None` after a refusal that leaves none."""
     method = settings["turbulence.turb_method"]
     if method == "cvmix":
         return kpp_section(settings)

@@ -58,12 +58,7 @@ class Column:
 
 
 def read_text(path: Path | str, where: str) -> TextFile:
-    """Lines of a file; `where` says what names it.
-
-    Raises:
-        FileNotFoundError: no such file; names the line of the configuration.
-        FileFormatError: a file that is not text, or has no lines.
-    """
+    """Lines of a file; `where` says what names it."""
     path = Path(path)
     found = what_is_at(path)
     if found != "a file":
@@ -90,11 +85,7 @@ _FIELDS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
 
 
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
-    """Times of some lines [s] since 1970, from their first characters.
-
-    Raises:
-        FileFormatError: a line that does not start with a date and time.
-    """
+    """Times of some lines [s] since 1970, from their first characters."""
     texts = file.texts
     heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
     digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
@@ -132,9 +123,6 @@ def read_columns(
         columns: numbers of the columns behind what is skipped, from 0.
         skip: characters to skip, those of the date.
         names: what the columns are, for messages.
-
-    Raises:
-        FileFormatError: a line with too few columns, or something that is no number.
     """
     texts = [file.texts[index][skip:] for index in indices]
     if any("," in text for text in texts[:1]):
@@ -244,11 +232,7 @@ class Period:
     length: float
 
     def within(self, time: np.ndarray, column: Column) -> slice:
-        """Records of a series of times [s] since 1970 that the period needs: one before, one after.
-
-        Raises:
-            FileFormatError: the series begins too late or ends too early.
-        """
+        """Records of a series of times [s] since 1970 that the period needs: one before, one after."""
         begin, end = self.start, self.start + self.length
         after = np.flatnonzero(time > begin)
         first = (int(after[0]) if after.size else time.size) - 1

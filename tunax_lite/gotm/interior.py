@@ -20,9 +20,6 @@ def interior_section(
         settings: of the case.
         times: its time step, its length, and the seconds of its start since midnight.
         vertical_velocity: whether that of the case carries the profiles.
-
-    Raises:
-        ConfigError: settings that cannot be used.
     """
     freezes = settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
     parts = {

@@ -90,11 +90,7 @@ class OutputFile:
 
 
 def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
-    """The files that are in use.
-
-    Raises:
-        ConfigError: a section that is none, or a value of the wrong kind.
-    """
+    """The files that are in use."""
     files, origins = settings.free.get("output", ({}, {}))
     if not isinstance(files, dict):
         raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
@@ -190,11 +186,7 @@ def _resolved(sources: Iterator[str]) -> Iterator[str]:
 
 
 def read_times(settings: Settings) -> dict[str, Any]:
-    """Start, length, time step and frames of a run, and what its output asks for beyond the state.
-
-    Raises:
-        ConfigError: a time that is none, a run that ends before it begins, or no time step.
-    """
+    """Start, length, time step and frames of a run, and what its output asks for beyond the state."""
     if settings["time.method"] != "start_stop":
         raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")
     start, stop = (_instant(settings, f"time.{name}") for name in ("start", "stop"))

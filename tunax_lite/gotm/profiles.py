@@ -140,11 +140,7 @@ class ProfileReader:
 
 
 def _find_profiles(file: TextFile) -> _Profiles:
-    """Go from header to header.
-
-    Raises:
-        FileFormatError: a profile of another number of levels than its header says.
-    """
+    """Go from header to header."""
     headers, counts, upward = [], [], []
     index, n_lines = 0, len(file.texts)
     while index < n_lines:

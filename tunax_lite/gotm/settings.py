@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
-from .keys import FREE_SECTIONS, INPUTS, KEYS, VERSION
-from .schema import Key
+from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, VERSION, Key
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
@@ -81,7 +80,7 @@ class Settings:
                 self._set(path, value, problems)
             elif isinstance(value, dict):
                 self._read(value, raw, origins, problems)
-            elif path in INPUTS and value is not None and INPUTS[path].default is not None:
+            elif path in INPUTS and value is not None and f"{path}.constant_value" in KEYS:
                 # GOTM takes a number in place of a group for a constant.
                 self._set(f"{path}.method", "constant", problems)
                 self._set(f"{path}.constant_value", value, problems)
@@ -117,10 +116,9 @@ class Settings:
         What its method does not need is marked as without effect.
         """
         method = self[f"{path}.method"]
-        for key in INPUTS[path].keys():
-            needed = key == "constant_value" if method != "file" else key != "constant_value"
-            if key not in INPUTS[path].more and key != "method":
-                if needed:
+        for key in OF_INPUTS:
+            if f"{path}.{key}" in KEYS:
+                if (key == "constant_value") == (method != "file"):
                     self._used.add(f"{path}.{key}")
                 else:
                     self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
@@ -143,11 +141,7 @@ class Settings:
         return given
 
     def file(self, path: str) -> Said:
-        """A file that lies beside the configuration.
-
-        Raises:
-            ConfigError: no name.
-        """
+        """A file that lies beside the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
         return Said(str(self.folder.absolute() / self[path]), path)

@@ -18,9 +18,6 @@ def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
     Args:
         settings: of the case.
         held: a variable that GOTM does not solve for takes no flux.
-
-    Raises:
-        ConfigError: settings that cannot be used.
     """
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}

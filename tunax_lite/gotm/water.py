@@ -29,11 +29,7 @@ _LIGHT = {"A": "infrared_fraction", "g1": "infrared_depth", "g2": "visible_depth
 
 
 def grid_section(settings: Settings) -> dict[str, Any]:
-    """The section `grid`.
-
-    Raises:
-        ConfigError, FileNotFoundError, FileFormatError: a file of thicknesses that is missing or wrong.
-    """
+    """The section `grid`."""
     method, depth, n_cells = (settings[path] for path in ("grid.method", "location.depth", "grid.nlev"))
     settings.without_effect("grid.fixed_grid", "it chooses coordinates of GOTM's output")
     if method == "analytical":
@@ -77,11 +73,7 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
 
 
 def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Profiles of the case with their kinds, the section `relaxation`, and what is held.
-
-    Raises:
-        ConfigError: settings that do not fit each other, or a file without a name.
-    """
+    """Profiles of the case with their kinds, the section `relaxation`, and what is held."""
     case: dict[str, Any] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
     kind = settings.said("temperature.type")
@@ -210,11 +202,7 @@ def coriolis_parameter(settings: Settings) -> float:
 
 
 def observed_section(settings: Settings, observed: Any) -> dict[str, Any]:
-    """The section `observations`: which of the inputs of a case are measured.
-
-    Raises:
-        ConfigError: an input that is not a file.
-    """
+    """The section `observations`: which of the inputs of a case are measured."""
     section: dict[str, Any] = {"format": "inputs", "surface_interval": observed.surface_interval}
     section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
     needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}

@@ -1,0 +1,264 @@
+"""Weather in a configuration, what it does to the surface, and the forcing that follows."""
+
+import dataclasses
+from typing import Annotated, Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from pydantic import Field, model_validator
+
+from .. import io
+from ..air_sea import (
+    AbstractAlbedo,
+    AbstractLongwave,
+    BulkForcing,
+    ClearSky,
+    ConstantAlbedo,
+    DownwardLongwave,
+    Payne,
+    SolarPosition,
+    Weather,
+)
+from ..air_sea.air import HumidityMeasure
+from ..declarations import names_of
+from ..forcing import AbstractForcing
+from ..terms import WindVector
+from ..time_series import TimeSeries
+from .builder import Section, choice, invalid, one_of, section_of
+from .series import Paths, Setting, TimedSection, TimedValue, read_common, timed
+
+_HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
+"""Quantities that measures of humidity are, where they have another name."""
+
+_DRAG_OF_A_STORM = 0.05
+"""Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
+
+
+LONGWAVE = ("net", *names_of(AbstractLongwave))
+"""What the longwave radiation is; `downward` and `net` are series of the weather."""
+
+
+class SeriesShortwave(Section):
+    name: Literal["downward", "net"]
+
+
+ClearSkySection: Any = section_of(ClearSky, "name", "clear_sky")
+ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
+AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "constant", "albedo": value})
+_Switches: Any = section_of(
+    BulkForcing,
+    only=(
+        *("bulk", "relative_wind", "conservative_temperature", "rain_heat"),
+        *("rain_stress", "heat_factor", "shortwave_factor", "offsets"),
+    ),
+    partial=True,
+)
+
+
+class AirSeaSection(_Switches):
+    """How the fluxes follow from the weather and the water."""
+
+    longwave: Literal[LONGWAVE] = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="downward", description="longwave radiation: what the weather holds, or a formula"
+    )
+    shortwave: ShortwaveSection = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default=SeriesShortwave(name="downward"),
+        description="shortwave radiation: what the weather holds, or clear_sky with its clouds",
+    )
+    albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default=None, description="reflected part of the shortwave radiation: a number, payne or cogley"
+    )
+    implicit_stress: bool | Literal["long_steps"] = Field(
+        default=True,
+        description="whether the drag counts with the velocity at the end of a step; long_steps: only where "
+        "a step takes much of the speed of a storm away",
+    )
+    evaporation: bool | None = Field(
+        default=None, description="whether latent heat takes water along; null: where there is precipitation"
+    )
+
+    @model_validator(mode="after")
+    def _check_albedo(self) -> "AirSeaSection":
+        if self.shortwave.name == "net" and self.albedo is not None:
+            raise invalid(
+                "no albedo where shortwave is net", f"albedo {self.albedo.name}", "remove one of the two"
+            )
+        return self
+
+
+class Era5Weather(Section):
+    """Hourly single levels of ERA5."""
+
+    format: Literal["era5"]
+    paths: Paths
+    interpolation: Literal["bilinear", "nearest"] = Field(
+        default="bilinear", description="between the points of the grid"
+    )
+
+
+class TableWeather(Section):
+    """Weather of a station, ship or buoy: CSV, or NetCDF with variables over time."""
+
+    format: Literal["table"]
+    paths: Paths
+    variables: dict[str, float | str] = Field(
+        default_factory=dict, description="names in the file, or numbers, by name of a series of the weather"
+    )
+    units: dict[str, str] = Field(default_factory=dict, description="units, instead of those in the file")
+    humidity_measure: HumidityMeasure | None = Field(
+        default=None, description="what the humidity measures; null for what the file has"
+    )
+    time: str | None = Field(default=None, min_length=1, description="name of the times in the file")
+    longest_gap: float | None = Field(
+        default=21600.0, gt=0.0, description="longest time between two records [s]; null for any"
+    )
+
+
+class GivenWeather(Section):
+    """Weather that does not change, or series of each of its quantities."""
+
+    format: Literal["constant", "series"]
+    wind_u: timed("wind_u") = Field(description="eastward wind [m s-1]")
+    wind_v: timed("wind_v") = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
+    air_temperature: timed("air_temperature") = Field(description="air temperature [degC]")
+    humidity: TimedSection = Field(description="humidity, in the unit of its measure")
+    humidity_measure: HumidityMeasure = Field(
+        default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
+    )
+    air_pressure: timed("air_pressure") = Field(
+        default=TimedValue(constant=101325.0), description="air pressure [Pa]"
+    )
+    cloud_cover: timed("cloud_cover") | None = Field(default=None, description="cloud cover, 0 to 1")
+    precipitation: timed("precipitation") | None = Field(default=None, description="rain [m s-1]")
+    shortwave: timed("shortwave") | None = Field(default=None, description="shortwave radiation [W m-2]")
+    longwave: timed("longwave") | None = Field(default=None, description="longwave [W m-2]")
+
+    def _given(self) -> dict[str, TimedValue]:
+        names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @model_validator(mode="after")
+    def _check_constant(self) -> "GivenWeather":
+        for name, series in self._given().items():
+            if self.format == "constant" and series.constant is None:
+                raise invalid("numbers", f"a series of {name}", "choose the format series")
+        return self
+
+    def read(self, setting: Setting) -> TimeSeries[Weather]:
+        """The weather over the time of the case."""
+        given, measure = self._given(), self.humidity_measure
+        if self.format == "constant":
+            numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
+            return TimeSeries.constant(Weather(**numbers), "weather")
+        quantities = {"humidity": _HUMIDITY.get(measure, measure)}
+        parts = {name: (value, quantities.get(name, name)) for name, value in given.items()}
+        time, values = read_common(parts, setting, "weather")
+        return TimeSeries(time, Weather(**values), "weather")
+
+
+WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
+"""The air over the column."""
+
+
+def bulk_forcing(
+    weather: Era5Weather | TableWeather | GivenWeather,
+    air_sea: AirSeaSection,
+    position: tuple[float, float],
+    setting: Setting,
+    reference_density: float,
+) -> BulkForcing:
+    """The forcing of a weather.
+
+    Args:
+        weather, air_sea: of the case.
+        position: longitude and latitude [degrees].
+        setting: of the case.
+        reference_density: of the column [kg m-3].
+    """
+    longitude, latitude = position
+    sky = air_sea.shortwave.build() if isinstance(air_sea.shortwave, ClearSkySection) else None
+    formula = None
+    if air_sea.longwave not in ("downward", "net"):
+        formula = names_of(AbstractLongwave)[air_sea.longwave].make()
+    start_time = setting.start_time
+    assert start_time is not None  # of a case with weather
+    with setting.naming("weather"):
+        if isinstance(weather, Era5Weather):
+            read = io.read_era5(
+                [setting.file(path, "weather", "paths") for path in weather.paths],
+                latitude=latitude,
+                longitude=longitude,
+                start_time=start_time,
+                radiation=_radiation_of_era5(air_sea),
+                interpolation=weather.interpolation,
+                longwave=formula,
+                shortwave=sky,
+            )
+            series, measure = read.weather, read.humidity_measure
+        elif isinstance(weather, TableWeather):
+            series, measure = io.read_weather(
+                [setting.file(path, "weather", "paths") for path in weather.paths],
+                shortwave=None if sky is not None else air_sea.shortwave.name,
+                longwave=air_sea.longwave if formula is None else None,
+                start_time=start_time,
+                length=setting.duration,
+                **weather.model_dump(exclude={"format", "paths"}),
+            )
+        else:
+            series, measure = weather.read(setting), weather.humidity_measure
+        values = series.values
+        if (sky is not None or formula is not None) and values.cloud_cover is None:
+            raise ValueError(
+                "expected cloud_cover, from which the radiation of air_sea follows, got none; add it, or "
+                "choose shortwave and longwave that are in the weather."
+            )
+        if sky is not None:
+            values = dataclasses.replace(values, shortwave=None)
+        implicit, evaporation = air_sea.implicit_stress, air_sea.evaporation
+        if implicit == "long_steps":
+            implicit = _step_is_long(reference_density, setting)
+        return BulkForcing(
+            weather=TimeSeries(series.time, values, series.name),
+            longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
+            shortwave=sky,
+            albedo=_albedo(air_sea),
+            sun=SolarPosition(start_time, latitude, longitude),
+            humidity_measure=measure,
+            evaporation=values.precipitation is not None if evaporation is None else evaporation,
+            implicit_stress=_step_is_long(reference_density, setting)
+            if implicit == "long_steps"
+            else implicit,
+            **air_sea.given(),
+        )
+
+
+def _step_is_long(reference_density: float, setting: Setting) -> bool:
+    """Whether a storm takes a large part of its speed relative to the uppermost cell away within a step."""
+    assert setting.step is not None  # where a case is built for a run
+    z = np.asarray(setting.grid.z_face)
+    return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
+
+
+def _radiation_of_era5(air_sea: AirSeaSection) -> str:
+    """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
+    kinds = {air_sea.longwave, air_sea.shortwave.name} & {"downward", "net"}
+    if len(kinds) == 2:
+        raise ValueError(
+            "expected shortwave and longwave of ERA5 both net or neither, got "
+            f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
+        )
+    return kinds.pop() if kinds else "downward"
+
+
+def _albedo(air_sea: AirSeaSection) -> Any:
+    if air_sea.shortwave.name == "net":
+        return ConstantAlbedo(0.0)
+    return Payne() if air_sea.albedo is None else air_sea.albedo.build()
+
+
+def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
+    """The wind that waves follow, without its offset; `None` if there is none at 10 m."""
+    if not isinstance(forcing, BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
+        return None
+    weather = forcing.weather
+    return TimeSeries(weather.time, WindVector(weather.values.wind_u, weather.values.wind_v), weather.name)
