@@ -9,81 +9,12 @@ from ..closures import GenericLengthScale
 from ..closures.second_moment import StabilityFunctions
 from ..closures.stability import AbstractStability
 from ..declarations import names_of
-from .kpp import kpp_section
+from .keys import WORDS
 from .settings import Said, Settings
 
-_EQUATIONS = {
-    "dissipation": (
-        "keps",
-        "k_epsilon",
-        {
-            "ce1": "c_eps_1",
-            "ce2": "c_eps_2",
-            "ce3minus": "c_eps_3_minus",
-            "ce3plus": "c_eps_3_plus",
-            "ce4": "c_eps_4",
-            "sig_k": "sigma_k",
-            "sig_e": "sigma_eps",
-        },
-    ),
-    "omega": (
-        "kw",
-        "k_omega",
-        {
-            "cw1": "c_omega_1",
-            "cw2": "c_omega_2",
-            "cw3minus": "c_omega_3_minus",
-            "cw3plus": "c_omega_3_plus",
-            "cw4": "c_omega_4",
-            "sig_kw": "sigma_k",
-            "sig_w": "sigma_omega",
-        },
-    ),
-    "gls": (
-        "generic",
-        "generic_length_scale",
-        {
-            "cpsi1": "c_psi_1",
-            "cpsi2": "c_psi_2",
-            "cpsi3minus": "c_psi_3_minus",
-            "cpsi3plus": "c_psi_3_plus",
-            "cpsi4": "c_psi_4",
-            "sig_kpsi": "sigma_k",
-            "sig_psi": "sigma_psi",
-        },
-    ),
-    "mellor_yamada": (
-        "my",
-        "mellor_yamada",
-        {"e1": "e_1", "e2": "e_2", "e3": "e_3_minus", "e6": "e_6", "sq": "s_q", "sl": "s_l"},
-    ),
-}
-"""Of the equations for a length scale: GOTM's group, the name of the closure, and that of its numbers."""
-
-_WALLS = {"dissipation": ("ce1", "ce2"), "omega": ("cw1", "cw2"), "gls": ("cpsi1", "cpsi2")}
-"""Constants of which the second must be the larger one for a logarithmic layer."""
-
-_GENERATED = ("gen_n", "cpsi1", "cpsi2", "cpsi3plus", "sig_kpsi", "sig_psi")
-"""What GOTM computes from the properties of turbulence that follow, on demand."""
-_PROPERTIES = {"gen_d": "decay_rate", "gen_alpha": "shear_free_decay", "gen_l": "shear_free_slope"}
-
-_OF_SEA_GRASS = {"keps": "cex", "kw": "cwx", "generic": "cpsix", "my": "ex"}
-"""Constants of its production, which is not there."""
-
-_CONDITIONS = {"neumann": "flux", "dirichlet": "value"}
+_EQUATIONS: dict[str, Any] = WORDS["equations"]
+_PROPERTIES: dict[str, str] = WORDS["properties"]
 _LANGMUIR = "quasi_eq_h15"
-_INTERNAL_WAVES = {
-    "off": {},
-    "mellor": {"alpha": "alpha"},
-    "large": {
-        "klim": "weakest_tke",
-        "rich_cr": "critical_richardson_number",
-        "numshear": "shear_coefficient",
-        "num": "viscosity",
-        "nuh": "diffusivity",
-    },
-}
-_CUSTOM = (*(f"cc{n}" for n in range(1, 7)), *(f"ct{n}" for n in range(1, 6)), "ctt")
 
 
 def closure_section(settings: Settings) -> dict[str, Any] | None:
@@ -108,66 +39,57 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
             "turbulence.tke_method",
             f"{tke} is not supported with len_scale_method {length_scale}; use {expected}",
         )
-    group, name, known = _EQUATIONS[length_scale]
-    given = _numbers(settings, group, list(known), get(f"{group}.sig_peps") if group == "keps" else False)
-    return _two_equations(settings, name, length_scale, given, common)
+    equation = _EQUATIONS[length_scale]
+    return _two_equations(settings, equation, _numbers(settings, equation), common)
 
 
-def _numbers(settings: Settings, group: str, names: list[str], varies: bool) -> dict[str, Said]:
-    """Numbers of a length-scale equation, without those that others replace."""
-    prefix = f"turbulence.{group}."
-    if varies and settings["turbulence.turb_param.compute_kappa"]:
-        raise settings.error(
-            f"{prefix}sig_peps",
-            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
-        )
-    settings.without_effect(
-        f"{prefix}{ {'keps': 'cex', 'kw': 'cwx', 'my': 'ex'}.get(group, 'cpsix') }", "there is no sea grass"
-    )
-    if group != "generic":
-        return {name: settings.said(prefix + name) for name in names}
-    computed = settings[f"{prefix}compute_param"]
-    for name in _GENERATED if computed else _PROPERTIES:
-        settings.without_effect(prefix + name, f"generic.compute_param is {str(computed).lower()}")
-    names = [*names, "gen_n"]
-    if computed:
-        names = ["cpsi3minus", "cpsi4", *_PROPERTIES]
-    names += ["gen_m", "gen_p"]
+def _numbers(settings: Settings, equation: dict[str, Any]) -> dict[str, Said]:
+    """Numbers of a length-scale equation, by GOTM's names, without those that others replace."""
+    prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
+    if equation["group"] == "keps" and settings[f"{prefix}sig_peps"]:
+        if settings["turbulence.turb_param.compute_kappa"]:
+            raise settings.error(
+                f"{prefix}sig_peps",
+                "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
+            )
+    settings.without_effect(f"{prefix}{equation['sea_grass']}", "there is no sea grass")
+    if equation["group"] == "generic":
+        computed = settings[f"{prefix}compute_param"]
+        for name in WORDS["generated"] if computed else _PROPERTIES:
+            settings.without_effect(prefix + name, f"generic.compute_param is {str(computed).lower()}")
+        names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
+        names += ["gen_m", "gen_p"]
     return {name: settings.said(prefix + name) for name in names}
 
 
 def _two_equations(
-    settings: Settings, name: str, length_scale: str, given: dict[str, Said], common: dict[str, Any]
+    settings: Settings, equation: dict[str, Any], given: dict[str, Said], common: dict[str, Any]
 ) -> dict[str, Any]:
     """A closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
-    param = "turbulence.turb_param."
+    param, group = "turbulence.turb_param.", equation["group"]
     if not settings[f"{param}compute_kappa"]:
         parameters["imposed_von_karman"] = settings.said(f"{param}kappa")
-    known = _EQUATIONS[length_scale][2]
-    is_generated = length_scale == "gls" and settings["turbulence.generic.compute_param"]
-    numbers = {ours: given[theirs] for theirs, ours in known.items() if theirs in given}
-    stable = next(ours for ours in numbers if ours.endswith("3_minus"))
+    numbers = {ours: given[theirs] for theirs, ours in equation["numbers"].items() if theirs in given}
     if settings[f"{param}compute_c3"]:
         # c3 follows from the Richardson number; without it the prescribed one of the equation holds.
-        del numbers[stable]
+        del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.said(f"{param}Ri_st")
         _check_steady_state(settings, options["stability"])
-    if length_scale in _WALLS and not is_generated:
-        _check_wall(settings, given, *_WALLS[length_scale])
-    if length_scale == "dissipation":
+    if group == "generic" and settings["turbulence.generic.compute_param"]:
+        numbers |= _generated(settings, given, options["stability"])
+        options["exponents"] = numbers.pop("exponents")
+    elif "wall" in equation:
+        _check_wall(settings, given, *equation["wall"])
+        if group == "generic":
+            options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
+    if group == "keps":
         options["varying_schmidt_number"] = settings["turbulence.keps.sig_peps"]
-    if length_scale == "mellor_yamada":
+    if group == "my":
         options["wall_length"] = settings["turbulence.my.length"]
-        if settings.peek("turbulence.turb_method") == "second_order" and _in_waves(settings):
+        if options["stability"]["name"] == "harcourt":
             parameters["s_h"] = 0.41
-    if is_generated:
-        computed = _generated(settings, given, options["stability"])
-        options["exponents"] = computed.pop("exponents")
-        numbers |= computed
-    elif length_scale == "gls":
-        options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
-    return {"name": name, "options": options, "parameters": parameters | numbers}
+    return {"name": equation["closure"], "options": options, "parameters": parameters | numbers}
 
 
 def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, Any]) -> dict[str, Any]:
@@ -230,7 +152,7 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
     prefix = "turbulence.turb_param."
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     breaking = get("bc.ubc_type") == "tke_injection"
-    walls = {key: _CONDITIONS[get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")}
+    walls = {key: WORDS["conditions"][get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")}
     options: dict[str, Any] = {
         "stability": _stability(settings, method),
         "surface": {"tke": walls["k_ubc"], "length_scale": walls["psi_ubc"], "breaking_waves": breaking},
@@ -259,15 +181,12 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
     settings.without_effect("turbulence.iw", f"turbulence.iw.method is {waves}")
     if waves != "off":
         numbers = {
-            ours: settings.said(f"turbulence.iw.{key}") for key, ours in _INTERNAL_WAVES[waves].items()
+            ours: settings.said(f"turbulence.iw.{key}")
+            for key, ours in WORDS["internal_waves"][waves].items()
         }
         name = "wave_shear" if waves == "mellor" else "background_mixing"
         options["internal_waves"] = {"name": name} | numbers
     return {"options": options, "parameters": parameters}
-
-
-def _in_waves(settings: Settings) -> bool:
-    return settings["turbulence.scnd.method"] == _LANGMUIR
 
 
 def _stability(settings: Settings, method: str) -> dict[str, Any]:
@@ -283,14 +202,14 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
     equilibrium = {"weak_eq_kb_eq": "weak"}.get(get("scnd.method"), "quasi")
     constants: dict[str, Any] = {}
     if get("scnd.scnd_coeff") == "custom":
-        constants = {name: settings.said(f"turbulence.scnd.{name}") for name in _CUSTOM}
+        constants = {name: settings.said(f"turbulence.scnd.{name}") for name in WORDS["second_moment"]}
         name = "canuto_a"  # with other numbers
     else:
-        for key in _CUSTOM:
+        for key in WORDS["second_moment"]:
             settings.without_effect(f"turbulence.scnd.{key}", "turbulence.scnd.scnd_coeff is not custom")
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}
-    if not _in_waves(settings):
+    if get("scnd.method") != _LANGMUIR:
         return section
     # With Langmuir turbulence the functions have constants of their own; c_mu0 is that of the given set.
     return {"name": "harcourt", "c_mu_0": float(_made(section).stability_functions().c_mu_0)}
@@ -326,8 +245,8 @@ def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None
     if method == "no_model":
         say("bc", "turbulence.turb_method is no_model")
         say("turb_param", "turbulence.turb_method is no_model")
-    for group, _, _ in _EQUATIONS.values():
-        say(group, f"turbulence.len_scale_method is {length_scale}")
+    for equation in _EQUATIONS.values():
+        say(equation["group"], f"turbulence.len_scale_method is {length_scale}")
     say("turb_param.kappa", "turb_param.compute_kappa is true")
     say("turb_param.Ri_st", "turb_param.compute_c3 is false")
     say("turb_param.galp", "turb_param.length_lim is false")
@@ -344,3 +263,111 @@ def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None
         say("scnd.kb_method", "neither of GOTM's two equilibria depends on the buoyancy variance")
         return
     say("scnd", f"turbulence.turb_method is {method}")
+
+
+_LEAST_WAVES = 0.02
+"""Height of the waves that GOTM assumes at least [m]."""
+
+
+def kpp_section(settings: Settings) -> dict[str, Any] | None:
+    """The closure, or `None` after a refusal that leaves none."""
+    get = lambda key: settings[f"cvmix.surface_layer.{key}"]  # noqa: E731
+    settings.without_effect("turbulence", "turbulence.turb_method is cvmix")
+    if settings["cvmix.bottom_layer.use"]:
+        settings.refuse("cvmix.bottom_layer.use", "a boundary layer at the bottom is not supported")
+    settings.without_effect("cvmix.bottom_layer", "cvmix.bottom_layer.use is false")
+    if not get("use"):
+        settings.refuse("cvmix.surface_layer.use", "KPP without its surface layer is not supported")
+        settings.without_effect("cvmix", "cvmix.surface_layer.use is false")
+        return None
+    shape = get("match_technique")
+    matches = shape in ("gradient", "both")
+    if matches and get("OBL_interp_type") != "lmd94":
+        settings.refuse("cvmix.surface_layer.OBL_interp_type", "only lmd94 is supported")
+    for name in () if matches else ("OBL_interp_type", "use_noDGat1"):
+        reason = f"cvmix.surface_layer.match_technique is {shape}"
+        settings.without_effect(f"cvmix.surface_layer.{name}", reason)
+    options, background = _interior(settings)
+    return {
+        "name": "kpp",
+        "options": {
+            "depth_interpolation": get("bulk_Ri_interp_type"),
+            "shape": WORDS["shapes"][shape],
+            "match_slope": matches and not get("use_noDGat1"),
+            "enhanced_diffusivity": get("use_enhanced_diff"),
+            "limit_by_ekman_depth": get("check_Ekman_length"),
+            "limit_by_monin_obukhov_depth": get("check_MonOb_length"),
+            "langmuir": _langmuir(settings),
+            **options,
+        },
+        "parameters": {
+            "critical_richardson_number": settings.said("cvmix.surface_layer.Ri_c"),
+            "surface_layer_fraction": settings.said("cvmix.surface_layer.surface_layer_extent"),
+            "unresolved_shear_floor": 1e-14,  # GOTM has none
+            **background,
+        },
+    }
+
+
+def _langmuir(settings: Settings) -> dict[str, Any] | None:
+    method = settings["cvmix.surface_layer.langmuir_method"]
+    if method == "none":
+        return None
+    if settings["waves.Hs.method"] != "constant":
+        settings.refuse("waves.Hs.method", "waves whose height varies are not supported with KPP")
+        return None
+    height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
+    # GOTM reads no wind where the fluxes are prescribed, and so takes it as one from the west.
+    direction = 0.0 if settings["surface.fluxes.method"] == "off" else None
+    wind = "from the west, as in GOTM without bulk formulae" if direction == 0.0 else "along the wind stress"
+    settings.note(
+        "cvmix.surface_layer.langmuir_method",
+        f"the wind that turns Langmuir cells blows {wind}; the drift at the surface is extrapolated from the "
+        "two uppermost cells",
+    )
+    return {"name": WORDS["langmuir"][method], "wave_roughness": 4.0 * height, "wind_direction": direction}
+
+
+def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options and parameters of the mixing below the boundary layer."""
+    group = "cvmix.interior"
+    get = lambda key: settings[f"{group}.{key}"]  # noqa: E731
+    options: dict[str, Any] = {"shear": None}
+    background: dict[str, Any] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
+    if not get("use"):
+        settings.without_effect(group, f"{group}.use is false")
+        return options, background
+    for name in ("background", "shear", "convection", "tidal_mixing", "double_diffusion"):
+        if not get(f"{name}.use"):
+            settings.without_effect(f"{group}.{name}", f"{group}.{name}.use is false")
+    if get("tidal_mixing.use"):
+        settings.refuse(f"{group}.tidal_mixing.use", "tidal mixing is not supported, nor is it in GOTM")
+    if get("background.use"):
+        names = ("viscosity", "diffusivity")
+        background = {f"background_{name}": settings.said(f"{group}.background.{name}") for name in names}
+    if get("shear.use"):
+        options |= _shear(settings, f"{group}.shear")
+    if get("convection.use"):
+        if not get("convection.basedOnBVF"):
+            settings.refuse(f"{group}.convection.basedOnBVF", "only true is supported, also by GOTM")
+        options["convection"] = {
+            "name": "adjustment",
+            "viscosity": settings.said(f"{group}.convection.viscosity"),
+            "diffusivity": settings.said(f"{group}.convection.diffusivity"),
+            "threshold": min(get("convection.triggerBVF"), 0.0),
+        }
+    if get("double_diffusion.use"):
+        options["double_diffusion"] = "fingers_and_layers"
+    return options, background
+
+
+def _shear(settings: Settings, group: str) -> dict[str, Any]:
+    scheme = settings[f"{group}.mix_scheme"]
+    numbers = WORDS["interior_shear"]
+    for name in (*numbers["kpp" if scheme == "pp" else "pp"], *(["KPP_exp"] if scheme == "pp" else [])):
+        settings.without_effect(f"{group}.{name}", f"mix_scheme is {scheme}")
+    if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
+        settings.refuse(f"{group}.KPP_exp", "only an exponent of 3 is supported")
+    said = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in numbers[scheme].items()}
+    name = "pacanowski_philander" if scheme == "pp" else "large"
+    return {"shear": {"name": name, **said}, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}

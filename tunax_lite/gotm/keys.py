@@ -96,7 +96,14 @@ def _inputs(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _inputs(said, f"{prefix}{name}.")
 
 
-_TABLE = parse_yaml((Path(__file__).parent / "keys.yaml").read_text(encoding="utf-8"))
+def _table(name: str) -> dict[str, Any]:
+    return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+_TABLE = _table("keys.yaml")
+
+WORDS = _table("words.yaml")
+"""What GOTM calls by one name and this package by another."""
 
 KEYS: dict[str, Key] = dict(_keys(_TABLE))
 """Every key by its dotted path."""

@@ -10,61 +10,14 @@ from ..diagnostics import DIAGNOSTICS
 from ..io.yaml_file import ConfigError
 from ..quantities import QUANTITIES
 from ..runtime.memory import TooLargeError, check_steps
-from .keys import OUTPUT
+from .keys import OUTPUT, WORDS
 from .settings import Settings, checked
 
 _SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400.0, "year": 365.0 * 86400.0}
 
-_COORDINATE = "cell_thickness"
-"""What says where a value is; it is in every file."""
-
-_TABLE: dict[str, dict[str, str]] = {
-    "column_structure": {"z": _COORDINATE, "zi": _COORDINATE, "h": _COORDINATE},
-    "temperature_and_salinity": {"temp": "temperature", "salt": "salinity"},
-    "velocities": {"u": "u", "v": "v"},
-    "density": {"rho_p": "potential_density"},
-    "turbulence": {
-        "num": "eddy_viscosity",
-        "nuh": "eddy_diffusivity",
-        "nus": "eddy_diffusivity",
-        "tke": "turbulent_kinetic_energy",
-        "eps": "dissipation_rate",
-        "Rig": "richardson_number",
-    },
-    "turbulence/shear": {"SS": "shear_squared", "P": "shear_production"},
-    "turbulence/buoyancy": {
-        "NN": "buoyancy_frequency_squared",
-        "G": "buoyancy_production",
-        "buoy": "buoyancy",
-    },
-    "surface": {
-        "tx": "surface_stress_u",
-        "ty": "surface_stress_v",
-        "u_taus": "friction_velocity",
-        "precip": "surface_freshwater_flux",
-        "evap": "surface_freshwater_flux",
-        "sst": "sea_surface_temperature",
-        "zeta": "surface_elevation",
-        "mld_surf": "mixed_layer_depth_richardson",
-    },
-    "surface/heat_fluxes": {
-        "heat": "surface_heat_flux",
-        "qe": "surface_latent_heat_flux",
-        "qh": "surface_sensible_heat_flux",
-        "ql": "surface_longwave_flux",
-        "I_0": "surface_shortwave_flux",
-    },
-    "bottom": {"u_taub": "bottom_friction_velocity"},
-    "stokes_drift": {"us": "stokes_drift_u", "vs": "stokes_drift_v"},
-    "column_integrals": {
-        "Ekin": "kinetic_energy",
-        "Epot": "potential_energy",
-        "Eturb": "turbulent_energy",
-    },
-}
-"""Our names of GOTM's variables, by GOTM's categories; what is not here is not computed."""
-
+_TABLE: dict[str, dict[str, str]] = WORDS["variables"]
 OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.items()}
+"""Our names of the variables of GOTM's output; what is not here is not computed."""
 
 
 @dataclasses.dataclass(frozen=True)

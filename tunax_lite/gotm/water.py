@@ -7,6 +7,7 @@ import numpy as np
 
 from ..io.errors import reading
 from .files import read_columns, read_text
+from .keys import WORDS
 from .settings import Said, Settings
 
 NO_RELAXATION = 1e15
@@ -14,18 +15,6 @@ NO_RELAXATION = 1e15
 
 _TEOS10_HEAT_CAPACITY = 3991.86795711963
 """Of TEOS-10 [J kg-1 K-1]: with it GOTM replaces the one given, unless the equation of state is custom."""
-
-_JERLOV = {
-    "jerlov-i": (0.58, 0.35, 23.0),
-    "jerlov-1-50m": (0.68, 1.2, 28.0),
-    "jerlov-ia": (0.62, 0.6, 20.0),
-    "jerlov-ib": (0.67, 1.0, 17.0),
-    "jerlov-ii": (0.77, 1.5, 14.0),
-    "jerlov-iii": (0.78, 1.4, 7.9),
-}
-"""Infrared fraction, infrared depth [m] and visible depth [m] of GOTM's water types."""
-
-_LIGHT = {"A": "infrared_fraction", "g1": "infrared_depth", "g2": "visible_depth"}
 
 
 def grid_section(settings: Settings) -> dict[str, Any]:
@@ -156,13 +145,6 @@ def _velocity_rates(settings: Settings) -> dict[str, Any] | None:
 def equation_of_state(settings: Settings) -> dict[str, Any]:
     """The section `equation_of_state`, with GOTM's reference density and gravity."""
     method, group = settings["equation_of_state.method"], "equation_of_state.linear"
-    linear = {
-        "thermal_expansion": "alpha",
-        "haline_contraction": "beta",
-        "reference_temperature": "T0",
-        "reference_salinity": "S0",
-        "heat_capacity": "cp",
-    }
     section: dict[str, Any] = {
         "gravity": settings.said("physical_constants.gravity"),
         "reference_density": settings.said("equation_of_state.rho0"),
@@ -171,7 +153,8 @@ def equation_of_state(settings: Settings) -> dict[str, Any]:
     reason = f"equation_of_state.method is {method}"
     if method == "linear_custom":
         settings.without_effect(f"{group}.p0", reason)
-        numbers = {ours: settings.said(f"{group}.{theirs}") for ours, theirs in linear.items()}
+        names = WORDS["linear_equation_of_state"]
+        numbers = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in names.items()}
         return {"name": "linear"} | section | numbers
     if method == "full_teos-10":
         settings.without_effect(group, reason)
@@ -187,10 +170,10 @@ def absorption(settings: Settings) -> dict[str, Any]:
     method = settings["light_extinction.method"]
     section: dict[str, Any] = {"name": "two_band", "bottom_absorbs": False}
     if method != "custom":
-        for name in _LIGHT:
+        for name in WORDS["optics"]:
             settings.without_effect(f"light_extinction.{name}", f"light_extinction.method is {method}")
-        return section | dict(zip(_LIGHT.values(), _JERLOV[method], strict=True))
-    for name, ours in _LIGHT.items():
+        return section | dict(zip(WORDS["optics"].values(), WORDS["jerlov"][method], strict=True))
+    for name, ours in WORDS["optics"].items():
         section[ours] = settings.constant(f"light_extinction.{name}", "optics that vary in time")
     return section
 
