@@ -23,14 +23,15 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
     if method == "cvmix":
         return kpp_section(settings)
     settings.without_effect("cvmix", f"turbulence.turb_method is {method}")
-    get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
-    length_scale, tke = get("len_scale_method"), get("tke_method")
-    _ignore_inactive(settings, method, length_scale)
-    common = _common(settings, method)
     if method == "no_model":
+        for group in ("turbulence", "surface.roughness"):
+            settings.without_effect(group, "turbulence.turb_method is no_model")
         numbers = {"viscosity": "const_num", "diffusivity": "const_nuh"}
         said = {ours: settings.said(f"turbulence.turb_param.{theirs}") for ours, theirs in numbers.items()}
         return {"name": "constant", "parameters": said}
+    length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
+    _ignore_inactive(settings, method, length_scale)
+    common = _common(settings, method)
     if length_scale not in _EQUATIONS:
         return _one_equation(settings, length_scale, tke, common)
     expected = "mellor_yamada" if length_scale == "mellor_yamada" else "tke"
@@ -194,8 +195,6 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
         name = "brueggemann" if get("stab_method") == "icon" else get("stab_method")
-        if method == "no_model":
-            return {}
         section = {"name": name, "c_mu_0": settings.said("turbulence.turb_param.cm0_fix")}
         prandtl = settings.said("turbulence.turb_param.Prandtl0_fix")
         return section if name == "brueggemann" else section | {"neutral_prandtl_number": prandtl}
@@ -242,9 +241,6 @@ def _one_equation(
 def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None:
     """Say why groups that are not in effect are not."""
     say = lambda key, reason: settings.without_effect(f"turbulence.{key}", reason)  # noqa: E731
-    if method == "no_model":
-        say("bc", "turbulence.turb_method is no_model")
-        say("turb_param", "turbulence.turb_method is no_model")
     for equation in _EQUATIONS.values():
         say(equation["group"], f"turbulence.len_scale_method is {length_scale}")
     say("turb_param.kappa", "turb_param.compute_kappa is true")
