@@ -5,30 +5,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
-from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..gotm import GotmOptions, LoadedGotm, Report, Translation, load_gotm, translate
 from ..grid import Grid
 from ..io.registry import resolve, sha256_of
 from ..io.yaml_file import Document, yaml_text
 from ..model import Model
 from ..observations import Observations
-from ..physics import coriolis_parameter
 from ..run import Run
-from .build_interior import build_interior
-from .build_site import site_case
-from .cases import ForcingSection, GotmCase, IdealisedCase, LegayCase, LesbraryCase
+from .build_site import placed_case
+from .cases import GotmCase, LegayCase, LesbraryCase
 from .load import Loaded, validated
-from .profiles import initial_state
 from .schema import RunConfig
 from .sections import FacesGrid, ModelSection, NativeGrid, StretchedGrid, UniformGrid
 from .series import Place, Setting
-from .site import SiteCase
+from .site import IdealisedCase, SiteCase
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
@@ -202,13 +197,9 @@ def build_case(section: Any, grid: Any, place: Place, key: str, step: float | No
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
-        start = section.start_time if isinstance(section, SiteCase) else None
-        setting = Setting(place, key, own_grid, start, section.duration, step)
+        setting = Setting(place, key, own_grid, section.start_time, section.duration, step)
         with place.naming(key):
-            if isinstance(section, SiteCase):
-                made = site_case(section, setting)
-                return BuiltCase(*made, tuple(setting.series.warnings))
-            return BuiltCase(idealised_case(section, setting), None)
+            return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
     path = place.file(section.path, f"{key}.path")
     with place.naming(key):
         case, observations = _read(section, path)
@@ -223,38 +214,6 @@ def _read(section: Any, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LegayCase):
         return io.read_legay(path, **section.options)
     return io.read_cf_netcdf(path, section.mapping.build())
-
-
-def idealised_case(section: IdealisedCase, setting: Setting) -> Case:
-    """The case on the grid of its setting.
-
-    Raises:
-        ValueError: N² for the temperature of water that does not expand.
-    """
-    water = section.equation_of_state.build()
-    rotation = coriolis_parameter(section.latitude) if section.latitude is not None else 0.0
-    if section.coriolis_parameter is not None:
-        rotation = section.coriolis_parameter
-    return Case(
-        grid=setting.grid,
-        initial_state=initial_state(section, setting.grid, water),
-        forcing=_forcing(section.forcing),
-        coriolis_parameter=rotation,
-        equation_of_state=water,
-        absorption=section.absorption.build(),
-        interior=build_interior(section.interior, setting),
-        duration=section.duration,
-        name=section.name,
-        latitude=section.latitude,
-    )
-
-
-def _forcing(section: ForcingSection) -> AbstractForcing:
-    if section.time is None:
-        return ConstantForcing(SurfaceFluxes(**section.fluxes, tracer_fluxes=section.tracer_fluxes))
-    as_arrays = {name: jnp.asarray(flux, dtype=float) for name, flux in section.fluxes.items()}
-    tracers = {name: jnp.asarray(flux, dtype=float) for name, flux in section.tracer_fluxes.items()}
-    return TimeSeriesForcing.from_values(np.asarray(section.time), **as_arrays, tracer_fluxes=tracers)
 
 
 _KEYS = ("path", "paths", "forcing_file", "run")

@@ -24,14 +24,17 @@ from .series import Setting, read_timed
 from .site import (
     ArgoProfilesSection,
     FluxesSection,
+    IdealisedCase,
     InputObservations,
     MooringProfiles,
     NumbersSection,
     SiteCase,
 )
 
+Placed = IdealisedCase | SiteCase
 
-def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations | None]:
+
+def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and what was measured there during it."""
     water, grid = section.equation_of_state.build(), setting.grid
     own = _own_profiles(section, setting, water)
@@ -43,19 +46,19 @@ def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations |
     with setting.naming():
         start = _converted(section, start, np.asarray(grid.z_center))
         state = initial_state(section, grid, water, measured | start)
-    if section.fluxes is None:
-        forcing = bulk_forcing(
-            section.weather,
-            section.air_sea,
-            (section.longitude, section.latitude),
-            setting,
-            float(water.reference_density),
-        )
+    if isinstance(section, IdealisedCase):
+        forcing = _fluxes(section.forcing, setting, "forcing")
+    elif section.fluxes is not None:
+        forcing = _fluxes(section.fluxes, setting, "fluxes")
     else:
-        forcing = _fluxes(section.fluxes, setting)
+        assert section.weather is not None  # or there are fluxes
+        position, density = (section.longitude, section.latitude), float(water.reference_density)
+        forcing = bulk_forcing(section.weather, section.air_sea, position, setting, density)
     z = np.asarray(grid.z_center)
 
     def given(variable: str) -> Series:
+        if variable not in own:
+            raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
         if variable in ("u", "v"):
             return own[variable]
         both = {name: own[name] for name in ("temperature", "salinity")}
@@ -63,25 +66,28 @@ def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations |
         return Series(time, _converted(section, values, z)[variable])
 
     def observed(variable: str) -> Series:
-        assert observations is not None and section.observations is not None
-        gap = section.observations.longest_gap
+        assert observations is not None and isinstance(profiled, MooringProfiles | ArgoProfilesSection)
+        gap = profiled.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=section.duration)
+
+    profiled = None if isinstance(section.observations, InputObservations) else section.observations
+    rotation = section.coriolis_parameter
+    if rotation is None:
+        rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
 
     case = Case(
         grid=grid,
         initial_state=state,
         forcing=forcing,
-        coriolis_parameter=coriolis_parameter(section.latitude)
-        if section.coriolis_parameter is None
-        else section.coriolis_parameter,
+        coriolis_parameter=rotation,
         equation_of_state=water,
         absorption=section.absorption.build(),
         interior=build_interior(
-            section.interior, setting, None if observations is None else observed, wind_of(forcing), given
+            section.interior, setting, None if profiled is None else observed, wind_of(forcing), given
         ),
         duration=section.duration,
         name=section.name,
-        start_time=start_of_case(section.start_time).isoformat(),
+        start_time=None if section.start_time is None else start_of_case(section.start_time).isoformat(),
         latitude=section.latitude,
         longitude=section.longitude,
     )
@@ -91,12 +97,12 @@ def site_case(section: SiteCase, setting: Setting) -> tuple[Case, Observations |
     compared = observations
     if isinstance(section.observations, ArgoProfilesSection) and section.observations.z == "measured":
         compared = _observations(section, "observations", setting, own, at_values=True)
-    if compared is not None and not isinstance(section.observations, InputObservations):
+    if compared is not None and profiled is not None:
         compared = _within(compared, section, setting)
     return case, with_numbers(compared, section, float(state.salinity[-1]), setting)
 
 
-def _own_profiles(section: SiteCase, setting: Setting, water: AbstractEquationOfState) -> dict[str, Series]:
+def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfState) -> dict[str, Series]:
     """Profiles that the configuration gives, over the time of the case, in the kinds that it says.
 
     What follows from N² at the surface is left to `initial_state`.
@@ -117,10 +123,15 @@ def _own_profiles(section: SiteCase, setting: Setting, water: AbstractEquationOf
     return found
 
 
-def _converted(section: SiteCase, values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
+def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
     """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
     if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
         return dict(values)
+    if not {"temperature", "salinity"} <= values.keys():
+        raise ValueError(
+            "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; add "
+            "the other, or leave the kinds out."
+        )
     temperature, salinity = modelled_water(
         values["temperature"],
         values["salinity"],
@@ -135,7 +146,7 @@ def _converted(section: SiteCase, values: Mapping[str, Any], z: np.ndarray) -> d
 
 
 def _observed_inputs(
-    section: SiteCase, given: InputObservations, setting: Setting, own: Mapping[str, Series]
+    section: Placed, given: InputObservations, setting: Setting, own: Mapping[str, Series]
 ) -> Observations:
     """Conservative temperature of the surface and of profiles, with the salinity of the case."""
     z, found = np.asarray(setting.grid.z_center), {}
@@ -188,7 +199,7 @@ def _placed(time: np.ndarray, own: np.ndarray, values: Any) -> Any:
 
 
 def _observations(
-    section: SiteCase, key: str, setting: Setting, own: Mapping[str, Series], at_values: bool = False
+    section: Placed, key: str, setting: Setting, own: Mapping[str, Series], at_values: bool = False
 ) -> Observations | None:
     """The profiles of one of the two keys that name them; of floats on cells, or at the heights of values."""
     given = getattr(section, key)
@@ -222,7 +233,7 @@ def _observations(
         )
 
 
-def _start(section: SiteCase, initial: Observations | None, grid: Grid) -> dict[str, np.ndarray]:
+def _start(section: Placed, initial: Observations | None, grid: Grid) -> dict[str, np.ndarray]:
     """Measured profiles of the start, of what the configuration does not give."""
     source = section.initial or section.observations
     measured = {}
@@ -236,7 +247,7 @@ def _start(section: SiteCase, initial: Observations | None, grid: Grid) -> dict[
     return measured
 
 
-def _within(observations: Observations, section: SiteCase, setting: Setting) -> Observations:
+def _within(observations: Observations, section: Placed, setting: Setting) -> Observations:
     """What was measured during the case and within the column."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
     if observations.moves:
@@ -274,23 +285,34 @@ def _above(observations: Observations, lowest: float) -> Observations:
     )
 
 
-def _fluxes(section: FluxesSection, setting: Setting) -> AbstractForcing:
+def _fluxes(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
+    names = [name for name in type(section).model_fields if name not in ("time", "tracer_fluxes")]
     given = {
-        name: read_timed(getattr(section, name), name, setting, "fluxes", name)
-        for name in type(section).model_fields
+        name: read_timed(getattr(section, name), name, setting, key, name)
+        for name in names
         if getattr(section, name) is not None
+    }
+    tracers = {
+        f"tracer {name}": read_timed(flux, name, setting, key, "tracer_fluxes", name)
+        for name, flux in section.tracer_fluxes.items()
     }
     # A file that is zero all the time is no flux: it costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
-    if not any(isinstance(flux, Series) for flux in given.values()):
-        return ConstantForcing(SurfaceFluxes(**given))
-    with setting.naming("fluxes"):
-        time, values = on_common_times(given, setting.duration)
-        return TimeSeriesForcing.from_values(time, **values)
+    both, is_constant = (
+        given | tracers,
+        not any(isinstance(flux, Series) for flux in (given | tracers).values()),
+    )
+    with setting.naming(key):
+        time, values = on_common_times(both, setting.duration)
+    fluxes = {name: value for name, value in values.items() if name in given}
+    of_tracers = {name: values[f"tracer {name}"] for name in section.tracer_fluxes}
+    if is_constant:
+        return ConstantForcing(SurfaceFluxes(**fluxes, tracer_fluxes=of_tracers))
+    return TimeSeriesForcing.from_values(time, **fluxes, tracer_fluxes=of_tracers)
 
 
 def with_numbers(
-    observations: Observations | None, section: SiteCase, salinity: float, setting: Setting
+    observations: Observations | None, section: Placed, salinity: float, setting: Setting
 ) -> Observations | None:
     """The observations with the series of the section, on the times of all of them.
 
@@ -323,7 +345,7 @@ def with_numbers(
 
 
 def _read(
-    name: str, given: NumbersSection, section: SiteCase, salinity: float, setting: Setting
+    name: str, given: NumbersSection, section: Placed, salinity: float, setting: Setting
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Times within the case [s], values, and how many were rejected."""
     path = setting.file(given.path, "series", name, "path")

@@ -182,7 +182,7 @@ def initial_state(
 
 
 def stratified(
-    profile: Profile, other: Profile, name: str, grid: Grid, water: AbstractEquationOfState
+    profile: Profile, other: Profile | None, name: str, grid: Grid, water: AbstractEquationOfState
 ) -> np.ndarray:
     """Temperature or salinity on the cells with N² at every depth, from the surface down.
 
@@ -197,6 +197,10 @@ def stratified(
     """
     z, z_face = np.asarray(grid.z_center), np.asarray(grid.z_face)
     assert profile.surface is not None and profile.buoyancy_frequency_squared is not None
+    if other is None or other.surface is None or other.gradient or other.buoyancy_frequency_squared:
+        raise ValueError(
+            f"{name}: expected the other of temperature and salinity constant with `everywhere`."
+        )
     strength = profile.buoyancy_frequency_squared / float(water.gravity)
     sign = 1.0 if name == "temperature" else -1.0
 

@@ -20,7 +20,7 @@ from .calibration import (
     Weights,
     free_parameter,
 )
-from .cases import CaseSection, IdealisedCase
+from .cases import CaseSection
 from .sections import (
     CorrectionsSection,
     GridSection,
@@ -31,7 +31,7 @@ from .sections import (
     TimeSection,
     UniformGrid,
 )
-from .site import SiteCase
+from .site import IdealisedCase, SiteCase
 
 
 class RunOutputSection(Section):

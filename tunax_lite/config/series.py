@@ -103,7 +103,9 @@ class TimedValue(Section):
 
 
 def _number_is_constant(value: Any) -> Any:
-    return {"constant": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if isinstance(value, str | bool):
+        raise invalid("a number, or a mapping such as {path: ..., variable: ...}", repr(value), "correct it")
+    return {"constant": value} if isinstance(value, int | float) else value
 
 
 TimedSection = Annotated[
@@ -197,6 +199,11 @@ class Setting:
     def series(self) -> SeriesReader:
         """Series in the format of GOTM."""
         return SeriesReader(self._period)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is odd in the files that were read."""
+        return self.series.warnings if "series" in self.__dict__ else []
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:

@@ -1,15 +1,15 @@
 """Sections of a configuration file on a place in the ocean: the weather, its fluxes, what was measured."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, WeatherSection
-from .builder import Section, invalid
+from .builder import Section, closest, invalid
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .series import CoriolisParameter, Paths, TimedSection
+from .series import CoriolisParameter, Paths, TimedSection, TimedValue, timed
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
@@ -100,36 +100,126 @@ ObservationsSection = Annotated[
 """Measured profiles."""
 
 
-class FluxesSection(Section):
-    """Surface fluxes, each a number or a series; positive into the column."""
+def _flux(quantity: str) -> Any:
+    """Type of a flux: a quantity over time, or a list of values at the `time` of all."""
+    given = TimedValue | float | list[float] | None
+    return Annotated[timed(quantity) | None, BeforeValidator(lambda v: v, json_schema_input_type=given)]
 
-    stress_u: TimedSection | None = Field(default=None, description="eastward stress [N m-2]")
-    stress_v: TimedSection | None = Field(default=None, description="northward stress [N m-2]")
-    heat_flux: TimedSection | None = Field(
-        default=None, description="heat without shortwave radiation [W m-2]"
+
+class FluxesSection(Section):
+    """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
+
+    time: list[float] | None = Field(
+        default=None, min_length=2, description="times of the lists [s] since the start, increasing"
     )
-    shortwave_flux: TimedSection | None = Field(
+    stress_u: _flux("stress_u") = Field(default=None, description="eastward stress on the water [N m-2]")
+    stress_v: _flux("stress_v") = Field(default=None, description="northward stress on the water [N m-2]")
+    heat_flux: _flux("heat_flux") = Field(
+        default=None, description="heat into the surface, without shortwave radiation [W m-2]"
+    )
+    shortwave_flux: _flux("shortwave_flux") = Field(
         default=None, description="shortwave radiation into the water [W m-2]"
     )
-    freshwater_flux: TimedSection | None = Field(
+    freshwater_flux: _flux("freshwater_flux") = Field(
         default=None, description="precipitation minus evaporation [kg m-2 s-1]"
     )
-    salt_flux: TimedSection | None = Field(default=None, description="salt [kg m-2 s-1]")
+    salt_flux: _flux("salt_flux") = Field(default=None, description="salt [kg m-2 s-1]")
+    tracer_fluxes: dict[str, TimedSection] = Field(
+        default_factory=dict, description="tracer fluxes by name [tracer unit m s-1]"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_times(cls, data: Any) -> Any:
+        """Lists as series over `time`."""
+
+        def placed(name: str, value: Any) -> Any:
+            if not isinstance(value, list) or name == "time":
+                return value
+            if data.get("time") is None:
+                raise invalid(f"`time` with the list of {name}", "none", "add `time`, or give one number")
+            return {"time": data["time"], "values": value}
+
+        if not isinstance(data, dict):
+            return data
+        flat = {name: placed(name, value) for name, value in data.items()}
+        if isinstance(tracers := data.get("tracer_fluxes"), dict):
+            flat["tracer_fluxes"] = {name: placed(name, value) for name, value in tracers.items()}
+        return flat
 
 
-class SiteCase(Section):
+class _PlacedCase(Section):
+    """What cases have in common whose column the configuration describes."""
+
+    format: str
+    name: str = Field(default="", min_length=1, description="name for files and figures")
+    depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
+    duration: float = Field(gt=0.0, description="length of the case [s]")
+    coriolis_parameter: CoriolisParameter | None = Field(
+        default=None, description="Coriolis parameter, instead of that of the latitude [s-1]"
+    )
+    u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
+    v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")
+    tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
+    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="teos10", validate_default=True, description="how temperature and salinity set the density"
+    )
+    absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="I", validate_default=True, description="how deep shortwave radiation goes"
+    )
+    interior: InteriorSection = Field(
+        default=InteriorSection(), description="what is prescribed below the surface"
+    )
+
+    @model_validator(mode="after")
+    def _check_profiles(self):
+        check_initial(self)
+        return self
+
+
+class IdealisedCase(_PlacedCase):
+    """A case that needs no file."""
+
+    format: Literal["idealised"]
+    name: str = Field(default="idealised", min_length=1, description="name for files and figures")
+    temperature: ProfileSection = Field(description="initial temperature [degC]")
+    salinity: ProfileSection = Field(default=Profile(surface=35.0), description="initial salinity [g kg-1]")
+    latitude: float | None = Field(default=None, ge=-90.0, le=90.0, description="latitude [degrees north]")
+    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
+        default="linear", validate_default=True, description="how temperature and salinity set the density"
+    )
+    forcing: FluxesSection = Field(default=FluxesSection(), description="surface fluxes")
+    longitude: ClassVar[None] = None
+    start_time: ClassVar[None] = None
+    observations: ClassVar[None] = None
+    initial: ClassVar[None] = None
+    weather: ClassVar[None] = None
+    series: ClassVar[dict[str, Any]] = {}
+    temperature_kind: ClassVar[str] = "conservative"
+    salinity_kind: ClassVar[str] = "absolute"
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> "IdealisedCase":
+        if self.latitude is not None and self.coriolis_parameter is not None:
+            raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
+        for name in self.forcing.tracer_fluxes:
+            if name not in self.tracers:
+                raise invalid(
+                    "fluxes of tracers of the case",
+                    f"`{name}`",
+                    closest(name, list(self.tracers) or ["none"]),
+                )
+        return self
+
+
+class SiteCase(_PlacedCase):
     """A place with a date: fluxes from the weather, and profiles that were measured there."""
 
     format: Literal["site"]
     name: str = Field(default="site", min_length=1, description="name for files and figures")
     latitude: float = Field(ge=-90.0, le=90.0, description="latitude [degrees north]")
     longitude: float = Field(ge=-360.0, le=360.0, description="longitude [degrees east]")
-    coriolis_parameter: CoriolisParameter | None = Field(
-        default=None, description="instead of that of the latitude [s-1]"
-    )
     start_time: str = Field(description="date and time of the start, ISO 8601, Universal Time")
-    duration: float = Field(gt=0.0, description="length of the case [s]")
-    depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
     temperature: ProfileSection | None = Field(
         default=None, description="initial conservative temperature [degC]; null for the measured one"
     )
@@ -147,9 +237,6 @@ class SiteCase(Section):
         description="whether practical salinity is converted with the anomaly of the place, or with the "
         "ratio of the standard ocean",
     )
-    u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
-    v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")
-    tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
     observations: ObservationsSection | None = Field(
         default=None, description="measured profiles, to start from, to relax to and to compare with"
     )
@@ -163,15 +250,6 @@ class SiteCase(Section):
     weather: WeatherSection | None = Field(default=None, description="the air, from which fluxes follow")
     air_sea: AirSeaSection = Field(default_factory=AirSeaSection, description="how they follow from it")
     fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
-    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="teos10", validate_default=True, description="how temperature and salinity set the density"
-    )
-    absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="I", validate_default=True, description="how deep shortwave radiation goes"
-    )
-    interior: InteriorSection = Field(
-        default=InteriorSection(), description="what is prescribed below the surface"
-    )
 
     @field_validator("start_time")
     @classmethod
@@ -189,10 +267,10 @@ class SiteCase(Section):
             raise invalid("`weather` or `fluxes`", got, "give one of them")
         if self.weather is None and "air_sea" in self.model_fields_set:
             raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
+        measured = self.initial or self.observations
         for name in ("temperature", "salinity"):
-            if getattr(self, name) is None and self.initial is None and self.observations is None:
+            if getattr(self, name) is None and (measured is None or measured.format == "inputs"):
                 raise invalid(
                     f"`{name}`, or measured profiles to start from (`observations`)", "neither", "add one"
                 )
-        check_initial(self)
         return self
