@@ -33,8 +33,8 @@ from tunax_lite.calibration import (
     with_parameters,
     write_results,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluation, GradientEvaluator
-from tunax_lite.calibration.problem import Fit
+from tunax_lite.calibration.evaluation import GradientEvaluator
+from tunax_lite.calibration.problem import Evaluation, Fit
 from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.model import Model
 
@@ -202,7 +202,7 @@ def _breaking(monkeypatch, broken: set[int]) -> list[np.ndarray]:
         if len(seen) - 1 in broken:
             nan = np.full_like(evaluation.gradient, np.nan)
             fit = evaluation.fit
-            return GradientEvaluation(Fit(np.nan, fit.scores * np.nan, fit.errors * np.nan), nan)
+            return Evaluation(Fit(np.nan, fit.scores * np.nan, fit.errors * np.nan), nan)
         return evaluation
 
     monkeypatch.setattr(GradientEvaluator, "__call__", call)

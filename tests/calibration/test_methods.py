@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
-from tunax_lite.calibration.evaluation import GradientEvaluation
-from tunax_lite.calibration.problem import Fit
+from tunax_lite.calibration.problem import Evaluation, Fit
 
 METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
 
@@ -25,7 +24,7 @@ def rosenbrock(x):
 def _told(method, state, loss, gradient):
     """The state after an evaluation."""
     fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
-    return method.tell(state, GradientEvaluation(fit, np.asarray(gradient)))
+    return method.tell(state, Evaluation(fit, np.asarray(gradient)))
 
 
 def _steps(method, function, x, n):

@@ -15,7 +15,6 @@ import yaml
 
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
-from tunax_lite.calibration.evaluation import NormalEquationsEvaluation
 from tunax_lite.calibration.posterior import (
     NUTS,
     Laplace,
@@ -32,7 +31,7 @@ from tunax_lite.calibration.posterior.file import write_posterior, write_summary
 from tunax_lite.calibration.posterior.infer import mixing
 from tunax_lite.calibration.posterior.likelihood import effective_number, log_posterior
 from tunax_lite.calibration.posterior.result import covariance_of, draw_normal, fisher_information
-from tunax_lite.calibration.problem import Fit, Problem
+from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.simulation import simulate
@@ -75,9 +74,8 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     loss = np.mean((matrix @ mean - observed) ** 2) + 0.5 * weight * mean @ mean
     gradient = 2.0 / 8.0 * matrix.T @ (matrix @ mean - observed) + weight * mean
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
-    evaluation = NormalEquationsEvaluation(
+    evaluation = Evaluation(
         Fit(float(loss), np.array([loss]), np.zeros((1, 1))),
-        True,
         gradient,
         2.0 / 8.0 * matrix.T @ matrix + weight * np.eye(3),
     )

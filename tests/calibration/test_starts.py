@@ -17,8 +17,7 @@ from tunax_lite.calibration import (
     calibrate,
     write_history,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluation
-from tunax_lite.calibration.problem import Fit, MiniBatch
+from tunax_lite.calibration.problem import Evaluation, Fit, MiniBatch
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.plotting import history_figures
@@ -26,7 +25,7 @@ from tunax_lite.plotting import history_figures
 
 def _told(method, state, loss, gradient):
     fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
-    return method.tell(state, GradientEvaluation(fit, np.asarray(gradient)))
+    return method.tell(state, Evaluation(fit, np.asarray(gradient)))
 
 
 def two_valleys(x):

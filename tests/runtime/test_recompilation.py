@@ -24,7 +24,8 @@ from tunax_lite.calibration import (
     calibrate,
     with_parameters,
 )
-from tunax_lite.calibration.evaluation import GradientEvaluator, Problem
+from tunax_lite.calibration.evaluation import GradientEvaluator
+from tunax_lite.calibration.problem import Problem
 
 RUN: dict[str, Any] = {"dt": 300.0, "output_interval": 900.0, "duration": 3600.0}
 

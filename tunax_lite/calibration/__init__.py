@@ -25,6 +25,7 @@ from .history import CalibrationResult as CalibrationResult
 from .history import History as History
 from .history import remarks as remarks
 from .history import remarks_in_short as remarks_in_short
+from .known import Tied as Tied
 from .known import in_short as in_short
 from .known import known_parameters as known_parameters
 from .known import with_case_parameters as with_case_parameters
@@ -54,7 +55,6 @@ from .misfit import root_mean_square_errors as root_mean_square_errors
 from .parameters import FreeParameter as FreeParameter
 from .parameters import FreeParameters as FreeParameters
 from .parameters import ResolvedParameters as ResolvedParameters
-from .parameters import Tied as Tied
 from .priors import AbstractPrior as AbstractPrior
 from .priors import Bounded as Bounded
 from .priors import CorrelatedNormal as CorrelatedNormal

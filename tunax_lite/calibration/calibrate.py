@@ -15,7 +15,7 @@ from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare, Target
 from .parameters import FreeParameters, ResolvedParameters
-from .problem import AbstractEvaluation, AbstractEvaluator, Problem
+from .problem import AbstractEvaluator, Evaluation, Problem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _stop_reason(
     return None
 
 
-def _check_first(evaluation: AbstractEvaluation, case_names: tuple[str, ...]) -> None:
+def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
     if evaluation.is_finite:
         return
     bad = [

@@ -30,7 +30,6 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,31 +43,19 @@ from ..sensitivity import CompiledJacobian
 from .misfit import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
 from .problem import (
-    AbstractEvaluation,
     AbstractEvaluator,
-    AbstractGradientEvaluation,
     CaseParameters,
-    Fit,
+    Evaluation,
     MiniBatch,
     Problem,
-    fit_of,
 )
 
-
-@dataclasses.dataclass(frozen=True)
-class GradientEvaluation(AbstractGradientEvaluation):
-    """Fit and gradient of the loss to the unconstrained vector, `(n_parameters,)`."""
-
-    fit: Fit
-    gradient: np.ndarray
-
-    @property
-    def is_finite(self) -> bool:
-        return self.fit.is_finite and bool(np.isfinite(self.gradient).all())
+T = TypeVar("T")
+Members = Float[Array, "parameter member"]
 
 
 class GradientEvaluator(AbstractEvaluator):
-    """Evaluates loss and gradient.
+    """Evaluates loss and gradient, in reverse mode.
 
     `Auto` as checkpointing takes the fastest of its candidates that fits, as the compiler counts it, with its
     budget shared among the threads.
@@ -76,74 +63,42 @@ class GradientEvaluator(AbstractEvaluator):
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self.explanations = ()
         self._programs, self.n_compiled = problem.programs(self._compile)
 
-    def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> GradientEvaluation:
+    def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
         """Fit and gradient at an unconstrained vector, of all cases or of a few."""
-        problem = self._problem
+        problem, n_cases = self._problem, len(self._problem.weights)
         weights = None if batch is None else batch.weights(problem.weights)
-        cases = np.arange(len(problem.weights)) if weights is None else np.flatnonzero(weights)
-        scores, gradients = np.full(len(problem.weights), np.nan), np.zeros((len(problem.weights), x.size))
+        cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
+        scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, x.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        for case, ((score, of_case), gradient) in zip(
-            cases, problem.run(self._programs, x, cases.tolist()), strict=True
-        ):
-            scores[case], mean_squares[case] = score, of_case
-            gradients[case] = problem.of_cases[case].spread_vector(gradient)
-        fit = fit_of(problem, x, scores, mean_squares, weights)
-        gradient = problem.weighted_sum(gradients, weights)
+        for case, found in zip(cases, problem.run(self._programs, x, cases), strict=True):
+            (scores[case], mean_squares[case]), gradient = found
+            gradients[case] = problem.of_cases[case].spread(gradient)
+        gradient = np.asarray(problem.weighted_sum(gradients, weights))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(x)
-        return GradientEvaluation(fit, np.asarray(gradient))
-
-    def _value_and_gradient(self, own: CaseParameters, checkpointing: AbstractCheckpointing):
-        problem = self._problem
-
-        def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
-            def loss(x):
-                return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
-
-            return jax.value_and_grad(loss, has_aux=True)(x)
-
-        return value_and_gradient
+        return Evaluation(problem.fit(x, scores, mean_squares, weights), gradient)
 
     def _compile(self, comparison: Comparison, own: CaseParameters) -> Program:
         problem, chosen = self._problem, self._problem.checkpointing
+
+        def of(checkpointing: AbstractCheckpointing):
+            def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
+                def loss(x):
+                    return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
+
+                return jax.value_and_grad(loss, has_aux=True)(x)
+
+            return value_and_gradient
+
         arguments = own.free.start(), problem.model, comparison
         if not isinstance(chosen, Auto):
-            return compile_program(self._value_and_gradient(own, chosen), *arguments)
-        choice = choose_checkpointing(
-            functools.partial(self._value_and_gradient, own),
-            arguments,
-            chosen.memory_budget // problem.n_threads,
-            candidates=chosen.candidates,
-        )
+            return compile_program(of(chosen), *arguments)
+        budget = chosen.memory_budget // problem.n_threads
+        choice = choose_checkpointing(of, arguments, budget, candidates=chosen.candidates)
         self.explanations += (choice.explanation,)
         return choice.program
-
-
-@dataclasses.dataclass(frozen=True)
-class NormalEquationsEvaluation(AbstractGradientEvaluation):
-    """Fit, and where it is better than what was asked for, gradient and Gauss-Newton matrix; else NaN.
-
-    Args:
-        fit: at the unconstrained vector.
-        has_jacobian: whether gradient and matrix were computed.
-        gradient: of the loss, `(n_parameters,)`.
-        matrix: approximate second derivative of the loss, `(n_parameters, n_parameters)`.
-    """
-
-    fit: Fit
-    has_jacobian: bool
-    gradient: np.ndarray
-    matrix: np.ndarray
-
-    @property
-    def is_finite(self) -> bool:
-        if not (self.has_jacobian and self.fit.is_finite):
-            return self.fit.is_finite
-        return bool(np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all())
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
@@ -154,29 +109,27 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self.explanations = ()
         self._runs, self.n_compiled = problem.programs(self._compile_run)
         self._jacobians, _ = problem.programs(self._compile_jacobian)
         self._slope = jax.jit(jax.grad(problem.score))
-        start = problem.run(self._runs, problem.free_parameters.start())
-        self._limits = [_positive_or_infinite(float(largest)) for *_, largest in start]
+        largest = [float(largest) for *_, largest in problem.run(self._runs, problem.free_parameters.start())]
+        # No limit where the start fits perfectly or breaks down.
+        self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
 
-    def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> NormalEquationsEvaluation:
-        """Fit at an unconstrained vector, and the rest if the loss is below `loss_to_beat`."""
+    def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
+        """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, x = self._problem, jnp.asarray(x)
         results = problem.run(self._runs, x)
         scores = np.array([float(score) for score, *_ in results])
-        fit = fit_of(problem, x, scores, [mean_squares for _, mean_squares, _ in results])
+        fit = problem.fit(x, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
-            nothing = np.full((x.size, x.size), np.nan)
-            return NormalEquationsEvaluation(fit, False, nothing[0], nothing)
+            return Evaluation(fit)
         parts = problem.map_cases(lambda index: self._normal_equations(x, index))
-        gradient = problem.weighted_sum([gradient for gradient, _ in parts])
-        matrix = problem.weighted_sum([matrix for _, matrix in parts])
+        gradient, matrix = (problem.weighted_sum(part) for part in zip(*parts, strict=True))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(x, float)
             matrix = matrix + problem.prior_weight * np.eye(x.size)
-        return NormalEquationsEvaluation(fit, True, gradient, matrix)
+        return Evaluation(fit, gradient, matrix)
 
     def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and matrix of a case."""
@@ -187,7 +140,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         found = jacobian.normal_equations(self._limits[index])
         slope = float(self._slope(found.sum_of_squares))
         gradient, matrix = jax.device_get((found.gradient, found.matrix))
-        return 2.0 * slope * own.spread_vector(gradient), 2.0 * slope * own.spread_matrix(matrix)
+        return 2.0 * slope * own.spread(gradient), 2.0 * slope * own.spread(matrix)
 
     def _compile_run(self, comparison: Comparison, own: CaseParameters) -> Program:
         """A program for score, mean squares and largest residual of a case."""
@@ -201,66 +154,11 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return compile_program(run, own.free.start(), problem.model, comparison)
 
     def _compile_jacobian(self, comparison: Comparison, own: CaseParameters) -> CompiledJacobian:
-        problem = self._problem
-
         def of_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
             return residuals(*own.insert(x, model, comparison))[0]
 
-        return CompiledJacobian(
-            of_parameters,
-            own.free.start(),
-            problem.model,
-            comparison,
-            mode="forward",
-        )
-
-
-def _positive_or_infinite(number: float) -> float:
-    """No limit where the start fits perfectly or breaks down."""
-    return number if math.isfinite(number) and number > 0.0 else math.inf
-
-
-T = TypeVar("T", bound=eqx.Module)
-Members = Float[Array, "parameter member"]
-
-_HUGE = 100.0
-"""Times the median of the losses: what a member that has left the region of sense gives."""
-
-
-@dataclasses.dataclass(frozen=True)
-class EnsembleEvaluation(AbstractEvaluation):
-    """Fit of the mean of an ensemble, losses of its members and products of their residuals.
-
-    Args:
-        fit: of the mean.
-        losses: `(n_members,)`.
-        products: of residuals, `(n_members, n_members)`; not finite for members that are not.
-    """
-
-    fit: Fit
-    losses: np.ndarray
-    products: np.ndarray
-
-    @property
-    def failed(self) -> np.ndarray:
-        """Members whose loss is not finite, or huge beside the median, `(n_members,)`."""
-        finite = np.isfinite(self.losses) & np.isfinite(np.diag(self.products))
-        if not finite.any():
-            return ~finite
-        with np.errstate(invalid="ignore"):
-            return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
-
-    @property
-    def is_finite(self) -> bool:
-        return self.fit.is_finite
-
-    @property
-    def gradient_norm(self) -> float:
-        return float("nan")
-
-    @property
-    def n_failed(self) -> int:
-        return int(self.failed.sum())
+        arguments = own.free.start(), self._problem.model, comparison
+        return CompiledJacobian(of_parameters, *arguments, mode="forward")
 
 
 class EnsembleEvaluator(AbstractEvaluator):
@@ -273,12 +171,10 @@ class EnsembleEvaluator(AbstractEvaluator):
                 f"{problem.prior_weight:g}; leave it out."
             )
         self._problem = problem
-        self.explanations = ()
-        self.n_compiled = 0
         self._programs: list[Program] = []
         self._slope = jax.jit(jax.grad(problem.score))
 
-    def __call__(self, members: Members) -> EnsembleEvaluation:
+    def __call__(self, members: Members) -> Evaluation:
         """Fit of the mean, which is one more column, and what the members gave."""
         problem = self._problem
         columns = jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1)
@@ -287,37 +183,34 @@ class EnsembleEvaluator(AbstractEvaluator):
         results = problem.run(self._programs, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
-        fit = fit_of(problem, columns[:, -1], scores[:, -1], of_mean)
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
-        return EnsembleEvaluation(
-            fit, np.asarray(problem.weighted_sum(scores[:, :-1])), np.asarray(problem.weighted_sum(products))
+        return Evaluation(
+            problem.fit(columns[:, -1], scores[:, -1], of_mean),
+            losses=np.asarray(problem.weighted_sum(scores[:, :-1])),
+            products=np.asarray(problem.weighted_sum(products)),
         )
 
     def _compile(self, columns: Members, comparison: Comparison, own: CaseParameters) -> Program:
-        problem, columns = self._problem, own.of(columns)
+        problem = self._problem
 
         def evaluate(columns: Members, model: Model, comparison: Comparison):
-            closure = insert_members(own.free.insert, model.closure, columns)
-            model = eqx.tree_at(lambda m: m.closure, model, closure)
-            if own.free.changes_cases:
-                case = insert_members(own.free.insert_case, comparison.case, columns)
-                comparison = eqx.tree_at(lambda c: c.case, comparison, case)
-            by_variable, mean_squares = residuals(model, comparison)
+            model, case = insert_members(own.free.insert_both, (model, comparison.case), columns)
+            by_variable, mean_squares = residuals(model, dataclasses.replace(comparison, case=case))
             flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
             products = flat.T @ flat
             return problem.score(jnp.diagonal(products)), products, mean_squares
 
-        return compile_program(evaluate, columns, problem.model, comparison)
+        return compile_program(evaluate, own.of(columns), problem.model, comparison)
 
 
 def insert_members(insert: Callable[[T, UnconstrainedVector], T], module: T, members: Members) -> T:
-    """The closure, or the case, with one value per member, along a trailing axis, of what is free in it.
+    """What the parameters are inserted into, with one value per member along a trailing axis of what is free.
 
     All else keeps its shape: the time loop carries a number that all columns share at less cost.
 
     Args:
-        insert: `insert` or `insert_case` of the free parameters.
-        module: the closure or the case.
+        insert: `insert` or `insert_both` of the free parameters.
+        module: its first argument.
         members: unconstrained vectors.
     """
 

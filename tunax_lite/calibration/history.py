@@ -12,7 +12,7 @@ from ..closures.base import AbstractClosure
 from .known import paths_in_short, with_case_parameters, with_parameters
 from .parameters import FreeNumber, ResolvedParameters
 from .priors import LogBounded, LogUniform, Normal
-from .problem import AbstractEvaluation
+from .problem import Evaluation
 
 
 class History(eqx.Module):
@@ -101,7 +101,7 @@ class History(eqx.Module):
         """Evaluations in a row, up to the last one, that were not finite."""
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
-    def append(self, x, values, evaluation: AbstractEvaluation, rejected: bool, start: int = 0) -> "History":
+    def append(self, x, values, evaluation: Evaluation, rejected: bool, start: int = 0) -> "History":
         """The history with one more iteration."""
         row = (
             evaluation.fit.loss,
@@ -110,7 +110,7 @@ class History(eqx.Module):
             evaluation.fit.of_all_cases,
             rejected,
             start,
-            evaluation.n_failed,
+            int(evaluation.failed.sum()),
             np.asarray(x),
             np.asarray(values),
             evaluation.fit.scores,

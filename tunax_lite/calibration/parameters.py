@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
@@ -13,6 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from .._types import precision_of
 from ..case import Case
 from ..closures.base import AbstractClosure
+from ..model import Model
 from .known import (
     OF_ALL_CASES,
     Known,
@@ -126,10 +128,8 @@ class ResolvedParameters:
     def in_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]] | None:
         """What is free in the run of one case, with paths that begin with `case.`, and the places among all.
 
-        `None` if that is nothing. Cases that differ by their names only have equal parameters.
-
-        Raises:
-            ValueError: a number that is free for one and for all cases, or tied to one of another case.
+        `None` if that is nothing. Cases that differ by their names only have equal parameters. Raises
+        `ValueError` for a number that is free for one and for all cases, or tied to one of another case.
         """
         free, tied, places, at = [], [], [], 0
         for each in self.free:
@@ -148,6 +148,16 @@ class ResolvedParameters:
             if path is not None and to is not None:
                 tied.append(dataclasses.replace(each, path=path, to=to))
         return (ResolvedParameters(tuple(free), tuple(tied)), tuple(places)) if free else None
+
+    def seen_by(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
+        """As `in_case`, with a `ValueError` where that is nothing."""
+        found = self.in_case(name)
+        if found is None:
+            raise ValueError(
+                f"{name}: expected a case in which a parameter is free, got none among "
+                f"{', '.join(self.paths)}; leave the case out."
+            )
+        return found
 
     @functools.cached_property
     def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
@@ -212,37 +222,30 @@ class ResolvedParameters:
         """Physical values in the order of the vector by path, and those of the parameters that follow."""
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
-    @property
-    def changes_cases(self) -> bool:
-        """Whether any of them is of a case."""
-        return not all(map(is_of_closure, self.changed_paths))
-
     def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
-        """The closure with the physical values of x in place of its own; differentiable to x.
-
-        The closure keeps its precision, whatever that of x.
-        """
+        """The closure, in its precision, with the physical values of x; differentiable to x."""
         return self._inserted(x, closure, is_of_closure, closure=closure)
 
     def insert_case(self, case: Case, x: UnconstrainedVector) -> Case:
         """The same for a case; parameters from `in_case`, where it goes by no name."""
         return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
 
+    def insert_both(self, both: tuple[Model, Case], x: UnconstrainedVector) -> tuple[Model, Case]:
+        """Model and case with them."""
+        model, case = both
+        closure = self.insert(model.closure, x)
+        return eqx.tree_at(lambda m: m.closure, model, closure), self.insert_case(case, x)
+
     def _inserted(self, x: UnconstrainedVector, module, is_own: Callable[[str], bool], **named):
         places = [i for i, path in enumerate(self.changed_paths) if is_own(path)]
         if not places:
             return module
-        values = self._all_values(x)[np.array(places)]
-        paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
-        return replace_numbers(module, paths, values.astype(precision_of(**named)))
-
-    def _all_values(self, x: UnconstrainedVector) -> Float[Array, " changed"]:
-        """Physical values in the order of `changed_paths`."""
         values = self.to_physical(x)
-        if not self.tied:
-            return values
-        following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
-        return jnp.concatenate([values, jnp.stack(following)])
+        if self.tied:
+            following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
+            values = jnp.concatenate([values, jnp.stack(following)])
+        paths = [self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        return replace_numbers(module, paths, values[np.array(places)].astype(precision_of(**named)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,12 +7,12 @@ over cases have a fixed order: a result does not depend on which thread was fast
 
 import abc
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -24,6 +24,11 @@ from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 
 P = TypeVar("P")
 R = TypeVar("R")
+Calibrated = tuple[Model, Comparison]
+
+_HUGE = 100.0
+"""Times the median of the losses: what a member that has left the region of sense gives."""
+_nothing = functools.partial(np.zeros, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,34 +45,20 @@ class CaseParameters:
     places: tuple[int, ...]
     n_all: int
 
-    @property
-    def is_all(self) -> bool:
-        return len(self.places) == self.n_all
-
     def of(self, x: Any) -> Any:
         """The rows of the unconstrained vector, or of members along a trailing axis, that the case sees."""
-        return x if self.is_all else x[np.array(self.places)]
+        return x if len(self.places) == self.n_all else x[np.array(self.places)]
 
-    def spread_vector(self, gradient: Any) -> np.ndarray:
-        """A gradient to what the case sees as one to the whole vector."""
-        whole = np.zeros(self.n_all)
-        whole[list(self.places)] = gradient
+    def spread(self, derivative: Any) -> np.ndarray:
+        """A gradient, or a matrix, to what the case sees as one to the whole vector."""
+        whole = np.zeros((self.n_all,) * np.ndim(derivative))
+        whole[np.ix_(*[self.places] * np.ndim(derivative))] = derivative
         return whole
 
-    def spread_matrix(self, matrix: Any) -> np.ndarray:
-        """A matrix of second derivatives to what the case sees as one to the whole vector."""
-        whole = np.zeros((self.n_all, self.n_all))
-        whole[np.ix_(self.places, self.places)] = matrix
-        return whole
-
-    def insert(
-        self, x: UnconstrainedVector, model: Model, comparison: Comparison
-    ) -> tuple[Model, Comparison]:
+    def insert(self, x: UnconstrainedVector, model: Model, comparison: Comparison) -> Calibrated:
         """Model and case with the physical values of x, which is what `of` gives; differentiable to x."""
-        model = eqx.tree_at(lambda m: m.closure, model, self.free.insert(model.closure, x))
-        if self.free.changes_cases:
-            comparison = eqx.tree_at(lambda c: c.case, comparison, self.free.insert_case(comparison.case, x))
-        return model, comparison
+        model, case = self.free.insert_both((model, comparison.case), x)
+        return model, dataclasses.replace(comparison, case=case)
 
 
 class Problem:
@@ -102,12 +93,18 @@ class Problem:
         self.free_parameters = free_parameters
         if not (math.isfinite(prior_weight) and prior_weight >= 0.0):
             raise ValueError(f"prior_weight: expected a number of at least 0, got {prior_weight}.")
-        self.case_names = _distinct_names(targets)
+        self.case_names = tuple(target.case.name for target in targets)
+        if not targets:
+            raise ValueError("targets: expected at least one target, got none.")
+        repeated = sorted({name for name in self.case_names if self.case_names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
         self.weigh([target.weight for target in targets])
         self.model = model
-        self.of_cases = tuple(_in_case(self.free_parameters, name) for name in self.case_names)
+        n_all = len(free_parameters.paths)
+        self.of_cases = tuple(CaseParameters(*free_parameters.seen_by(n), n_all) for n in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
         self.n_threads = max(1, n_threads)
@@ -136,7 +133,7 @@ class Problem:
             raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
         self.weights = given / given.sum()
 
-    def calibrated(self, x: UnconstrainedVector, index: int) -> tuple[Model, Comparison]:
+    def calibrated(self, x: UnconstrainedVector, index: int) -> Calibrated:
         """Model and case of one number with the parameters of an unconstrained vector."""
         own = self.of_cases[index]
         return own.insert(own.of(x), self.model, self.comparisons[index])
@@ -148,13 +145,11 @@ class Problem:
         and not in the threads, so that no two threads compile the same.
         """
         compiled: dict[Any, P] = {}
-        keys = [
-            (shapes_of(comparison), own.free)
-            for comparison, own in zip(self.comparisons, self.of_cases, strict=True)
-        ]
-        for key, comparison, own in zip(keys, self.comparisons, self.of_cases, strict=True):
+        pairs = list(zip(self.comparisons, self.of_cases, strict=True))
+        keys = [(shapes_of(comparison), own.free) for comparison, own in pairs]
+        for key, pair in zip(keys, pairs, strict=True):
             if key not in compiled:
-                compiled[key] = compile_for(comparison, own)
+                compiled[key] = compile_for(*pair)
         return [compiled[key] for key in keys], len(compiled)
 
     def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
@@ -169,16 +164,14 @@ class Problem:
         chosen = range(len(self.comparisons)) if cases is None else cases
         return list(self._pool.map(in_same_precision, chosen))
 
-    def run(
-        self, programs: Sequence[Callable[..., Any]], x: Any, cases: Sequence[int] | None = None
-    ) -> list[Any]:
+    def run(self, programs: Sequence[Callable], x: Any, cases: Sequence[int] | None = None) -> list[Any]:
         """Results of the program of each case at parameters, on the host."""
-        return self.map_cases(
-            lambda index: jax.device_get(
-                programs[index](self.of_cases[index].of(x), self.model, self.comparisons[index])
-            ),
-            cases,
-        )
+
+        def of_case(index: int):
+            own = self.of_cases[index].of(x)
+            return jax.device_get(programs[index](own, self.model, self.comparisons[index]))
+
+        return self.map_cases(of_case, cases)
 
     def weighted_sum(self, by_case: Sequence[Any] | np.ndarray, weights: np.ndarray | None = None) -> Any:
         """Sum over the cases in their order, with their weights or with others."""
@@ -188,25 +181,29 @@ class Problem:
                 total = total + weight * part
         return total
 
+    def fit(
+        self,
+        x: UnconstrainedVector,
+        scores: np.ndarray,
+        mean_squares: Sequence[Mapping[str, Any]],
+        weights: np.ndarray | None = None,
+    ) -> "Fit":
+        """The fit of an unconstrained vector.
 
-def _in_case(free_parameters: ResolvedParameters, name: str) -> CaseParameters:
-    found = free_parameters.in_case(name)
-    if found is None:
-        raise ValueError(
-            f"{name}: expected a case in which a parameter is free, got none among "
-            f"{', '.join(free_parameters.paths)}; leave the case out."
-        )
-    return CaseParameters(*found, len(free_parameters.paths))
-
-
-def _distinct_names(targets: Sequence[Target]) -> tuple[str, ...]:
-    names = tuple(target.case.name for target in targets)
-    if not names:
-        raise ValueError("targets: expected at least one target, got none.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
-    return names
+        Args:
+            x: the vector.
+            scores: `(n_cases,)`.
+            mean_squares: by variable, one mapping per case.
+            weights: of the cases, by default its own; a case of weight 0 counts as left out.
+        """
+        errors = [
+            [math.sqrt(of_case.get(variable, math.nan)) for variable in self.variables]
+            for of_case in mean_squares
+        ]
+        loss = float(self.weighted_sum(scores, weights))
+        if self.prior_weight > 0.0:
+            loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
+        return Fit(loss, scores, np.array(errors), of_all_cases=weights is None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,87 +229,63 @@ class Fit:
         return math.isfinite(self.loss)
 
 
-class AbstractEvaluation(abc.ABC):
-    """What a method is told: the fit at the iterate, and more."""
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a method is told: the fit at the iterate, and what it asked for; the rest is empty.
+
+    Args:
+        fit: of an unconstrained vector, of an ensemble its mean.
+        gradient: of the loss to the vector, `(n_parameters,)`.
+        matrix: approximate second derivative of the loss, `(n_parameters, n_parameters)`.
+        losses: of the members of an ensemble, `(n_members,)`.
+        products: of their residuals, `(n_members, n_members)`; not finite for members that are not.
+    """
 
     fit: Fit
+    gradient: np.ndarray = dataclasses.field(default_factory=_nothing)
+    matrix: np.ndarray = dataclasses.field(default_factory=_nothing)
+    losses: np.ndarray = dataclasses.field(default_factory=_nothing)
+    products: np.ndarray = dataclasses.field(default_factory=_nothing)
 
     @property
-    @abc.abstractmethod
     def is_finite(self) -> bool:
         """Whether the method can use it."""
-
-    @property
-    @abc.abstractmethod
-    def gradient_norm(self) -> float:
-        """Of the gradient of the loss to the unconstrained vector; NaN where there is none."""
-
-    @property
-    @abc.abstractmethod
-    def n_failed(self) -> int:
-        """Members of an ensemble that broke down."""
-
-
-class AbstractGradientEvaluation(AbstractEvaluation):
-    """One with the gradient of the loss to the unconstrained vector, `(n_parameters,)`."""
-
-    gradient: np.ndarray
+        derivatives = np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all()
+        return self.fit.is_finite and bool(derivatives)
 
     @property
     def gradient_norm(self) -> float:
-        return float(np.linalg.norm(self.gradient))
+        """NaN without a gradient."""
+        return float(np.linalg.norm(self.gradient)) if self.gradient.size else math.nan
 
     @property
-    def n_failed(self) -> int:
-        return 0
+    def failed(self) -> np.ndarray:
+        """Members whose loss is not finite, or huge beside the median, `(n_members,)`."""
+        finite = np.isfinite(self.losses)
+        if self.losses.size:
+            finite &= np.isfinite(np.diag(self.products))
+        if not finite.any():
+            return ~finite
+        with np.errstate(invalid="ignore"):
+            return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
 
 
 class AbstractEvaluator(abc.ABC):
     """Programs that evaluate a problem; making one compiles them. The threads are those of the problem.
 
-    Args:
-        problem: what is evaluated.
-
     Raises:
         MemoryError: no program fits a memory budget that was given.
     """
 
-    explanations: tuple[str, ...]
-    n_compiled: int
+    explanations: tuple[str, ...] = ()
+    n_compiled: int = 0
 
     @abc.abstractmethod
     def __init__(self, problem: Problem): ...
 
     @abc.abstractmethod
-    def __call__(self, *request: Any) -> AbstractEvaluation:
+    def __call__(self, *request: Any) -> Evaluation:
         """Evaluate what `ask` of the method returned."""
-
-
-def fit_of(
-    problem: Problem,
-    x: UnconstrainedVector,
-    scores: np.ndarray,
-    mean_squares: Sequence[Mapping[str, Any]],
-    weights: np.ndarray | None = None,
-) -> Fit:
-    """The fit of a vector of parameters.
-
-    Args:
-        problem: that was evaluated.
-        x: the unconstrained vector.
-        scores: `(n_cases,)`.
-        mean_squares: by variable, one mapping per case.
-        weights: of the cases, those of the problem by default; a case of weight 0 counts as left out.
-    """
-    errors = np.full((len(scores), len(problem.variables)), np.nan)
-    for row, by_variable in zip(errors, mean_squares, strict=True):
-        for column, variable in enumerate(problem.variables):
-            if variable in by_variable:
-                row[column] = math.sqrt(by_variable[variable])
-    loss = float(problem.weighted_sum(scores, weights))
-    if problem.prior_weight > 0.0:
-        loss += 0.5 * problem.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
-    return Fit(loss, scores, errors, of_all_cases=weights is None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration import Adam, ConstantRate, CosineDecay, ExponentialDecay
+from ..calibration.known import Tied
 from ..calibration.methods import AbstractMethod
 from ..calibration.misfit import AbstractScore
 from ..calibration.misfit.target import AbstractScale
-from ..calibration.parameters import FreeParameter, Tied
+from ..calibration.parameters import FreeParameter
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of

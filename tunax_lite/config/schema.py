@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ..calibration.parameters import FreeParameter, FreeParameters, Tied
+from ..calibration.known import Tied
+from ..calibration.parameters import FreeParameter, FreeParameters
 from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..runtime.memory import check_steps
 from .builder import Section, closest, invalid

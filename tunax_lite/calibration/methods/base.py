@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 from statistics import NormalDist
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Int
 
 from ..evaluation import EnsembleEvaluator
 from ..parameters import UnconstrainedVector
-from ..problem import AbstractEvaluation, AbstractEvaluator
+from ..problem import AbstractEvaluator, Evaluation
 
 
 class MethodState(eqx.Module):
@@ -42,11 +42,7 @@ class MethodState(eqx.Module):
         return 0
 
 
-S = TypeVar("S", bound=MethodState)
-E = TypeVar("E", bound=AbstractEvaluation)
-
-
-class AbstractMethod(abc.ABC, Generic[S, E]):
+class AbstractMethod(abc.ABC):
     """A way to better parameters.
 
     Attributes:
@@ -58,15 +54,15 @@ class AbstractMethod(abc.ABC, Generic[S, E]):
     end: ClassVar[str]
 
     @abc.abstractmethod
-    def init(self, x: UnconstrainedVector) -> S:
+    def init(self, x: UnconstrainedVector) -> MethodState:
         """State before the first evaluation, which has the fit of x."""
 
     @abc.abstractmethod
-    def ask(self, state: S) -> tuple[Any, ...]:
+    def ask(self, state: Any) -> tuple[Any, ...]:
         """What the evaluator is called with next."""
 
     @abc.abstractmethod
-    def tell(self, state: S, evaluation: E) -> S:
+    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:
         """State after what was asked for has been evaluated.
 
         Raises:
@@ -109,7 +105,7 @@ class MultiStartState(MethodState):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiStart(AbstractMethod[MultiStartState, AbstractEvaluation]):
+class MultiStart(AbstractMethod):
     """Runs a method from the start values, then from others one by one; the best of all counts.
 
     The others are the start values plus normal numbers in the unconstrained vector: around medians, with a
@@ -128,7 +124,7 @@ class MultiStart(AbstractMethod[MultiStartState, AbstractEvaluation]):
         ValueError: numbers out of range, or a method of ensembles.
     """
 
-    method: AbstractMethod[Any, Any]
+    method: AbstractMethod
     n_starts: int
     iterations_each: int
     spread: float = 1.0
@@ -172,7 +168,7 @@ class MultiStart(AbstractMethod[MultiStartState, AbstractEvaluation]):
     def ask(self, state: MultiStartState) -> tuple[Any, ...]:
         return self.method.ask(state.of_method)
 
-    def tell(self, state: MultiStartState, evaluation: AbstractEvaluation) -> MultiStartState:
+    def tell(self, state: MultiStartState, evaluation: Evaluation) -> MultiStartState:
         n_evaluations = state.n_evaluations + 1
         if int(n_evaluations) == 1 and not evaluation.is_finite:
             return self._next(state, accepted=jnp.asarray(False))

@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..._types import ScalarLike
 from ...declarations import check_settings, named, setting
-from ..evaluation import GradientEvaluation, GradientEvaluator
+from ..evaluation import GradientEvaluator
 from ..parameters import UnconstrainedVector
-from ..problem import MiniBatch
+from ..problem import Evaluation, MiniBatch
 from .base import AbstractMethod, MethodState, compiled, optax_update
 
 
@@ -128,7 +128,7 @@ class AdamState(MethodState):
 
 @named("adam")
 @dataclasses.dataclass(frozen=True)
-class Adam(AbstractMethod[AdamState, GradientEvaluation]):
+class Adam(AbstractMethod):
     """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
 
     Args:
@@ -181,7 +181,7 @@ class Adam(AbstractMethod[AdamState, GradientEvaluation]):
         number = rounds * (self.all_cases_every - 1) + place - 1
         return state.trial, MiniBatch(self.cases_per_step, self.seed, number)
 
-    def tell(self, state: AdamState, evaluation: GradientEvaluation) -> AdamState:
+    def tell(self, state: AdamState, evaluation: Evaluation) -> AdamState:
         if not evaluation.is_finite:
             return self._shorten(state)
         return self._advance(state, jnp.asarray(evaluation.gradient))
@@ -251,7 +251,7 @@ class LBFGSState(MethodState):
 
 @named("lbfgs")
 @dataclasses.dataclass(frozen=True)
-class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
+class LBFGS(AbstractMethod):
     """Limited-memory BFGS with a backtracking line search; a value that is not finite backtracks too.
 
     Args:
@@ -292,7 +292,7 @@ class LBFGS(AbstractMethod[LBFGSState, GradientEvaluation]):
     def ask(self, state: LBFGSState) -> tuple[UnconstrainedVector]:
         return (state.trial,)
 
-    def tell(self, state: LBFGSState, evaluation: GradientEvaluation) -> LBFGSState:
+    def tell(self, state: LBFGSState, evaluation: Evaluation) -> LBFGSState:
         loss = evaluation.fit.loss
         if evaluation.is_finite and self._decreases(state, loss):
             return self._learn(state, loss, jnp.asarray(evaluation.gradient))

@@ -31,12 +31,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...declarations import check_settings, named, setting
 from ..evaluation import (
-    EnsembleEvaluation,
     EnsembleEvaluator,
-    NormalEquationsEvaluation,
     NormalEquationsEvaluator,
 )
 from ..parameters import UnconstrainedVector
+from ..problem import Evaluation
 from .base import AbstractMethod, MethodState
 
 _GOOD, _POOR = 0.75, 0.25
@@ -64,7 +63,7 @@ class LevenbergMarquardtState(MethodState):
 
 @named("levenberg_marquardt")
 @dataclasses.dataclass(frozen=True)
-class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquationsEvaluation]):
+class LevenbergMarquardt(AbstractMethod):
     """Levenberg-Marquardt with Marquardt's scaling and a damping that follows the gain.
 
     An iteration is a run at the trial, and its Jacobian where that lowers the loss; a trial that does not, or
@@ -111,11 +110,9 @@ class LevenbergMarquardt(AbstractMethod[LevenbergMarquardtState, NormalEquations
     def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
         return state.trial, float(state.base_loss)
 
-    def tell(
-        self, state: LevenbergMarquardtState, evaluation: NormalEquationsEvaluation
-    ) -> LevenbergMarquardtState:
+    def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
-        if not (evaluation.has_jacobian and evaluation.is_finite):
+        if not (evaluation.matrix.size and evaluation.is_finite):
             growth = float(state.growth)
             return self._step(
                 *base, np.asarray(state.matrix), growth * float(state.damping), 2.0 * growth, False
@@ -177,7 +174,7 @@ class EnsembleKalmanState(MethodState):
 
 @named("ensemble_kalman")
 @dataclasses.dataclass(frozen=True)
-class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
+class EnsembleKalman(AbstractMethod):
     """Ensemble Kalman inversion with a transform of the ensemble and adaptive steps; needs no derivatives.
 
     The prior is normal around the start values, independent in the unconstrained numbers. The data misfit,
@@ -250,7 +247,7 @@ class EnsembleKalman(AbstractMethod[EnsembleKalmanState, EnsembleEvaluation]):
     def ask(self, state: EnsembleKalmanState) -> tuple[Float[Array, "parameter member"]]:
         return (state.members,)
 
-    def tell(self, state: EnsembleKalmanState, evaluation: EnsembleEvaluation) -> EnsembleKalmanState:
+    def tell(self, state: EnsembleKalmanState, evaluation: Evaluation) -> EnsembleKalmanState:
         time = float(state.time)
         if time >= self.final_time:  # what was evaluated is the end
             return dataclasses.replace(state, accepted=jnp.asarray(True), finished=jnp.asarray(True))

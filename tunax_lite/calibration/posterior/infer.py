@@ -13,12 +13,12 @@ import numpy as np
 from ...checkpointing import AbstractCheckpointing
 from ...io.writing import claims
 from ...model import Model
-from ..evaluation import NormalEquationsEvaluation, NormalEquationsEvaluator
+from ..evaluation import NormalEquationsEvaluator
 from ..files import fingerprint, read_tree, write_tree
 from ..methods import LevenbergMarquardt
 from ..misfit import MeanSquare, Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
-from ..problem import Problem
+from ..problem import Evaluation, Problem
 from .chains import NUTS, ChainReport, Chains, ChainState, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
 from .result import Laplace, Posterior, Sampling, covariance_of, draw_normal, fisher_information
@@ -115,7 +115,7 @@ def infer(
         return _sampled(common, chains)
 
 
-def _about_mode(likelihood: Likelihood, evaluation: NormalEquationsEvaluation) -> str:
+def _about_mode(likelihood: Likelihood, evaluation: Evaluation) -> str:
     return (
         f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {likelihood.noise:.4g}, "
         f"worth {likelihood.n_observations:.4g} independent observations"
@@ -320,7 +320,7 @@ def find_mode(
     start: UnconstrainedVector,
     n_iterations: int,
     report: Callable[[int, float], None] | None = None,
-) -> tuple[np.ndarray, NormalEquationsEvaluation]:
+) -> tuple[np.ndarray, Evaluation]:
     """The lowest loss found, and its evaluation with the Gauss-Newton matrix.
 
     Args:
@@ -343,7 +343,7 @@ def find_mode(
             )
         if report is not None:
             report(iteration, evaluation.fit.loss)
-        if evaluation.has_jacobian and evaluation.is_finite:
+        if evaluation.matrix.size and evaluation.is_finite:
             lowest = math.inf if best is None else best[1].fit.loss
             if evaluation.fit.loss < lowest:
                 best = np.asarray(state.trial), evaluation

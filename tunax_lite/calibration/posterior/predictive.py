@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -129,17 +128,8 @@ def _members(
 ) -> tuple[Model, Case]:
     """Model and case with the numbers of the draws along a trailing axis."""
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
-    own = free_parameters.in_case(case.name)
-    if own is None:
-        raise ValueError(
-            f"{case.name}: expected a case in which a parameter is free, got none; leave it out."
-        )
-    free, places = own
-    draws = draws[np.array(places)]
-    closure = insert_members(free.insert, model.closure, draws)
-    if free.changes_cases:
-        unnamed = insert_members(free.insert_case, unnamed, draws)
-    return eqx.tree_at(lambda m: m.closure, model, closure), unnamed
+    free, places = free_parameters.seen_by(case.name)
+    return insert_members(free.insert_both, (model, unnamed), draws[np.array(places)])
 
 
 def _profiles(run: Trajectory, name: str) -> Float[Array, "time ..."]:
@@ -203,8 +193,7 @@ def influences(
 
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
         own = x[np.array(places)]
-        calibrated = eqx.tree_at(lambda m: m.closure, model, free.insert(model.closure, own))
-        case = free.insert_case(case, own)
+        calibrated, case = free.insert_both((model, case), own)
         run = simulate(
             calibrated,
             case,

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from ...declarations import check_settings, named, setting
-from ..evaluation import NormalEquationsEvaluation
 from ..parameters import ResolvedParameters, UnconstrainedVector
+from ..problem import Evaluation
 from .likelihood import Likelihood
 
 
@@ -65,13 +65,13 @@ class Spectrum:
         return 1.0 / np.sqrt(1.0 + self.information)
 
 
-def fisher_information(evaluation: NormalEquationsEvaluation, prior_weight: float) -> np.ndarray:
+def fisher_information(evaluation: Evaluation, prior_weight: float) -> np.ndarray:
     """The matrix F of an evaluation whose loss contains a prior of that weight.
 
     Raises:
         ValueError: an evaluation without a matrix, or with one that is not finite.
     """
-    if not (evaluation.has_jacobian and evaluation.is_finite):
+    if not (evaluation.matrix.size and evaluation.is_finite):
         raise ValueError(
             "laplace: expected a finite Gauss-Newton matrix at the best fit, got none; start from other "
             "values."
