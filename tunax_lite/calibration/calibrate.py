@@ -10,7 +10,7 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing
 from ..io.writing import claims
 from ..model import Model
-from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS, CheckpointFile, fingerprint
+from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS, CheckpointFile, check_folder, fingerprint
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare, Target
@@ -189,23 +189,14 @@ def _solve(
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:
-    if resume and overwrite:
-        raise ValueError("calibrate: expected either resume or overwrite, got both.")
     checkpoint = CheckpointFile(folder)
-    held = [
-        path.name
-        for path in (checkpoint.path, folder / PARAMETERS_NAME, folder / HISTORY_NAME)
-        if path.exists()
-    ]
+    files = checkpoint.path, folder / PARAMETERS_NAME, folder / HISTORY_NAME
+    held = [path.name for path in files if path.exists()]
+    check_folder("calibration", folder, held, resume, overwrite)
     if resume and held and not checkpoint.path.exists():
         raise ValueError(
             f"{folder}: expected a checkpoint to go on with, got results without one ({', '.join(held)}); "
             "choose another folder."
-        )
-    if held and not resume and not overwrite:
-        raise ValueError(
-            f"{folder}: expected a folder without a calibration, got {', '.join(held)}; resume it, "
-            "overwrite it, or choose another folder."
         )
     return checkpoint
 

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +289,17 @@ def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any],
 
 class OtherCalibrationError(ValueError):
     """A folder that holds another calibration than the one to go on with."""
+
+
+def check_folder(kind: str, folder: Path, held: Sequence[str], resume: bool, overwrite: bool) -> None:
+    """Raise `ValueError` where a folder holds files that are neither to be gone on with nor replaced."""
+    if resume and overwrite:
+        raise ValueError(f"{kind}: expected either resume or overwrite, got both.")
+    if held and not resume and not overwrite:
+        raise ValueError(
+            f"{folder}: expected a folder without a {kind}, got {', '.join(held)}; resume it, overwrite it, "
+            "or choose another folder."
+        )
 
 
 def check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:

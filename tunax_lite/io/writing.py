@@ -5,6 +5,7 @@ behind then, and stands in nobody's way.
 """
 
 import contextlib
+import csv
 import errno
 import functools
 import hashlib
@@ -14,9 +15,9 @@ import platform
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from ..interrupts import at_end, deferred
 from .protection import check_replaceable, note_made
@@ -86,6 +87,14 @@ def _make(folder: Path, path: Path) -> list[Path]:
             "choose another output path."
         ) from error
     return missing
+
+
+def write_csv(path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table as CSV, complete or not at all."""
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:

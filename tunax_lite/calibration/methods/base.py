@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from ...declarations import check_settings, setting
 from ..evaluation import EnsembleEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import AbstractEvaluator, Evaluation
@@ -32,9 +33,9 @@ class MethodState(eqx.Module):
         finished: whether the method has come to its end.
     """
 
-    trial: eqx.AbstractVar[UnconstrainedVector]
-    accepted: eqx.AbstractVar[Bool[Array, ""]]
-    finished: eqx.AbstractVar[Bool[Array, ""]]
+    trial: UnconstrainedVector
+    accepted: Bool[Array, ""]
+    finished: Bool[Array, ""]
 
     @property
     def start_number(self) -> int:
@@ -43,7 +44,7 @@ class MethodState(eqx.Module):
 
 
 class AbstractMethod(abc.ABC):
-    """A way to better parameters.
+    """A way to better parameters: a dataclass of settings.
 
     Attributes:
         evaluator: the kind of evaluation that it needs.
@@ -52,6 +53,9 @@ class AbstractMethod(abc.ABC):
 
     evaluator: ClassVar[type[AbstractEvaluator]]
     end: ClassVar[str]
+
+    def __post_init__(self):
+        check_settings(self)
 
     @abc.abstractmethod
     def init(self, x: UnconstrainedVector) -> MethodState:
@@ -91,9 +95,6 @@ class MultiStartState(MethodState):
         n_evaluations: since it began.
     """
 
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
     of_method: MethodState
     first: UnconstrainedVector
     number: Int[Array, ""]
@@ -125,10 +126,10 @@ class MultiStart(AbstractMethod):
     """
 
     method: AbstractMethod
-    n_starts: int
-    iterations_each: int
+    n_starts: int = setting(at_least=1)
+    iterations_each: int = setting(at_least=1)
     spread: float = 1.0
-    seed: int = 0
+    seed: int = setting(0, at_least=0)
 
     def __post_init__(self):
         if isinstance(self.method, MultiStart) or self.method.evaluator is EnsembleEvaluator:
@@ -136,11 +137,7 @@ class MultiStart(AbstractMethod):
                 "MultiStart: expected a method that follows one vector, got "
                 f"{type(self.method).__name__}; give it more members or another seed instead."
             )
-        for name, least in (("n_starts", 1), ("iterations_each", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"MultiStart: expected {name} of at least {least}, got {getattr(self, name)}."
-                )
+        check_settings(self)
         if not (math.isfinite(self.spread) and self.spread > 0.0):
             raise ValueError(f"MultiStart: expected a positive spread, got {self.spread}.")
 
@@ -153,17 +150,8 @@ class MultiStart(AbstractMethod):
         return f"all {self.n_starts} starts are done"
 
     def init(self, x: UnconstrainedVector) -> MultiStartState:
-        no = jnp.asarray(False)
-        zero = jnp.zeros((), jnp.int32)
-        return MultiStartState(
-            trial=x,
-            accepted=no,
-            finished=no,
-            of_method=self.method.init(x),
-            first=x,
-            number=zero,
-            n_evaluations=zero,
-        )
+        no, zero = jnp.asarray(False), jnp.zeros((), jnp.int32)
+        return MultiStartState(x, no, no, self.method.init(x), x, zero, zero)
 
     def ask(self, state: MultiStartState) -> tuple[Any, ...]:
         return self.method.ask(state.of_method)
@@ -185,15 +173,8 @@ class MultiStart(AbstractMethod):
             return dataclasses.replace(state, accepted=accepted, finished=jnp.asarray(True))
         drawn = self._drawn(state.first.size)[number - 1]
         x = state.first + jnp.asarray(self.spread * drawn, state.first.dtype)
-        return MultiStartState(
-            trial=x,
-            accepted=accepted,
-            finished=state.finished,
-            of_method=self.method.init(x),
-            first=state.first,
-            number=jnp.asarray(number, jnp.int32),
-            n_evaluations=jnp.zeros((), jnp.int32),
-        )
+        number, zero = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
+        return MultiStartState(x, accepted, state.finished, self.method.init(x), state.first, number, zero)
 
     def _drawn(self, n_parameters: int) -> np.ndarray:
         """Normal numbers of the starts after the first, `(n_starts - 1, n_parameters)`."""

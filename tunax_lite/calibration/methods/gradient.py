@@ -2,7 +2,8 @@
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..._types import ScalarLike
-from ...declarations import check_settings, named, setting
+from ...declarations import named, setting
 from ..evaluation import GradientEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import Evaluation, MiniBatch
@@ -35,10 +36,9 @@ class ConstantRate(AbstractSchedule):
         return 1.0
 
 
-@named("cosine")
 @dataclasses.dataclass(frozen=True)
-class CosineDecay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`.
+class _Decay(AbstractSchedule):
+    """Linear rise over `n_warmup` steps, then down to `final_fraction` at `n_steps`.
 
     Args:
         n_steps: over which the rate falls.
@@ -54,71 +54,50 @@ class CosineDecay(AbstractSchedule):
     final_fraction: float = 0.05
 
     def __post_init__(self):
-        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
-
-    def fraction(self, step: ScalarLike) -> ScalarLike:
-        from optax.schedules import warmup_cosine_decay_schedule
-
-        begin = _begin(self.n_warmup)
-        schedule = warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
-        return jnp.asarray(schedule(jnp.asarray(step, float)))
-
-
-@named("exponential")
-@dataclasses.dataclass(frozen=True)
-class ExponentialDecay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`.
-
-    Args:
-        n_steps: over which the rate falls.
-        n_warmup: steps over which the rate rises.
-        final_fraction: last rate over the largest [1].
-
-    Raises:
-        ValueError: numbers of steps that do not fit, or a fraction that is not between 0 and 1.
-    """
-
-    n_steps: int
-    n_warmup: int = 0
-    final_fraction: float = 0.05
-
-    def __post_init__(self):
-        _check_schedule(self.n_steps, self.n_warmup, self.final_fraction)
-        if self.final_fraction == 0.0:
+        n_warmup, n_steps, fraction = self.n_warmup, self.n_steps, self.final_fraction
+        if not 0 <= n_warmup < n_steps:
+            raise ValueError(
+                f"schedule: expected 0 <= n_warmup < n_steps, got n_warmup = {n_warmup}, n_steps = {n_steps}."
+            )
+        if not 0.0 <= fraction <= 1.0:
+            raise ValueError(f"schedule: expected a final_fraction of 0 to 1, got {fraction}.")
+        if isinstance(self, ExponentialDecay) and fraction == 0.0:
             raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
 
     def fraction(self, step: ScalarLike) -> ScalarLike:
+        # Not 0 at the first step, which would be an evaluation for nothing.
+        begin = 1.0 / (self.n_warmup + 1)
+        return jnp.asarray(self._schedule(begin)(jnp.asarray(step, float)))
+
+    @abc.abstractmethod
+    def _schedule(self, begin: float) -> Callable[[ScalarLike], ScalarLike]:
+        """That of optax, imported where it is needed: commands that do not calibrate start sooner."""
+
+
+@named("cosine")
+class CosineDecay(_Decay):
+    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`."""
+
+    def _schedule(self, begin: float):
+        from optax.schedules import warmup_cosine_decay_schedule
+
+        return warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
+
+
+@named("exponential")
+class ExponentialDecay(_Decay):
+    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`."""
+
+    def _schedule(self, begin: float):
         from optax.schedules import warmup_exponential_decay_schedule
 
-        begin, rate, n_decay = _begin(self.n_warmup), self.final_fraction, self.n_steps - self.n_warmup
-        schedule = warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
-        return jnp.asarray(schedule(jnp.asarray(step, float)))
-
-
-def _check_schedule(n_steps: int, n_warmup: int, final_fraction: float) -> None:
-    if not 0 <= n_warmup < n_steps:
-        raise ValueError(
-            f"schedule: expected 0 <= n_warmup < n_steps, got n_warmup = {n_warmup}, n_steps = {n_steps}."
-        )
-    if not 0.0 <= final_fraction <= 1.0:
-        raise ValueError(f"schedule: expected a final_fraction of 0 to 1, got {final_fraction}.")
-
-
-def _begin(n_warmup: int) -> float:
-    # Not 0 at the first step, which would be an evaluation for nothing.
-    return 1.0 / (n_warmup + 1)
-
-
-if TYPE_CHECKING:
-    import optax
+        rate, n_decay = self.final_fraction, self.n_steps - self.n_warmup
+        return warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
 
 
 class AdamState(MethodState):
     """Base of the steps, the step at hand and its shortening, and the moments."""
 
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
     base: UnconstrainedVector
     update: UnconstrainedVector
     shortening: Float[Array, ""]
@@ -159,20 +138,20 @@ class Adam(AbstractMethod):
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "nothing is left to do"  # it never ends by itself
 
-    def __post_init__(self):
-        check_settings(self)
-
     @property
-    def _transformation(self) -> "optax.GradientTransformation":
-        import optax  # not before it is needed: commands that do not calibrate start sooner
+    def _transformation(self) -> Any:
+        import optax
 
         adam = optax.scale_by_adam(self.beta_1, self.beta_2)
         if self.largest_gradient is None:
             return adam
         return optax.chain(optax.clip_by_global_norm(self.largest_gradient), adam)
 
+    @compiled
     def init(self, x: UnconstrainedVector) -> AdamState:
-        return self._start(x)
+        no, zeros, transformation = jnp.asarray(False), jnp.zeros_like(x), self._transformation.init(x)
+        full, step = jnp.ones((), x.dtype), jnp.zeros((), jnp.int32)
+        return AdamState(x, no, no, x, zeros, full, step, transformation)
 
     def ask(self, state: AdamState) -> tuple[UnconstrainedVector] | tuple[UnconstrainedVector, MiniBatch]:
         rounds, place = divmod(int(state.step), self.all_cases_every)
@@ -187,28 +166,11 @@ class Adam(AbstractMethod):
         return self._advance(state, jnp.asarray(evaluation.gradient))
 
     @compiled
-    def _start(self, x: UnconstrainedVector) -> AdamState:
-        return AdamState(
-            trial=x,
-            accepted=jnp.asarray(False),
-            finished=jnp.asarray(False),
-            base=x,
-            update=jnp.zeros_like(x),
-            shortening=jnp.ones((), x.dtype),
-            step=jnp.zeros((), jnp.int32),
-            transformation=self._transformation.init(x),
-        )
-
-    @compiled
     def _shorten(self, state: AdamState) -> AdamState:
         # Moments and base stay those of the last good point.
         shortening = 0.5 * state.shortening
-        return dataclasses.replace(
-            state,
-            trial=state.base + shortening * state.update,
-            accepted=jnp.asarray(False),
-            shortening=shortening,
-        )
+        trial = state.base + shortening * state.update
+        return dataclasses.replace(state, trial=trial, accepted=jnp.asarray(False), shortening=shortening)
 
     @compiled
     def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
@@ -218,28 +180,15 @@ class Adam(AbstractMethod):
         update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection the full length comes back by doubling.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
+        trial, yes = state.trial + shortening * update, jnp.asarray(True)
         return AdamState(
-            trial=state.trial + shortening * update,
-            accepted=jnp.asarray(True),
-            finished=state.finished,
-            base=state.trial,
-            update=update,
-            shortening=shortening,
-            step=state.step + 1,
-            transformation=transformation,
+            trial, yes, state.finished, state.trial, update, shortening, state.step + 1, transformation
         )
-
-
-if TYPE_CHECKING:
-    import optax
 
 
 class LBFGSState(MethodState):
     """Base of the line search, the loss and gradient there, the direction and the step along it."""
 
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
     base_gradient: UnconstrainedVector
@@ -277,17 +226,18 @@ class LBFGS(AbstractMethod):
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "no step was found that lowers the loss"
 
-    def __post_init__(self):
-        check_settings(self)
-
     @property
-    def _transformation(self) -> "optax.GradientTransformation":
+    def _transformation(self) -> Any:
         import optax
 
         return optax.scale_by_lbfgs(self.memory_size)
 
+    @compiled
     def init(self, x: UnconstrainedVector) -> LBFGSState:
-        return self._start(x)
+        no, zeros = jnp.asarray(False), jnp.zeros_like(x)
+        infinite, one = jnp.full((), jnp.inf, x.dtype), jnp.ones((), x.dtype)
+        memory = self._transformation.init(x)
+        return LBFGSState(x, no, no, x, infinite, zeros, zeros, one, memory, no)
 
     def ask(self, state: LBFGSState) -> tuple[UnconstrainedVector]:
         return (state.trial,)
@@ -306,21 +256,6 @@ class LBFGS(AbstractMethod):
         slope = float(np.vdot(state.base_gradient, state.direction))
         promised = self.sufficient_decrease * float(state.step_length) * slope
         return loss <= float(state.base_loss) + promised
-
-    @compiled
-    def _start(self, x: UnconstrainedVector) -> LBFGSState:
-        return LBFGSState(
-            trial=x,
-            accepted=jnp.asarray(False),
-            finished=jnp.asarray(False),
-            base=x,
-            base_loss=jnp.full((), jnp.inf, x.dtype),
-            base_gradient=jnp.zeros_like(x),
-            direction=jnp.zeros_like(x),
-            step_length=jnp.ones((), x.dtype),
-            memory=self._transformation.init(x),
-            has_memory=jnp.asarray(False),
-        )
 
     @compiled
     def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:

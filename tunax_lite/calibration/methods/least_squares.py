@@ -27,9 +27,9 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from ...declarations import check_settings, named, setting
+from ...declarations import named, setting
 from ..evaluation import (
     EnsembleEvaluator,
     NormalEquationsEvaluator,
@@ -49,9 +49,6 @@ class LevenbergMarquardtState(MethodState):
         growth: factor to the damping at the next rejection.
     """
 
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
     gradient: UnconstrainedVector
@@ -89,9 +86,6 @@ class LevenbergMarquardt(AbstractMethod):
 
     evaluator: ClassVar = NormalEquationsEvaluator
     end: ClassVar = "no step promises to lower the loss by more than the tolerance"
-
-    def __post_init__(self):
-        check_settings(self)
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
         return LevenbergMarquardtState(
@@ -164,9 +158,6 @@ class LevenbergMarquardt(AbstractMethod):
 class EnsembleKalmanState(MethodState):
     """Mean and members, `members[:, i]` being the vector of one; the artificial time, and the step number."""
 
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
     members: Float[Array, "parameter member"]
     time: Float[Array, ""]
     step: Int[Array, ""]
@@ -216,9 +207,6 @@ class EnsembleKalman(AbstractMethod):
 
     evaluator: ClassVar = EnsembleEvaluator
     end: ClassVar = "the ensemble has arrived at its final time"
-
-    def __post_init__(self):
-        check_settings(self)
 
     def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
         """The prior around x; mean and covariance of the members are those of the prior exactly.

@@ -30,6 +30,8 @@ from ..files import read_tree, write_tree
 from .likelihood import LogDensity
 
 _MOST_PROGRAMS = 4
+_programs: dict[Any, Program] = {}
+"""The last ones of the process: many posteriors of one kind, as in a twin study, share them."""
 _FIRST_STEP = 0.5
 """Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
 
@@ -156,24 +158,15 @@ def draw_program(
         identity: all that the density is made of besides its arguments.
     """
     settings = dataclasses.replace(method, n_draws=4, n_chains=1, seed=0)
-    return _Programs.find(settings, log_density, (state, arguments), identity)
-
-
-class _Programs:
-    """The last programs of the process: many posteriors of one kind, as in a twin study, share them."""
-
-    _kept: dict[Any, Program] = {}
-
-    @classmethod
-    def find(cls, settings: NUTS, log_density: LogDensity, given: tuple, identity: Any) -> Program:
-        key = settings, identity, shapes_of(given)
-        if key not in cls._kept:
-            while len(cls._kept) >= _MOST_PROGRAMS:
-                cls._kept.pop(next(iter(cls._kept)))
-            # blackjax mixes types in ways that JAX refuses where it is told to be strict.
-            with jax.numpy_dtype_promotion("standard"):
-                cls._kept[key] = compile_program(functools.partial(_draw, settings, log_density), *given)
-        return cls._kept[key]
+    given = state, arguments
+    key = settings, identity, shapes_of(given)
+    if key not in _programs:
+        while len(_programs) >= _MOST_PROGRAMS:
+            _programs.pop(next(iter(_programs)))
+        # blackjax mixes types in ways that JAX refuses where it is told to be strict.
+        with jax.numpy_dtype_promotion("standard"):
+            _programs[key] = compile_program(functools.partial(_draw, settings, log_density), *given)
+    return _programs[key]
 
 
 def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree):
@@ -181,11 +174,16 @@ def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: P
     nuts, hmc = blackjax_module("mcmc.nuts"), blackjax_module("mcmc.hmc")
     state = ChainState(*state)
     kernel = nuts.build_kernel()
+
+    def density(x):
+        value = log_density(x, *arguments)
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a run that broke down has no probability
+
     before = hmc.HMCState(state.position, state.log_density, state.gradient)
     after, info = kernel(
         jax.random.fold_in(state.key, state.number),
         before,
-        lambda x: _finite_or_impossible(log_density(x, *arguments)),
+        density,
         state.step_size,
         state.inverse_mass,
         method.most_doublings,
@@ -200,12 +198,7 @@ def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: P
     adapted = _adapted(method, moved, acceptance)
     n_steps = jnp.asarray(info.num_integration_steps, jnp.int32)
     draw = Draw(after.position, after.logdensity, info.is_divergent, n_steps, acceptance)
-    return tuple(_like(new, old) for new, old in zip(adapted, state, strict=True)), tuple(draw)
-
-
-def _finite_or_impossible(log_density):
-    """A run that broke down has no probability."""
-    return jnp.where(jnp.isfinite(log_density), log_density, -jnp.inf)
+    return tuple(jax.tree.map(lambda a, b: jnp.asarray(a, b.dtype), adapted, state)), tuple(draw)
 
 
 def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
@@ -248,10 +241,6 @@ def _strong(leaf):
     return jnp.asarray(np.asarray(leaf), kind)
 
 
-def _like(new, old):
-    return jax.tree.map(lambda a, b: jnp.asarray(a, b.dtype), new, old)
-
-
 def draws_like(n_draws: int, n_parameters: int) -> Draw:
     """Arrays for the draws of a chain."""
     return Draw(
@@ -287,11 +276,6 @@ class Chains:
     step_sizes: np.ndarray
 
 
-def chain_name(chain: int) -> str:
-    """Of the file of a chain."""
-    return f"posterior_chain_{chain}.eqx"
-
-
 def sample_chains(
     method: NUTS,
     log_density: LogDensity,
@@ -323,48 +307,49 @@ def sample_chains(
     program = draw_program(
         method, log_density, starts[0], arguments, log_density if identity is None else identity
     )
-    stop = threading.Event()
+    stop, parts = threading.Event(), {} if parts is None else dict(parts)
     # JAX keeps the precision that a context chose for each thread by itself.
     double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
-
-    parts = {} if parts is None else parts
+    begin, total = method.n_warmup, method.n_warmup + method.n_draws
 
     def run(chain: int) -> tuple[ChainState, Draw]:
-        path = None if folder is None else folder / chain_name(chain)
         with jax.enable_x64(double):
-            state, draws = starts[chain], draws_like(0, starts[chain].position.size)
+            state, n_parameters = starts[chain], starts[chain].position.size
+            draws, fresh = draws_like(0, n_parameters), []
+            path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
             if path is not None and path.exists():
-                state, draws = _read(path, parts, state)
-            return _run_chain(
-                method, program, arguments, state, draws, chain, path, parts or {}, stop, report
-            )
+                first = jax.device_get(state)
+
+                def like(header: dict) -> tuple[ChainState, Draw]:
+                    return first, draws_like(header["n_draws"], n_parameters)
+
+                state, draws = read_tree(path, parts, like, "file of a chain")
+            while (done := len(draws.log_density) + len(fresh)) < total and not stop.is_set():
+                following, draw = jax.device_get(program(state, arguments))
+                state, draw = ChainState(*following), Draw(*draw)
+                fresh.append(draw)
+                if path is not None and (len(fresh) == _DRAWS_PER_FILE or done + 1 == total):
+                    draws, fresh = _joined(draws, fresh), []
+                    header = {"n_draws": len(draws.log_density), "fingerprint": parts}
+                    write_tree(path, header, (state, draws))
+                if report is not None:
+                    report(chain, done + 1, draw)
+            return state, _joined(draws, fresh)
 
     with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
         futures = [pool.submit(run, chain) for chain in range(len(starts))]
         try:
-            results = [future.result() for future in futures]
+            states, found = zip(*(future.result() for future in futures), strict=True)
         except BaseException:
             stop.set()  # the others end after the draw at work
             pool.shutdown(cancel_futures=True)
             raise
-    return _gather(method, results)
-
-
-def _run_chain(method, program: Program, arguments, state, draws, chain, path, parts, stop, report):
-    """Draws of one chain from where it stands."""
-    total = method.n_warmup + method.n_draws
-    fresh: list[Draw] = []
-    while (done := len(draws.log_density) + len(fresh)) < total and not stop.is_set():
-        following, draw = jax.device_get(program(state, arguments))
-        state, draw = ChainState(*following), Draw(*draw)
-        fresh.append(draw)
-        if path is not None and (len(fresh) == _DRAWS_PER_FILE or done + 1 == total):
-            draws, fresh = _joined(draws, fresh), []
-            header = {"n_draws": len(draws.log_density), "fingerprint": dict(parts)}
-            write_tree(path, header, (state, draws))
-        if report is not None:
-            report(chain, done + 1, draw)
-    return state, _joined(draws, fresh)
+    return Chains(
+        Draw(*(np.stack([part[begin:total] for part in column]) for column in zip(*found, strict=True))),
+        int(sum(draws.is_divergent[:begin].sum() for draws in found)),
+        int(sum(draws.n_steps[:begin].sum() for draws in found)),
+        np.array([float(state.step_size) for state in states]),
+    )
 
 
 def _joined(draws: Draw, fresh: list[Draw]) -> Draw:
@@ -373,25 +358,4 @@ def _joined(draws: Draw, fresh: list[Draw]) -> Draw:
     stacked = (np.stack([np.asarray(part) for part in column]) for column in zip(*fresh, strict=True))
     return Draw(
         *(np.concatenate([old, new.astype(old.dtype)]) for old, new in zip(draws, stacked, strict=True))
-    )
-
-
-def _read(path: Path, parts: Mapping[str, str], state: ChainState) -> tuple[ChainState, Draw]:
-    like = jax.device_get(state)
-
-    def of_chain(header: dict):
-        return like, draws_like(header["n_draws"], state.position.size)
-
-    return read_tree(path, parts, of_chain, "file of a chain")
-
-
-def _gather(method: NUTS, results: Sequence[tuple[ChainState, Draw]]) -> Chains:
-    begin, end = method.n_warmup, method.n_warmup + method.n_draws
-    warmups = [draws for _, draws in results]
-    columns = zip(*(draws for _, draws in results), strict=True)
-    return Chains(
-        Draw(*(np.stack([part[begin:end] for part in column]) for column in columns)),
-        int(sum(draws.is_divergent[:begin].sum() for draws in warmups)),
-        int(sum(draws.n_steps[:begin].sum() for draws in warmups)),
-        np.array([float(state.step_size) for state, _ in results]),
     )

@@ -1,5 +1,6 @@
 """The file of a posterior, `posterior.nc`: complete, or not there at all."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,70 +34,51 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     The parameters themselves are variables by draw; what has an axis `parameter` is of the unconstrained
     numbers, whose prior is the standard normal distribution.
     """
-    across = ("parameter", "parameter_2")
+    across, each = ("parameter", "parameter_2"), ("chain", "draw")
     data: dict[str, Any] = {
-        "x": described(("chain", "draw", "parameter"), posterior.draws, "unconstrained numbers"),
+        "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
         "mode": described("parameter", posterior.mode, "most probable unconstrained numbers"),
         "mean": described("parameter", posterior.mean, "mean of the unconstrained numbers"),
         "covariance": described(across, posterior.covariance, "covariance of the unconstrained numbers"),
         "information": described(
             across, posterior.information, "Fisher information of the observations over that of the prior"
         ),
-        "log_density": described(
-            ("chain", "draw"), posterior.log_density, "logarithm of the density but for a constant"
-        ),
+        "log_density": described(each, posterior.log_density, "logarithm of the density but for a constant"),
         "divergent": described(
-            ("chain", "draw"), posterior.is_divergent.astype(np.int8), "whether the trajectory diverged"
+            each, posterior.is_divergent.astype(np.int8), "whether the trajectory diverged"
         ),
     }
     title: dict[str, Any] = {
         **titled("Posterior", posterior.closure),
         "method": posterior.method,
-        "noise": posterior.likelihood.noise,
-        "n_observations": posterior.likelihood.n_observations,
+        **dataclasses.asdict(posterior.likelihood),
     }
     sampling = posterior.sampling
     if sampling is not None:
         data["effective_size"] = described("parameter", sampling.effective_sizes, "effective sample size")
         data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
         data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
-        title |= {
-            "n_divergent": sampling.n_divergent,
-            "n_divergent_in_warmup": sampling.n_divergent_in_warmup,
-            "n_gradients": sampling.n_gradients,
-            "acceptance": sampling.acceptance,
-        }
+        counts = ("n_divergent", "n_divergent_in_warmup", "n_gradients", "acceptance")
+        title |= {name: getattr(sampling, name) for name in counts}
     best = posterior.best
-    priors = {free.path: free for free in posterior.free_parameters.numbers}
+    priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
-        free = priors.get(path)
+        about: dict[str, Any] = {"most_probable": best[path]}
+        if path in priors:
+            # Physical values at three quantiles of the prior.
+            ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
+            quantiles = np.asarray(priors[path].to_physical(ends), float).tolist()
+            about["prior"] = repr(priors[path])
+            about |= dict(
+                zip(("prior_5_percent", "prior_median", "prior_95_percent"), quantiles, strict=True)
+            )
         data[variable_name(path)] = described(
-            ("chain", "draw"),
-            values,
-            f"parameter {path}",
-            posterior.units[path],
-            most_probable=best[path],
-            **(
-                {}
-                if free is None
-                else {"prior": repr(free.distribution), **dict(zip(_QUANTILES, _prior(free), strict=True))}
-            ),
+            each, values, f"parameter {path}", posterior.units[path], **about
         )
     names = np.array(posterior.paths, dtype=object)
-    coords = {
-        "parameter": ("parameter", names, {"long_name": "path of the parameter"}),
-        "parameter_2": ("parameter_2", names, {"long_name": "path of the parameter"}),
-    }
+    long_name = {"long_name": "path of the parameter"}
+    coords = {name: (name, names, long_name) for name in across}
     return xr.Dataset(data, coords, {**title, **(attributes or {})})
-
-
-_QUANTILES = ("prior_5_percent", "prior_median", "prior_95_percent")
-
-
-def _prior(free) -> list[float]:
-    """Physical values at three quantiles of the prior."""
-    ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
-    return np.asarray(free.distribution.to_physical(ends), float).tolist()
 
 
 def write_summary(
@@ -111,23 +93,22 @@ def write_summary(
         attributes: where the numbers come from (version, command, ...).
     """
     best, sampling = posterior.best, posterior.sampling
-    free = {each.path: i for i, each in enumerate(posterior.free_parameters.numbers)}
+    free = {number.path: (i, number) for i, number in enumerate(posterior.free_parameters.numbers)}
     parameters: dict[str, dict] = {}
     for name, interval in posterior.intervals(level).items():
         parameters[name] = {"value": best[name], "unit": posterior.units[name], "interval": list(interval)}
         if name in free:
-            prior = posterior.free_parameters.numbers[free[name]].distribution
-            parameters[name]["prior"] = repr(prior)
+            i, number = free[name]
+            parameters[name]["prior"] = repr(number.distribution)
             # Of the unconstrained number: 1 for a parameter of which nothing was learnt.
-            parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[free[name]])
+            parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
             if sampling is not None:
-                parameters[name]["effective_sample_size"] = float(sampling.effective_sizes[free[name]])
-                parameters[name]["r_hat"] = float(sampling.r_hat[free[name]])
+                parameters[name]["effective_sample_size"] = float(sampling.effective_sizes[i])
+                parameters[name]["r_hat"] = float(sampling.r_hat[i])
     about: dict[str, object] = {
         "method": posterior.method,
         "level": level,
-        "noise": posterior.likelihood.noise,
-        "n_observations": posterior.likelihood.n_observations,
+        **dataclasses.asdict(posterior.likelihood),
         "n_constrained_combinations": posterior.spectrum.n_constrained,
         "n_draws": int(posterior.log_density.size),
     }

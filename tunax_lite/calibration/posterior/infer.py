@@ -1,10 +1,9 @@
 """From observations to a posterior: likelihood, most probable vector, normal density, and chains from it."""
 
 import dataclasses
-import math
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from ...checkpointing import AbstractCheckpointing
 from ...io.writing import claims
 from ...model import Model
 from ..evaluation import NormalEquationsEvaluator
-from ..files import fingerprint, read_tree, write_tree
+from ..files import check_folder, fingerprint, read_tree, write_tree
 from ..methods import LevenbergMarquardt
 from ..misfit import MeanSquare, Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
@@ -72,6 +71,7 @@ def infer(
         FloatingPointError: start values without a finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
+    announce = (lambda line: None) if announce is None else announce
     if isinstance(method, NUTS):
         blackjax_module("")
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
@@ -79,60 +79,55 @@ def infer(
     with Problem(model, free_parameters, targets, MeanSquare(), checkpointing, n_threads, weight) as problem:
         free = problem.free_parameters
         parts = _fingerprint(problem, method, likelihood, n_iterations)
-        mode_path = None if place is None else place / MODE_NAME
-        known = _read_mode(mode_path, parts, free) if mode_path is not None and mode_path.exists() else None
+        path = None if place is None else place / MODE_NAME
+        known = _read_mode(path, parts, free) if path is not None and path.exists() else None
         evaluator = NormalEquationsEvaluator(problem)
-        if known is not None:
-            believed, mode = known
-        else:
-            x = free.start() if start is None else jnp.asarray(start)
-            believed, mode = _find(problem, evaluator, x, likelihood, n_iterations, announce)
-            if mode_path is not None:
-                write_tree(
-                    mode_path,
-                    {"likelihood": dataclasses.astuple(believed), "fingerprint": parts},
-                    mode,
-                )
+        x = free.start() if start is None else jnp.asarray(start)
+        believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
+        if path is not None and known is None:
+            header = {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}
+            write_tree(path, header, mode)
         problem.prior_weight = believed.prior_weight
         evaluation = evaluator(jnp.asarray(mode))
         if place is not None and overwrite:
             (place / POSTERIOR_NAME).unlink(missing_ok=True)
-        if announce is not None:
-            announce(_about_mode(believed, evaluation))
+        announce(
+            f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {believed.noise:.4g}, "
+            f"worth {believed.n_observations:.4g} independent observations"
+        )
         information = fisher_information(evaluation, believed.prior_weight)
         covariance = covariance_of(information)
-        common = {
-            "closure": type(model.closure).__name__,
-            "free_parameters": free,
-            "units": free.units,
-            "likelihood": believed,
-            "mode": mode,
-            "information": information,
-        }
+        found = functools.partial(
+            Posterior,
+            closure=type(model.closure).__name__,
+            free_parameters=free,
+            units=free.units,
+            likelihood=believed,
+            mode=mode,
+            information=information,
+        )
         if isinstance(method, Laplace):
-            return _normal(method, common, covariance)
-        chains = _sample(method, problem, evaluator, mode, covariance, place, parts, report)
-        return _sampled(common, chains)
-
-
-def _about_mode(likelihood: Likelihood, evaluation: Evaluation) -> str:
-    return (
-        f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {likelihood.noise:.4g}, "
-        f"worth {likelihood.n_observations:.4g} independent observations"
-    )
+            return _normal(found, method, mode, covariance)
+        log_density, arguments, identity = log_posterior(problem)
+        numbers = range(method.n_chains)
+        chains = sample_chains(
+            method,
+            log_density,
+            arguments,
+            [_start(method, chain, problem, evaluator, mode, covariance) for chain in numbers],
+            identity=identity,
+            folder=place,
+            parts=parts,
+            n_threads=problem.n_threads,
+            report=report,
+        )
+    return _sampled(found, chains)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
-    if resume and overwrite:
-        raise ValueError("posterior: expected either resume or overwrite, got both.")
-    held = [path for path in folder.glob("posterior_chain_*.eqx")]
+    held = sorted(folder.glob("posterior_chain_*.eqx"))
     held += [path for path in (folder / MODE_NAME, folder / POSTERIOR_NAME) if path.exists()]
-    if held and not resume and not overwrite:
-        names = ", ".join(sorted(path.name for path in held))
-        raise ValueError(
-            f"{folder}: expected a folder without a posterior, got {names}; resume it, overwrite it, or "
-            "choose another folder."
-        )
+    check_folder("posterior", folder, sorted(path.name for path in held), resume, overwrite)
     # The result of before stays until there is something in its place.
     for path in held:
         if overwrite and path.name != POSTERIOR_NAME:
@@ -156,19 +151,17 @@ def _find(
     x: UnconstrainedVector,
     likelihood: Likelihood | None,
     n_iterations: int,
-    announce: Callable[[str], None] | None,
+    announce: Callable[[str], None],
 ) -> tuple[Likelihood, np.ndarray]:
     """Likelihood and most probable vector; an estimate of the one needs the other."""
-    believed = estimate_likelihood(problem, x) if likelihood is None else likelihood
-    mode = np.asarray(x)
-    for last in (False, True) if likelihood is None else (True,):
-        problem.prior_weight = believed.prior_weight
-        mode, evaluation = find_mode(evaluator, jnp.asarray(mode), n_iterations)
-        if not last:
-            if announce is not None:
-                announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
-            believed = estimate_likelihood(problem, jnp.asarray(mode))
-    return believed, mode
+    if likelihood is None:
+        problem.prior_weight = estimate_likelihood(problem, x).prior_weight
+        first, evaluation = find_mode(evaluator, x, n_iterations)
+        announce(f"first fit: loss {evaluation.fit.loss:.5g} with priors")
+        x = jnp.asarray(first)
+        likelihood = estimate_likelihood(problem, x)
+    problem.prior_weight = likelihood.prior_weight
+    return likelihood, find_mode(evaluator, x, n_iterations)[0]
 
 
 def _read_mode(path: Path, parts: dict[str, str], free: ResolvedParameters) -> tuple[Likelihood, np.ndarray]:
@@ -180,31 +173,6 @@ def _read_mode(path: Path, parts: dict[str, str], free: ResolvedParameters) -> t
 
     mode = read_tree(path, parts, like, "file of a posterior")
     return believed[0], mode
-
-
-def _sample(
-    method: NUTS,
-    problem: Problem,
-    evaluator: NormalEquationsEvaluator,
-    mode: np.ndarray,
-    covariance: np.ndarray,
-    folder: Path | None,
-    parts: dict[str, str],
-    report: ChainReport | None,
-) -> Chains:
-    log_density, arguments, identity = log_posterior(problem)
-    starts = [_start(method, chain, problem, evaluator, mode, covariance) for chain in range(method.n_chains)]
-    return sample_chains(
-        method,
-        log_density,
-        arguments,
-        starts,
-        identity=identity,
-        folder=folder,
-        parts=parts,
-        n_threads=problem.n_threads,
-        report=report,
-    )
 
 
 def _start(
@@ -226,50 +194,44 @@ def _start(
     else:
         x, evaluation = mode, evaluator(jnp.asarray(mode))
     weight = problem.prior_weight
-    return start_chain(
-        method, chain, x, -evaluation.fit.loss / weight, -evaluation.gradient / weight, covariance
-    )
+    density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
+    return start_chain(method, chain, x, density, gradient, covariance)
 
 
-def _normal(method: Laplace, common: dict[str, Any], covariance: np.ndarray) -> Posterior:
-    mode = common["mode"]
+def _normal(
+    found: Callable[..., Posterior], method: Laplace, mode: np.ndarray, covariance: np.ndarray
+) -> Posterior:
     draws = draw_normal(method, mode, covariance)[None]
     away = draws[0] - mode
     log_density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-    none = np.zeros(log_density.shape, bool)
-    return Posterior(
-        **common,
+    return found(
         method="laplace",
         mean=mode,
         covariance=covariance,
         draws=draws,
         log_density=log_density,
-        is_divergent=none,
+        is_divergent=np.zeros(log_density.shape, bool),
     )
 
 
-def _sampled(common: dict[str, Any], chains: Chains) -> Posterior:
+def _sampled(found: Callable[..., Posterior], chains: Chains) -> Posterior:
     draws = chains.draws
     flat = draws.position.reshape(-1, draws.position.shape[-1])
-    sizes, r_hat = mixing(draws.position)
-    sampling = Sampling(
-        sizes,
-        r_hat,
-        int(draws.is_divergent.sum()),
-        chains.n_divergent_in_warmup,
-        int(draws.n_steps.sum()) + chains.n_steps_in_warmup,
-        float(draws.acceptance.mean()),
-        chains.step_sizes,
-    )
-    return Posterior(
-        **common,
+    return found(
         method="nuts",
         mean=flat.mean(axis=0),
         covariance=np.atleast_2d(np.cov(flat, rowvar=False)),
         draws=draws.position,
         log_density=draws.log_density,
         is_divergent=draws.is_divergent,
-        sampling=sampling,
+        sampling=Sampling(
+            *mixing(draws.position),
+            int(draws.is_divergent.sum()),
+            chains.n_divergent_in_warmup,
+            int(draws.n_steps.sum()) + chains.n_steps_in_warmup,
+            float(draws.acceptance.mean()),
+            chains.step_sizes,
+        ),
     )
 
 
@@ -300,34 +262,26 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
         free: those without a value start where they would.
         values: by path.
     """
-    given, on_bound, has_bounds = {}, {}, np.zeros(len(free.numbers), bool)
-    for i, parameter in enumerate(free.numbers):
-        prior = parameter.distribution
-        value = float(values.get(parameter.path, parameter.start))
-        has_bounds[i] = math.isfinite(prior.lower) and math.isfinite(prior.upper)
-        if value in (prior.lower, prior.upper):
-            on_bound[i] = -_FARTHEST if value == prior.lower else _FARTHEST
-        inside = prior.lower < value < prior.upper
-        given[parameter.path] = value if inside else parameter.start
-    x = np.asarray(free.to_unconstrained(given)).copy()
-    for i, far in on_bound.items():
-        x[i] = far
+    found = [float(values.get(number.path, number.start)) for number in free.numbers]
+    lower = np.array([number.distribution.lower for number in free.numbers])
+    upper = np.array([number.distribution.upper for number in free.numbers])
+    inside = (lower < found) & (found < upper)
+    given = {n.path: v if i else n.start for n, v, i in zip(free.numbers, found, inside, strict=True)}
+    x = np.asarray(free.to_unconstrained(given))
+    x = np.where(found == lower, -_FARTHEST, np.where(found == upper, _FARTHEST, x))
+    has_bounds = np.isfinite(lower) & np.isfinite(upper)
     return jnp.asarray(np.where(has_bounds, np.clip(x, -_FARTHEST, _FARTHEST), x))
 
 
 def find_mode(
-    evaluator: NormalEquationsEvaluator,
-    start: UnconstrainedVector,
-    n_iterations: int,
-    report: Callable[[int, float], None] | None = None,
+    evaluator: NormalEquationsEvaluator, start: UnconstrainedVector, n_iterations: int
 ) -> tuple[np.ndarray, Evaluation]:
-    """The lowest loss found, and its evaluation with the Gauss-Newton matrix.
+    """The lowest loss found by Levenberg-Marquardt steps, and its evaluation with the Gauss-Newton matrix.
 
     Args:
         evaluator: of a problem with a prior weight.
         start: unconstrained vector to start from.
         n_iterations: runs, each with a Jacobian where it lowers the loss.
-        report: called with number and loss of each.
 
     Raises:
         FloatingPointError: a loss or derivatives that are not finite at the start.
@@ -341,11 +295,8 @@ def find_mode(
                 "posterior: expected a finite loss and Jacobian at the start values, got others; choose "
                 "other start values or a shorter time step."
             )
-        if report is not None:
-            report(iteration, evaluation.fit.loss)
         if evaluation.matrix.size and evaluation.is_finite:
-            lowest = math.inf if best is None else best[1].fit.loss
-            if evaluation.fit.loss < lowest:
+            if best is None or evaluation.fit.loss < best[1].fit.loss:
                 best = np.asarray(state.trial), evaluation
         state = method.tell(state, evaluation)
         if bool(state.finished):

@@ -1,6 +1,5 @@
 """What the posterior means for runs: bands of many draws as one batch, and what numbers depend on."""
 
-import csv
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -9,17 +8,15 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from ...case import Case
 from ...checkpointing import SaveEverything
 from ...diagnostics import Snapshot, diagnose, diagnostic
-from ...io.writing import replacing
+from ...io.writing import write_csv
 from ...model import Model
 from ...observables import unit_of_difference
 from ...sensitivity import jacobian
 from ...simulation import simulate
-from ...trajectory import Trajectory
 from ..evaluation import insert_members
 from ..parameters import ResolvedParameters, UnconstrainedVector
 
@@ -88,7 +85,11 @@ def predictive_bands(
     draws = np.asarray(draws, float)
     if draws.ndim != 2 or len(draws) < 2:
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
-    ensemble, cases = _members(model, free_parameters, case, jnp.asarray(draws.T))
+    free, places = free_parameters.seen_by(case.name)
+    unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
+    ensemble, cases = insert_members(
+        free.insert_both, (model, unnamed), jnp.asarray(draws.T)[np.array(places)]
+    )
     run = simulate(
         ensemble,
         cases,
@@ -97,7 +98,12 @@ def predictive_bands(
         output_interval=output_interval,
         checkpointing=SaveEverything(),
     )
-    profiles = {name: np.asarray(_profiles(run, name), float) for name in variables}
+    known = {
+        name: values for name, values in vars(run.state).items() if name != "tracers"
+    } | run.state.tracers
+    if not set(variables) <= set(known):
+        raise ValueError(f"predictive_bands: expected variables out of {', '.join(known)}, got {variables}.")
+    profiles = {name: np.asarray(known[name], float) for name in variables}
     scalars = {name: np.asarray(values, float) for name, values in diagnose(run, cases, series).items()}
     good = np.isfinite(np.asarray(run.state.temperature)).all(axis=(0, 1))
     if good.sum() < 2:
@@ -121,20 +127,6 @@ def predictive_bands(
         int((~good).sum()),
         case.start_time,
     )
-
-
-def _members(
-    model: Model, free_parameters: ResolvedParameters, case: Case, draws: Float[Array, "parameter member"]
-) -> tuple[Model, Case]:
-    """Model and case with the numbers of the draws along a trailing axis."""
-    unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
-    free, places = free_parameters.seen_by(case.name)
-    return insert_members(free.insert_both, (model, unnamed), draws[np.array(places)])
-
-
-def _profiles(run: Trajectory, name: str) -> Float[Array, "time ..."]:
-    """A variable of the state, or a passive tracer."""
-    return run.state.tracers[name] if name in run.state.tracers else getattr(run.state, name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,24 +213,13 @@ def influences(
         for i, path in enumerate(free_parameters.paths):
             changes = value * values[i] != 0.0
             elasticity = by_scaled_value[i] * values[i] / (scales[i] * value) if changes else math.nan
-            rows.append(
-                Influence(
-                    case.name,
-                    output,
-                    path,
-                    unit_of_difference(output),
-                    float(value),
-                    float(row[i]),
-                    float(row[i] * standard_deviation[i]),
-                    float(elasticity),
-                )
-            )
+            slopes_of = float(row[i]), float(row[i] * standard_deviation[i]), float(elasticity)
+            unit = unit_of_difference(output)
+            rows.append(Influence(case.name, output, path, unit, float(value), *slopes_of))
     return rows
 
 
 def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
     """Write the rows as CSV, complete or not at all."""
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(field.name for field in dataclasses.fields(Influence))
-        writer.writerows(dataclasses.astuple(row) for row in rows)
+    header = [field.name for field in dataclasses.fields(Influence)]
+    write_csv(path, header, [dataclasses.astuple(row) for row in rows])
