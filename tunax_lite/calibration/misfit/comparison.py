@@ -9,9 +9,10 @@ keeps the observed variables only.
 
 import abc
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -29,8 +30,6 @@ from ...simulation import batched_case, run_frames, start_of
 from ...trajectory import Restart
 from .operators import AbstractOperator, Interpolation, Whitening
 
-Values = dict[str, Float[Array, " _level"]]
-"""By variable, of one column; variables have levels of their own."""
 Differences = dict[str, Float[Array, "_level *#member"]]
 """By variable, of one column or of the members of an ensemble."""
 
@@ -74,12 +73,6 @@ class AtOneTime(eqx.Module):
     counts: dict[str, Float[Array, "..."]]
     moving: dict[str, Interpolation]
     vertical: dict[str, Float[Array, "..."]]
-
-    @classmethod
-    def of(cls, comparison: Comparison) -> "AtOneTime":
-        """All times of a comparison."""
-        whitenings = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
-        return cls(comparison.observed, comparison.counts, comparison.moving, whitenings)
 
 
 class AbstractScore(abc.ABC):
@@ -128,10 +121,10 @@ def misfit(
         whitened = {
             name: _whitened(comparison, given, name, differences[name]) for name in comparison.whitenings
         }
-        return {name: _mean_square(differences[name], given.counts[name]) for name in differences}, whitened
+        return _mean_squares(differences, given), whitened
 
     frames, whitened = _compare(model, comparison, checkpointing, squares)
-    mean_squares = {name: jnp.sum(by_time, axis=0) for name, by_time in frames.items()}
+    mean_squares = _summed(frames)
     total = sum(
         comparison.factors[name] * mean_squares[name] for name in mean_squares if name not in whitened
     ) + sum(jnp.sum(_after_time(comparison, name, values) ** 2) for name, values in whitened.items())
@@ -139,12 +132,7 @@ def misfit(
 
 
 def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, float]:
-    """Root mean square error of each variable [its unit], weights and scales aside.
-
-    Args:
-        model: of a single column.
-        comparison: `Target.comparison`.
-    """
+    """Root mean square error of each variable [its unit], weights and scales aside, as `errors_of`."""
     return {name: error.root_mean_square for name, error in errors_of(model, comparison).items()}
 
 
@@ -170,10 +158,9 @@ def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
 def _squares_and_means(model: Model, comparison: Comparison) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
     def both(differences: Differences, given: AtOneTime):
         means = {name: jnp.sum(given.counts[name] * value, axis=0) for name, value in differences.items()}
-        return {name: _mean_square(value, given.counts[name]) for name, value in differences.items()}, means
+        return _mean_squares(differences, given), means
 
-    parts = _compare(model, comparison, SaveEverything(), both)
-    return jax.tree.map(lambda by_time: jnp.sum(by_time, axis=0), parts)
+    return _summed(_compare(model, comparison, SaveEverything(), both))
 
 
 def residuals(
@@ -192,12 +179,15 @@ def residuals(
 
     def both(differences: Differences, given: AtOneTime):
         scaled = {name: _whitened(comparison, given, name, value) for name, value in differences.items()}
-        return scaled, {name: _mean_square(differences[name], given.counts[name]) for name in differences}
+        return scaled, _mean_squares(differences, given)
 
     frames, mean_squares = _compare(model, comparison, SaveEverything(), both)
-    return {name: _after_time(comparison, name, values) for name, values in frames.items()}, {
-        name: jnp.sum(by_time, axis=0) for name, by_time in mean_squares.items()
-    }
+    whitened = {name: _after_time(comparison, name, values) for name, values in frames.items()}
+    return whitened, _summed(mean_squares)
+
+
+def _summed(by_time: PyTree) -> Any:
+    return jax.tree.map(lambda values: jnp.sum(values, axis=0), by_time)
 
 
 def _like(values: Float[Array, " _level"], batch: Float[Array, "_level *#member"]):
@@ -205,8 +195,11 @@ def _like(values: Float[Array, " _level"], batch: Float[Array, "_level *#member"
     return values.reshape(values.shape + (1,) * (batch.ndim - 1))
 
 
-def _mean_square(difference: Float[Array, "_level *#member"], counts: Float[Array, " _level"]) -> Scalar:
-    return jnp.sum(_like(counts, difference) * difference**2, axis=0)
+def _mean_squares(differences: Differences, given: AtOneTime) -> dict[str, Scalar]:
+    return {
+        name: jnp.sum(_like(given.counts[name], difference) * difference**2, axis=0)
+        for name, difference in differences.items()
+    }
 
 
 def _whitened(
@@ -255,27 +248,26 @@ def _compare(
         differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
         return of_time(differences, given)
 
-    def run(save, inputs=None):
-        return run_frames(
-            model,
-            case,
-            start,
-            comparison.dt,
-            n_frames=comparison.n_frames,
-            steps_per_frame=comparison.steps_per_frame,
-            checkpointing=checkpointing,
-            save=save,
-            inputs=inputs,
-        )
+    run = functools.partial(
+        run_frames,
+        model,
+        case,
+        start,
+        comparison.dt,
+        n_frames=comparison.n_frames,
+        steps_per_frame=comparison.steps_per_frame,
+        checkpointing=checkpointing,
+    )
 
-    given = AtOneTime.of(comparison)
+    def after_start(of_start: PyTree, later: PyTree) -> PyTree:
+        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)
+
+    moves = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
+    given = AtOneTime(comparison.observed, comparison.counts, comparison.moving, moves)
     if comparison.in_time is None:
         first, later = (jax.tree.map(lambda x, i=i: x[i], given) for i in (0, slice(1, None)))
-        parts = run(lambda restart, given: compared(observable_values(restart), given), later)
-        of_start = compared(observable_values(start), first)
-        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, parts)
-    frames = jax.tree.map(
-        lambda a, b: jnp.concatenate([a[None], b]), observable_values(start), run(observable_values)
-    )
+        parts = run(save=lambda restart, given: compared(observable_values(restart), given), inputs=later)
+        return after_start(compared(observable_values(start), first), parts)
+    frames = after_start(observable_values(start), run(save=observable_values))
     modelled = {name: comparison.in_time(values) for name, values in frames.items()}
     return jax.vmap(compared)(modelled, given)

@@ -74,10 +74,7 @@ class OneNumber(AbstractOperator):
 
 
 def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    """Linear interpolation to points of any shape, from increasing places; constant beyond the ends.
-
-    A point that is NaN takes the first value.
-    """
+    """To points of any shape, from increasing places; constant beyond the ends, and NaN takes the first."""
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
@@ -105,11 +102,10 @@ def place_in_time(
             f"{duration:g} s, got {times[0]:g} to {times[-1]:g} s; set `time_window` or the "
             "duration of the case."
         )
-    steps_per_frame = (
-        _longest_interval(times, dt)
-        if frame_interval is None
-        else count_steps(frame_interval, dt, f"the frame_interval of {name}")
-    )
+    if frame_interval is None:
+        steps_per_frame = _longest_interval(times, dt)
+    else:
+        steps_per_frame = count_steps(frame_interval, dt, f"the frame_interval of {name}")
     position = times / (steps_per_frame * dt)
     nearest = np.rint(position).astype(int)
     if np.all(np.abs(position - nearest) * steps_per_frame <= 1e-6):
@@ -202,21 +198,17 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
 def _slopes(mean: np.ndarray, known: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Difference between the neighbours of each cell, or to the only one with a value, over the distance."""
 
-    def neighbour(array: np.ndarray, shift: int) -> np.ndarray:
-        index = np.clip(np.arange(array.shape[0]) + shift, 0, array.shape[0] - 1)
-        return array[index]
+    index = np.arange(len(mean))
 
-    lower, upper = (
-        (
-            np.where(neighbour(known, shift), neighbour(mean, shift), mean),
-            np.where(neighbour(known, shift), neighbour(centers, shift), centers),
-        )
-        for shift in (-1, 1)
-    )
+    def neighbour(shift: int) -> tuple[np.ndarray, np.ndarray]:
+        there = np.clip(index + shift, 0, len(mean) - 1)
+        value, place = (np.where(known[there], array[there], array) for array in (mean, centers))
+        return value, place
+
+    lower, upper = neighbour(-1), neighbour(1)
     distance = upper[1] - lower[1]
-    return np.where(
-        known & (distance > 0.0), (upper[0] - lower[0]) / np.where(distance > 0.0, distance, 1.0), 0.0
-    )
+    apart = np.where(distance > 0.0, distance, 1.0)
+    return np.where(known & (distance > 0.0), (upper[0] - lower[0]) / apart, 0.0)
 
 
 def _cumulated(contents: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ observed is NaN.
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -80,15 +81,13 @@ def is_determined(
     Args:
         variable: name of the observable.
         numbers: its values, `(n_times,)`.
-        z, values: as for `on_centers`.
+        z, values: heights and values that were observed, as for `on_centers`.
         lowest_center: of the model [m].
     """
-    heights = np.where(np.isfinite(values), np.broadcast_to(z, values.shape), np.nan)
-    has_any = np.isfinite(heights).any(axis=1)
-    lowest, highest = (
-        np.array([end(row[np.isfinite(row)], initial=initial) for row in heights])
-        for end, initial in ((np.min, 0.0), (np.max, -np.inf))
-    )
+    known = np.isfinite(values)
+    heights = np.broadcast_to(z, values.shape)
+    lowest = np.min(heights, axis=1, where=known, initial=0.0)
+    highest = np.max(heights, axis=1, where=known, initial=-np.inf)
     parsed = parse(variable)
     above = _NEAR_SURFACE if parsed.name in INTEGRALS or parsed.depth is None else parsed.depth
     needed = np.full(numbers.shape, lowest_center)
@@ -99,7 +98,7 @@ def is_determined(
     elif parsed.name == "sea_surface_temperature":
         needed = highest
     slack = 1e-6 * abs(lowest_center)
-    return has_any & (highest >= -above - slack) & (lowest <= needed + slack)
+    return known.any(axis=1) & (highest >= -above - slack) & (lowest <= needed + slack)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,12 +140,16 @@ def sample(
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
     if is_number(variable):
-        if averaging == "points" and not _are_cells(case, observations):
-            return _number_at_points(case, observations, variable)
+        if averaging == "points":
+            try:
+                _own_faces(case, observations)
+            except ValueError:  # the observed heights are not centers of cells over the column
+                return _number_at_points(case, observations, variable)
         profiles = {name: on_model_cells(case, observations, name) for name in _needed(observations)}
         return _number(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
-        return _cell_means(case, _profile_on_own_cells(case, observations, variable), observations, window)
+        faces = _own_faces(case, observations)
+        return _cell_means(case, _profile_at_points(case, observations, variable), faces, window)
     return _points(case, _profile_at_points(case, observations, variable), observations, window)
 
 
@@ -165,15 +168,6 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
 
 def _number(values: np.ndarray) -> Sampled:
     return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
-
-
-def _are_cells(case: Case, observations: Observations) -> bool:
-    """Whether the observed heights are centers of cells over the column."""
-    try:
-        _own_faces(case, observations)
-    except ValueError:
-        return False
-    return True
 
 
 def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
@@ -231,14 +225,6 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
     )
 
 
-def _profile_on_own_cells(
-    case: Case, observations: Observations, variable: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values `(n_times, n_levels)` and the faces of the observed cells."""
-    faces = _own_faces(case, observations)
-    return _profile_at_points(case, observations, variable), faces
-
-
 def _observed_observable(
     case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str
 ) -> np.ndarray:
@@ -248,22 +234,14 @@ def _observed_observable(
     if salinity is None:
         salinity = np.broadcast_to(np.asarray(case.initial_state.salinity, dtype=float), shape)
     nothing = np.zeros(shape)
-    columns = {
-        "temperature": profiles["temperature"],
-        "salinity": salinity,
-        "u": profiles.get("u", nothing),
-        "v": profiles.get("v", nothing),
-    }
+    columns: dict[str, Any] = {name: profiles.get(name, nothing) for name in ("u", "v", "temperature")}
+    columns["salinity"] = salinity
     known = np.all([np.isfinite(values) for values in columns.values()], axis=0)
-    u, v, temperature, salinity = (
-        jnp.asarray(np.where(known, columns[name], 0.0).T) for name in ("u", "v", "temperature", "salinity")
-    )
-    state = State(u=u, v=v, temperature=temperature, salinity=salinity)
+    columns = {name: jnp.asarray(np.where(known, column, 0.0).T) for name, column in columns.items()}
+    state = State(**columns)
     water = ColumnState(state, grid.with_batch_rank(1), case.equation_of_state)
     values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
-    if values.ndim == 1:
-        return np.where(known.all(axis=1), values, np.nan)
-    return np.where(known, values.T, np.nan)
+    return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
 
 
 def _points(
@@ -276,8 +254,7 @@ def _points(
     check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
     if observations.moves:
-        moving = interpolation(centers, z)
-        return Sampled(values, z, AtCenters(), inside, moving)
+        return Sampled(values, z, AtCenters(), inside, moving=interpolation(centers, z))
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
     met = centers_of(z, centers, depth)
@@ -288,11 +265,8 @@ def _points(
     return Sampled(placed, centers, AtCenters(), there == 1.0)
 
 
-def _cell_means(
-    case: Case, given: tuple[np.ndarray, np.ndarray], observations: Observations, window: tuple[float, float]
-) -> Sampled:
+def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]) -> Sampled:
     """Means over the cells of the model, or over the observed ones where these are fewer."""
-    values, faces = given
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
         values, faces, operator = regrid(values.T, faces, own).T, own, AtCenters()
@@ -344,28 +318,15 @@ def starting_at(case: Case, observations: Observations, time: float) -> tuple[Ca
             f"{case.name}: expected an initial_time [s] with observed profiles and before the end of the "
             f"case, {case.duration:g} s, got {time:g} s; the nearest is at {times[nearest]:g} s."
         )
-    now = slice(nearest, nearest + 1)
-    only = dataclasses.replace(
-        observations,
-        time=observations.time[now],
-        z=observations.z,
-        profiles={name: values[now] for name, values in observations.profiles.items()},
-        series={},
-    )
-    state = case.initial_state
-    initial = {
-        name: on_model_cells(case, only, name)[0]
-        for name in ("temperature", "salinity", "u", "v")
-        if name in observations.profiles
-    }
-    for name, values in initial.items():
+    state, initial = case.initial_state, {}
+    for name in _needed(observations):
+        values = on_model_cells(case, observations, name)[nearest]
         if not np.isfinite(values).all():
             raise ValueError(
                 f"{case.name}: expected {name} on all cells at {time:g} s, to start from, got gaps; "
                 "choose another initial_time."
             )
-    dtype = state.temperature.dtype
-    initial = {name: jnp.asarray(values, dtype) for name, values in initial.items()}
+        initial[name] = jnp.asarray(values, state.temperature.dtype)
     state = dataclasses.replace(state, **initial)
     moved = dataclasses.replace(case, initial_state=state, duration=case.duration - time, start_time=None)
     later = slice(nearest, None)

@@ -11,11 +11,10 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from ..._types import in_precision, precision_of
 from ...case import Case
@@ -23,7 +22,7 @@ from ...declarations import named
 from ...observables import observable
 from ...observations import Observations
 from .comparison import Comparison
-from .operators import Correlation, Interpolation, Whitening, place_in_time, whitening
+from .operators import Correlation, Interpolation, place_in_time, whitening
 from .sampled import Sampled, can_be_observed, sample
 
 
@@ -136,7 +135,30 @@ class Target:
             ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
                 observations; a forcing that does not cover the run.
         """
-        return _compared(self)
+        name, case = self.case.name, self.case
+        _check(self)
+        times = np.asarray(self.observations.time, dtype=float)[self.times]
+        in_time, n_frames, steps_per_frame, rows = place_in_time(
+            times, name=name, dt=self.dt, duration=case.duration, frame_interval=self.frame_interval
+        )
+        n_rows = times.size if in_time is not None else n_frames + 1
+        parts = {variable: _prepared(self, variable, rows, n_rows) for variable in self.sampled}
+        length = n_frames * steps_per_frame * self.dt
+        case.check_covers(0.0, length)
+        by_variable = {
+            key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
+            for key in next(iter(parts.values()))
+        }
+        comparison = Comparison(
+            # A common name, date and duration: they are part of what is compiled.
+            case=dataclasses.replace(case.unlabelled(), duration=length),
+            dt=jnp.asarray(self.dt, dtype=float),
+            in_time=in_time,
+            n_frames=n_frames,
+            steps_per_frame=steps_per_frame,
+            **by_variable,
+        )
+        return in_precision(comparison, precision_of(case=case))
 
     @functools.cached_property
     def times(self) -> np.ndarray:
@@ -170,77 +192,24 @@ class Target:
         return {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
 
 
-def _compared(target: Target) -> Comparison:
-    name, observations = target.case.name, target.observations
-    if target.case.batch_shape:
-        raise ValueError(
-            f"{name}: expected a single column, got a batch of shape {target.case.batch_shape}; make one "
-            "target of each column."
-        )
-    _check_choices(target)
-    _check_weights(target)
-    chosen = target.times
-    times = np.asarray(observations.time, dtype=float)[chosen]
-    in_time, n_frames, steps_per_frame, rows = place_in_time(
-        times, name=name, dt=target.dt, duration=target.case.duration, frame_interval=target.frame_interval
-    )
-    n_rows = times.size if in_time is not None else n_frames + 1
-    parts = {variable: _prepared(target, variable, rows, n_rows) for variable in target.sampled}
-    length = n_frames * steps_per_frame * target.dt
-    target.case.check_covers(0.0, length)
-    comparison = Comparison(
-        # A common name, date and duration: they are part of what is compiled.
-        case=dataclasses.replace(target.case.unlabelled(), duration=length),
-        dt=jnp.asarray(target.dt, dtype=float),
-        observed={variable: part.observed for variable, part in parts.items()},
-        counts={variable: part.counts for variable, part in parts.items()},
-        factors={variable: part.factor for variable, part in parts.items()},
-        operators={variable: part.sampled.operator for variable, part in parts.items()},
-        moving={variable: part.moving for variable, part in parts.items() if part.moving is not None},
-        whitenings={
-            variable: part.whitening for variable, part in parts.items() if part.whitening is not None
-        },
-        seen={
-            variable: jnp.asarray(part.sampled.seen)
-            for variable, part in parts.items()
-            if part.sampled.seen is not None
-        },
-        in_time=in_time,
-        n_frames=n_frames,
-        steps_per_frame=steps_per_frame,
-    )
-    return in_precision(comparison, precision_of(case=target.case))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Prepared:
-    """Arrays of one variable, on rows in time and on levels."""
-
-    sampled: Sampled
-    observed: Float[Array, "row level"]
-    counts: Float[Array, "row level"]
-    factor: Float[Array, ""]
-    moving: Interpolation | None
-    whitening: Whitening | None
-
-
-def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> _Prepared:
-    """One variable, with the values of the chosen times on the rows where they are placed."""
+def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, Any]:
+    """Fields of `Comparison` for one variable, its values on the rows where the chosen times are placed."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times
     values = sampled.values[chosen]
     valid = np.isfinite(values)
     if not valid.any():
         reach = (
-            "" if sampled.seen is None else "; at least one profile has to begin at the reference depth, or "
+            "; at least one profile has to begin at the reference depth, or above 10 m, and to reach below "
+            "what is asked for"
         )
-        reach += "" if sampled.seen is None else "above 10 m, and to reach below what is asked for"
         raise ValueError(
-            f"{name}: expected {variable} to be observed inside the windows, got NaN only{reach}."
+            f"{name}: expected {variable} to be observed inside the windows, got NaN only"
+            f"{'' if sampled.seen is None else reach}."
         )
 
-    def on_rows(given: np.ndarray, nothing: float = 0.0) -> np.ndarray:
-        placed = np.full((n_rows, *given.shape[1:]), nothing, dtype=given.dtype)
+    def on_rows(given: np.ndarray) -> np.ndarray:
+        placed = np.zeros((n_rows, *given.shape[1:]), dtype=given.dtype)
         placed[rows] = given
         return placed
 
@@ -258,27 +227,28 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> _
             jnp.asarray(on_rows(np.asarray(moving.lower)[chosen])),
             jnp.asarray(on_rows(np.asarray(moving.fraction)[chosen])),
         )
-    return _Prepared(
-        sampled,
-        jnp.asarray(on_rows(np.where(valid, values, 0.0))),
-        jnp.asarray(placed / valid.sum()),
-        jnp.asarray(weight * fraction / scale**2),
-        moving,
-        white,
-    )
+    return {
+        "observed": jnp.asarray(on_rows(np.where(valid, values, 0.0))),
+        "counts": jnp.asarray(placed / valid.sum()),
+        "factors": jnp.asarray(weight * fraction / scale**2),
+        "operators": sampled.operator,
+        "moving": moving,
+        "whitenings": white,
+        "seen": None if sampled.seen is None else jnp.asarray(sampled.seen),
+    }
 
 
-def _check_choices(target: Target) -> None:
-    for key, known in (("averaging", ("points", "cell_means")), ("reduction", ("mean", "sum"))):
-        if getattr(target, key) not in known:
-            raise ValueError(
-                f"{target.case.name}: expected {key} to be {' or '.join(known)}, got "
-                f"{getattr(target, key)!r}."
-            )
-
-
-def _check_weights(target: Target) -> None:
+def _check(target: Target) -> None:
     name, weights = target.case.name, target.weights
+    if target.case.batch_shape:
+        raise ValueError(
+            f"{name}: expected a single column, got a batch of shape {target.case.batch_shape}; make one "
+            "target of each column."
+        )
+    for key, known in (("averaging", ("points", "cell_means")), ("reduction", ("mean", "sum"))):
+        given = getattr(target, key)
+        if given not in known:
+            raise ValueError(f"{name}: expected {key} to be {' or '.join(known)}, got {given!r}.")
     if not (math.isfinite(target.weight) and target.weight >= 0.0):
         raise ValueError(f"{name}: expected a case weight of at least 0, got {target.weight}.")
     for variable, weight in weights.items():
@@ -342,26 +312,24 @@ def account(target: Target) -> tuple[Account, ...]:
     Raises:
         ValueError: windows or heights that do not fit the observations.
     """
-    chosen, observations = target.times, target.observations
+    chosen = target.times
+    centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
     lines = []
     for variable in target.weights:
         sampled = target.sampled[variable]
         known = np.isfinite(sampled.values)[chosen]
-        n_counting = int(known.sum())
         # Times of other variables have no profile of this one: nothing is missing there.
         n_places = int(sampled.inside[chosen][known.any(axis=1)].sum())
-        above, below = _beyond(target, sampled, known, chosen)
-        rejected = int(observations.rejected.get(variable, 0))
-        lines.append(
-            Account(target.case.name, variable, n_counting, n_places - n_counting, rejected, above, below)
+        z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
+        beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
+        line = Account(
+            target.case.name,
+            variable,
+            n_counting=int(known.sum()),
+            n_missing=n_places - int(known.sum()),
+            n_rejected=int(target.observations.rejected.get(variable, 0)),
+            n_above=int((beyond & (z > centers[-1] + slack)).sum()),
+            n_below=int((beyond & (z < centers[0] - slack)).sum()),
         )
+        lines.append(line)
     return tuple(lines)
-
-
-def _beyond(target: Target, sampled: Sampled, known: np.ndarray, chosen: np.ndarray) -> tuple[int, int]:
-    """Number of values above the uppermost center of the model, and below the lowest."""
-    if sampled.moving is None and not isinstance(sampled.operator, Interpolation):
-        return 0, 0
-    z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
-    centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
-    return int((known & (z > centers[-1] + slack)).sum()), int((known & (z < centers[0] - slack)).sum())
