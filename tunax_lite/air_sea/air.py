@@ -1,8 +1,5 @@
 """The air near the surface: its moisture, what a bulk formula takes and gives, and what formulae share.
 
-Stability functions psi of unstable air take arguments that stand for zeta <= 0, height over the length of
-Obukhov, at which they are 0 for zeta = 0 and increase with -zeta.
-
 Source: Lowe (1977), J. Appl. Meteorol. 16, 100-103, for the saturation, with the further constants of GOTM;
 AeroBulk for the constants and relations of COARE 3 and NCAR.
 """
@@ -12,36 +9,32 @@ import math
 from typing import Literal, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from .._types import Scalar
-from ..numerics.elementary import at_least, at_most, reciprocal
+from ..declarations import setting
+from ..numerics.elementary import at_least, at_most, horner, reciprocal
 
 HumidityMeasure = Literal["relative", "wet_bulb", "dew_point", "specific"]
 """Relative humidity [%], temperature of the wet bulb or of the dew point [degC], or mass [kg kg-1]."""
-
+KELVIN = 273.15
+"""0 degC [K]."""
+SALT_FACTOR = 0.98
+"""Vapour pressure over sea water relative to that over fresh water [1]."""
 VAPOUR_RATIO = 0.62198
 """Molar mass of water over that of dry air [1]."""
 GAS_CONSTANT = 287.1
 """Of dry air [J kg-1 K-1]."""
-
-_LOWE = (
-    6.107799961,
-    4.436518521e-1,
-    1.428945805e-2,
-    2.650648471e-4,
-    3.031240396e-6,
-    2.034080948e-8,
-    6.136820929e-11,
-)
+AIR_HEAT_CAPACITY = 1008.0
+"""[J kg-1 K-1]"""
+_LOWE = (6.107799961, 0.4436518521, 0.01428945805, 2.650648471e-4)
+_LOWE += (3.031240396e-6, 2.034080948e-8, 6.136820929e-11)
 
 
 def saturation_vapour_pressure(temperature: Scalar) -> Scalar:
     """Vapour pressure over fresh water [Pa] at a temperature [degC]."""
-    total = _LOWE[-1]
-    for coefficient in reversed(_LOWE[:-1]):
-        total = total * temperature + coefficient
-    return 100.0 * total
+    return 100.0 * horner(_LOWE, temperature)
 
 
 def specific_humidity(vapour_pressure: Scalar, pressure: Scalar) -> Scalar:
@@ -52,14 +45,7 @@ def specific_humidity(vapour_pressure: Scalar, pressure: Scalar) -> Scalar:
 def vapour_pressure(
     humidity: Scalar, measure: HumidityMeasure, temperature: Scalar, pressure: Scalar
 ) -> Scalar:
-    """Vapour pressure [Pa].
-
-    Args:
-        humidity: in the unit of the measure.
-        measure: what is given.
-        temperature: of the air [degC].
-        pressure: of the air [Pa].
-    """
+    """Vapour pressure [Pa] from a measure of humidity, temperature [degC] and pressure [Pa] of the air."""
     if measure == "relative":
         return 0.01 * humidity * saturation_vapour_pressure(temperature)
     if measure == "wet_bulb":
@@ -77,12 +63,6 @@ def air_density(temperature_kelvin: Scalar, humidity: Scalar, pressure: Scalar) 
     The factor of the humidity is GOTM's, 0.622 where an ideal gas has 0.608: 0.02 % at most.
     """
     return pressure * reciprocal(GAS_CONSTANT * temperature_kelvin * (1.0 + VAPOUR_RATIO * humidity))
-
-
-KELVIN = 273.15
-"""0 degC [K]."""
-SALT_FACTOR = 0.98
-"""Vapour pressure over sea water relative to that over fresh water [1]."""
 
 
 class MoistAir(NamedTuple):
@@ -146,65 +126,81 @@ class AbstractBulkFormula(eqx.Module):
         """Fluxes for one time, or for a batch of columns."""
 
 
-_SQRT3 = math.sqrt(3.0)
+class AbstractSimilarity(AbstractBulkFormula):
+    """A formula in which fluxes and stability follow from each other, by iteration.
 
-
-def kansas_momentum(root: Scalar) -> Scalar:
-    """Businger-Dyer function of momentum, of the root (1 - a zeta)^(1/2)."""
-    chi = jnp.sqrt(root)
-    product = (0.5 * (1.0 + chi)) ** 2 * (0.5 * (1.0 + root))
-    return jnp.log(product) - 2.0 * jnp.arctan(chi) + 0.5 * math.pi
-
-
-def kansas_heat(root: Scalar) -> Scalar:
-    """Businger-Dyer function of heat and vapour, of the root (1 - a zeta)^(1/2)."""
-    return 2.0 * jnp.log(0.5 * (1.0 + root))
-
-
-def convective(argument: Scalar) -> Scalar:
-    """Free-convective function, of 1 - b zeta.
-
-    Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764.
+    Args:
+        wind_height: of the wind [m].
+        air_height: of temperature and humidity [m].
+        iterations: a fixed number.
     """
-    y = jnp.exp(jnp.log(argument) * (1.0 / 3.0))
-    logarithm = 1.5 * jnp.log((1.0 + y + y * y) * (1.0 / 3.0))
-    return logarithm - _SQRT3 * jnp.arctan((1.0 + 2.0 * y) * (1.0 / _SQRT3)) + math.pi / _SQRT3
+
+    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
+    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
+    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
+
+    def _iterated(self, iterate, first: tuple[Scalar, ...], air: MoistAir) -> tuple[Scalar, ...]:
+        """The last of the iterations that start from a first guess."""
+        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*first, air.pressure)))
+        first = tuple(jnp.broadcast_to(x, shape) for x in first)
+        return jax.lax.fori_loop(0, self.iterations, lambda _, scales: iterate(scales), first)
+
+    def _exchange(
+        self,
+        scales: tuple[Scalar, Scalar, Scalar],
+        speed: Scalar,
+        kelvin: Scalar,
+        humidity: Scalar,
+        air: MoistAir,
+        skin: WaterSkin,
+    ) -> Exchange:
+        """Fluxes from u* [m s-1], theta* [K], q* [kg kg-1] and the air at the height of the wind.
+
+        Args:
+            scales: the three.
+            speed: bulk wind, gusts included [m s-1].
+            kelvin, humidity: potential temperature [K] and specific humidity [kg kg-1].
+            air, skin: as the bulk formula got them.
+        """
+        friction, temperature_scale, humidity_scale = scales
+        kelvin = kelvin - LAPSE_RATE * self.wind_height
+        density = _density(kelvin, humidity, air.pressure)
+        density = _density(kelvin, humidity, air.pressure - density * GRAVITY * self.wind_height)
+        heat_capacity = DRY_HEAT_CAPACITY + VAPOUR_HEAT_CAPACITY * humidity
+        vaporisation_heat = 2.501e6 - 2370.0 * skin.temperature
+        water = density * friction * humidity_scale
+        return Exchange(
+            momentum_transfer=density * friction * friction * reciprocal(speed),
+            sensible_heat=density * heat_capacity * friction * temperature_scale,
+            latent_heat=vaporisation_heat * water,
+            water=water,
+            vaporisation_heat=vaporisation_heat,
+        )
 
 
-def blend(zeta: Scalar, near_neutral: Scalar, free: Scalar) -> Scalar:
-    """The two functions weighted by 1 / (1 + zeta²) and its complement."""
-    squared = zeta * zeta
-    return (near_neutral + squared * free) / (1.0 + squared)
-
-
-def gust_squared(buoyant: Scalar, factor: Scalar | float) -> Scalar:
-    """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 where the air is stable.
-
-    The power has an infinite slope at 0: what it is at a small value is taken off, so that the gustiness
-    starts from 0 with a finite slope, and is too small by less than 5 mm s-1.
-    """
-    least = 1e-7
-    positive = jnp.where(buoyant > least, buoyant, least)
-    return factor * (jnp.exp(jnp.log(positive) * (2.0 / 3.0)) - least ** (2.0 / 3.0))
-
-
-GRAVITY = 9.8
-"""[m s-2]"""
-KARMAN = 0.4
+GRAVITY, KARMAN = 9.8, 0.4
 _GAS_CONSTANT = 287.05
-"""Of dry air [J kg-1 K-1]."""
 VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0
 """Excess of the virtual temperature per specific humidity [1]."""
-DRY_HEAT_CAPACITY = 1005.0
-VAPOUR_HEAT_CAPACITY = 1860.0
+DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0
 """[J kg-1 K-1]"""
 LAPSE_RATE = GRAVITY / DRY_HEAT_CAPACITY
 """Dry-adiabatic [K m-1]."""
 
 
+def _density(kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:
+    """Density of moist air [kg m-3]."""
+    return pressure * reciprocal(_GAS_CONSTANT * virtual(kelvin, humidity))
+
+
 def virtual(kelvin: Scalar, humidity: Scalar) -> Scalar:
     """Virtual temperature [K]."""
     return kelvin * (1.0 + VIRTUAL * humidity)
+
+
+def viscosity(t: Scalar) -> Scalar:
+    """Kinematic viscosity of air [m2 s-1] at a temperature [degC]."""
+    return 1.326e-5 * (1.0 + t * (6.542e-3 + t * (8.301e-6 - 4.84e-9 * t)))
 
 
 def bounded(value: Scalar, largest: float) -> Scalar:
@@ -222,40 +218,42 @@ def inverse_obukhov_length(
     return bounded(GRAVITY * KARMAN * buoyant * reciprocal(inertia), 200.0)
 
 
-def _density(kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:
-    """Density of moist air [kg m-3]."""
-    return pressure * reciprocal(_GAS_CONSTANT * virtual(kelvin, humidity))
+# Stability functions psi of unstable air. Their arguments stand for zeta <= 0, height over Obukhov length; all
+# are 0 for zeta = 0 and increase with -zeta.
 
 
-def fluxes_of_scales(
-    friction: Scalar,
-    temperature_scale: Scalar,
-    humidity_scale: Scalar,
-    speed: Scalar,
-    kelvin: Scalar,
-    humidity: Scalar,
-    height: float,
-    air: MoistAir,
-    skin: WaterSkin,
-) -> Exchange:
-    """Fluxes from the turbulent scales.
+def kansas_momentum(root: Scalar) -> Scalar:
+    """Businger-Dyer function of momentum, of the root (1 - a zeta)^(1/2)."""
+    chi = jnp.sqrt(root)
+    product = (0.5 * (1.0 + chi)) ** 2 * (0.5 * (1.0 + root))
+    return jnp.log(product) - 2.0 * jnp.arctan(chi) + 0.5 * math.pi
 
-    Args:
-        friction, temperature_scale, humidity_scale: u* [m s-1], theta* [K], q* [kg kg-1].
-        speed: bulk wind, gusts included [m s-1].
-        kelvin, humidity: of the air at the height of the wind [K, kg kg-1].
-        height: of the wind [m].
-        air, skin: as the bulk formula got them.
+
+def kansas_heat(root: Scalar) -> Scalar:
+    """Businger-Dyer function of heat and vapour, of the root (1 - a zeta)^(1/2)."""
+    return 2.0 * jnp.log(0.5 * (1.0 + root))
+
+
+def convective(argument: Scalar) -> Scalar:
+    """Free-convective function, of 1 - b zeta: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764."""
+    root_3 = math.sqrt(3.0)
+    y = jnp.exp(jnp.log(argument) * (1.0 / 3.0))
+    logarithm = 1.5 * jnp.log((1.0 + y + y * y) * (1.0 / 3.0))
+    return logarithm - root_3 * jnp.arctan((1.0 + 2.0 * y) * (1.0 / root_3)) + math.pi / root_3
+
+
+def blend(zeta: Scalar, near_neutral: Scalar, free: Scalar) -> Scalar:
+    """The two functions weighted by 1 / (1 + zeta²) and its complement."""
+    squared = zeta * zeta
+    return (near_neutral + squared * free) / (1.0 + squared)
+
+
+def gust_squared(buoyant: Scalar, factor: Scalar | float) -> Scalar:
+    """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 where the air is stable.
+
+    The power has an infinite slope at 0: what it is at a small value is taken off, so that the gustiness
+    starts from 0 with a finite slope, and is too small by less than 5 mm s-1.
     """
-    density = _density(kelvin, humidity, air.pressure)
-    density = _density(kelvin, humidity, air.pressure - density * GRAVITY * height)
-    heat_capacity = DRY_HEAT_CAPACITY + VAPOUR_HEAT_CAPACITY * humidity
-    vaporisation_heat = 2.501e6 - 2370.0 * skin.temperature
-    water = density * friction * humidity_scale
-    return Exchange(
-        momentum_transfer=density * friction * friction * reciprocal(speed),
-        sensible_heat=density * heat_capacity * friction * temperature_scale,
-        latent_heat=vaporisation_heat * water,
-        water=water,
-        vaporisation_heat=vaporisation_heat,
-    )
+    least = 1e-7
+    positive = jnp.where(buoyant > least, buoyant, least)
+    return factor * (jnp.exp(jnp.log(positive) * (2.0 / 3.0)) - least ** (2.0 / 3.0))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import Scalar, ScalarLike, array_field, is_traced, parameter
+from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced, parameter
 from ..declarations import setting
 from ..forcing import AbstractForcing, SurfaceFluxes, WaterSurface
 from ..numerics.elementary import at_most, reciprocal, vector_norm
@@ -18,6 +18,7 @@ from ..physics.teos10 import surface_temperature
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
 from .air import (
+    AIR_HEAT_CAPACITY,
     GAS_CONSTANT,
     KELVIN,
     VAPOUR_RATIO,
@@ -35,10 +36,6 @@ from .radiation import AbstractAlbedo, AbstractLongwave, ClearSky, ConstantAlbed
 Values = Float[Array, "..."]
 
 
-def _to_float_array(value):
-    return jnp.asarray(value, dtype=float) if isinstance(value, (int, float, np.ndarray)) else value
-
-
 class Weather(eqx.Module):
     """The air over one place: at one time, or over time with time as the first axis.
 
@@ -53,15 +50,15 @@ class Weather(eqx.Module):
         longwave: net into the water, or from the sky where the forcing says so [W m-2].
     """
 
-    wind_u: Values = eqx.field(converter=_to_float_array)
-    wind_v: Values = eqx.field(converter=_to_float_array)
-    air_temperature: Values = eqx.field(converter=_to_float_array)
-    humidity: Values = eqx.field(converter=_to_float_array)
-    air_pressure: Values = eqx.field(converter=_to_float_array)
-    cloud_cover: Values | None = eqx.field(default=None, converter=_to_float_array)
-    precipitation: Values | None = eqx.field(default=None, converter=_to_float_array)
-    shortwave: Values | None = eqx.field(default=None, converter=_to_float_array)
-    longwave: Values | None = eqx.field(default=None, converter=_to_float_array)
+    wind_u: Values = eqx.field(converter=as_float_array)
+    wind_v: Values = eqx.field(converter=as_float_array)
+    air_temperature: Values = eqx.field(converter=as_float_array)
+    humidity: Values = eqx.field(converter=as_float_array)
+    air_pressure: Values = eqx.field(converter=as_float_array)
+    cloud_cover: Values | None = eqx.field(default=None, converter=as_float_array)
+    precipitation: Values | None = eqx.field(default=None, converter=as_float_array)
+    shortwave: Values | None = eqx.field(default=None, converter=as_float_array)
+    longwave: Values | None = eqx.field(default=None, converter=as_float_array)
 
 
 class WeatherOffsets(eqx.Module):
@@ -142,7 +139,6 @@ FRESHWATER_DENSITY = 1000.0
 RAIN_SPEED_RATIO = 0.85
 """Horizontal speed of rain over that of the wind at 10 m [1]."""
 _RAIN_HEAT_CAPACITY = 3985.0
-_AIR_HEAT_CAPACITY = 1008.0
 
 
 def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: Scalar) -> Scalar:
@@ -150,12 +146,12 @@ def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: S
     kelvin, t = air.temperature + KELVIN, air.temperature
     vapour_diffusivity = 2.11e-5 * jnp.exp(1.94 * jnp.log(kelvin / KELVIN))
     conductivity = 0.02411 * (1.0 + t * (3.309e-3 - 1.44e-6 * t))
-    heat_diffusivity = conductivity * reciprocal(air.density * _AIR_HEAT_CAPACITY)
+    heat_diffusivity = conductivity * reciprocal(air.density * AIR_HEAT_CAPACITY)
     slope = air.specific_humidity * vaporisation_heat * reciprocal(GAS_CONSTANT * kelvin * kelvin)
     moist = slope * vaporisation_heat * vapour_diffusivity
-    factor = 1.0 + VAPOUR_RATIO * moist * reciprocal(_AIR_HEAT_CAPACITY * heat_diffusivity)
+    factor = 1.0 + VAPOUR_RATIO * moist * reciprocal(AIR_HEAT_CAPACITY * heat_diffusivity)
     moister = skin.specific_humidity - air.specific_humidity
-    colder = skin.temperature - t + moister * vaporisation_heat * (1.0 / _AIR_HEAT_CAPACITY)
+    colder = skin.temperature - t + moister * vaporisation_heat * (1.0 / AIR_HEAT_CAPACITY)
     return -rain * _RAIN_HEAT_CAPACITY * colder * reciprocal(factor)
 
 
@@ -261,11 +257,9 @@ class BulkForcing(AbstractForcing):
         if self.relative_wind:
             u, v = u - water.u, v - water.v
         pressure, temperature = weather.air_pressure, weather.air_temperature
-        if self.humidity_measure == "specific":
-            humidity = weather.humidity
-            vapour = vapour_pressure(humidity, "specific", temperature, pressure)
-        else:
-            vapour = vapour_pressure(weather.humidity, self.humidity_measure, temperature, pressure)
+        humidity, measure = weather.humidity, self.humidity_measure
+        vapour = vapour_pressure(humidity, measure, temperature, pressure)
+        if measure != "specific":
             humidity = specific_humidity(vapour, pressure)
         return MoistAir(
             wind_u=u,

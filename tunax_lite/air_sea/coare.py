@@ -8,7 +8,6 @@ import abc
 import math
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -16,37 +15,34 @@ from .._types import Scalar
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal
 from .air import (
+    AIR_HEAT_CAPACITY,
     GRAVITY,
     KARMAN,
     KELVIN,
     LAPSE_RATE,
-    AbstractBulkFormula,
+    AbstractSimilarity,
     Exchange,
     MoistAir,
     WaterSkin,
     blend,
     bounded,
     convective,
-    fluxes_of_scales,
     gust_squared,
     inverse_obukhov_length,
     kansas_heat,
     kansas_momentum,
     virtual,
+    viscosity,
 )
 
-BOUNDARY_LAYER = 600.0
+_BOUNDARY_LAYER = 600.0
 """Height of the atmospheric boundary layer [m]."""
-_GRAVITY = 9.81
-_KARMAN = 0.41
-_AIR_HEAT_CAPACITY = 1008.0
-"""[J kg-1 K-1]"""
-_CALM = 0.1
-"""Wind below which the coefficients are those of this wind [m s-1]: the first guess is of no use there."""
+_CALM, _SLOWEST = 0.1, 0.2
+"""Wind of Fairall below which the coefficients are those of this wind, as the first guess is of no use there;
+and least bulk wind of COARE 3, gusts included [m s-1]."""
 _CRITICAL_RICHARDSON_NUMBER = 0.25
 """Of the air between surface and instrument; above it there is no turbulence and no flux."""
-_GUSTINESS = 1.2
-"""Gustiness over the convective velocity [1]."""
+_LARGEST_ZETA = 50.0
 
 # Roughness Reynolds number below which a row holds; factor and exponent for temperature and for humidity,
 # z_T = a Re^b nu / u*. Beyond 1000 the last row is kept.
@@ -62,17 +58,13 @@ _LIU = (
 )
 
 
-def _log_scalar_roughness(log_reynolds: Scalar) -> tuple[Scalar, Scalar]:
-    """Logarithms of z_T u* / nu and of z_q u* / nu: no power has to be taken."""
-    roughness = []
-    for factor, exponent in ((1, 2), (3, 4)):
-        rows = tuple((row[0], math.log(row[factor]), row[exponent]) for row in _LIU)
-        total = rows[-1][1] + rows[-1][2] * log_reynolds
-        for bound, intercept, slope in reversed(rows[:-1]):
-            below = log_reynolds < math.log(bound)
-            total = jnp.where(below, intercept + slope * log_reynolds, total)
-        roughness.append(total)
-    return roughness[0], roughness[1]
+def _log_scalar_roughness(log_reynolds: Scalar, column: int) -> Scalar:
+    """Logarithm of z_T u* / nu or of z_q u* / nu: no power has to be taken."""
+    rows = [(row[0], math.log(row[column]), row[column + 1]) for row in _LIU]
+    total = rows[-1][1] + rows[-1][2] * log_reynolds
+    for bound, intercept, slope in reversed(rows[:-1]):
+        total = jnp.where(log_reynolds < math.log(bound), intercept + slope * log_reynolds, total)
+    return total
 
 
 def _psi(zeta: Scalar, kansas) -> Scalar:
@@ -82,38 +74,25 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
 
 
 @named("fairall")
-class Fairall(AbstractBulkFormula):
+class Fairall(AbstractSimilarity):
     """GOTM's form: no cool skin, the latent heat corrected for the mean vertical velocity (Webb).
-
-    Args:
-        wind_height: of the wind [m].
-        air_height: of temperature and humidity [m].
-        iterations: a fixed number.
 
     Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764; GOTM.
     """
 
-    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
-    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
     iterations: int = setting(20, at_least=1, at_most=100, null_is_default=True)
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         kelvin = air.temperature + KELVIN
-        humid = 1.0 + 0.61 * air.specific_humidity
         warmer = air.temperature - skin.temperature
         moister = air.specific_humidity - skin.specific_humidity
-        wind = at_least(air.wind_speed, _CALM)
         buoyant = warmer + 0.61 * kelvin * moister
-        turbulent = (
-            _GRAVITY * self.wind_height * buoyant
-            <= _CRITICAL_RICHARDSON_NUMBER * kelvin * air.wind_speed * air.wind_speed
-        ) | (buoyant <= 0.0)
+        sheared = _CRITICAL_RICHARDSON_NUMBER * kelvin * air.wind_speed * air.wind_speed
+        turbulent = (9.81 * self.wind_height * buoyant <= sheared) | (buoyant <= 0.0)
         # What is not turbulent iterates as neutral air: finite, and not used.
         warmer = jnp.where(turbulent, warmer, 0.0)
         moister = jnp.where(turbulent, moister, 0.0)
-        friction, temperature_scale, humidity_scale, speed = self._scales(
-            air, wind, warmer, moister, kelvin, humid
-        )
+        friction, temperature_scale, humidity_scale, speed = self._scales(air, warmer, moister, kelvin)
         friction = jnp.where(turbulent, friction, 0.0)
         vaporisation_heat = 2.501e6 - 2370.0 * skin.temperature
         water = air.density * friction * humidity_scale
@@ -122,57 +101,43 @@ class Fairall(AbstractBulkFormula):
         ) * friction * temperature_scale * reciprocal(kelvin)
         return Exchange(
             momentum_transfer=air.density * friction * friction * reciprocal(speed),
-            sensible_heat=_AIR_HEAT_CAPACITY * air.density * friction * temperature_scale,
+            sensible_heat=AIR_HEAT_CAPACITY * air.density * friction * temperature_scale,
             latent_heat=vaporisation_heat * (water - air.density * lift * air.specific_humidity),
             water=water,
             vaporisation_heat=vaporisation_heat,
         )
 
-    def _scales(
-        self,
-        air: MoistAir,
-        wind: Scalar,
-        warmer: Scalar,
-        moister: Scalar,
-        kelvin: Scalar,
-        humid: Scalar,
-    ) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    def _scales(self, air: MoistAir, warmer: Scalar, moister: Scalar, kelvin: Scalar) -> tuple[Scalar, ...]:
         """Friction velocity, scales of temperature and humidity, and wind with gusts."""
-        t = air.temperature
-        viscosity = 1.326e-5 * (1.0 + t * (6.542e-3 + t * (8.301e-6 - 4.84e-9 * t)))
-        log_viscosity = jnp.log(viscosity)
-        buoyancy = _GRAVITY * reciprocal(kelvin)
-        obukhov = _KARMAN * buoyancy * reciprocal(humid)
+        gravity, karman, gustiness = 9.81, 0.41, 1.2
+        humid, wind = 1.0 + 0.61 * air.specific_humidity, at_least(air.wind_speed, _CALM)
+        of_air = viscosity(air.temperature)
+        log_viscosity = jnp.log(of_air)
+        buoyancy = gravity * reciprocal(kelvin)
+        obukhov = karman * buoyancy * reciprocal(humid)
         log_wind_height, log_air_height = math.log(self.wind_height), math.log(self.air_height)
 
-        def iterate(_, scales):
+        def iterate(scales):
             friction, temperature_scale, humidity_scale, speed = scales
             virtual = temperature_scale * humid + 0.61 * kelvin * humidity_scale
             inverse = reciprocal(friction)
             inverse_length = obukhov * virtual * (inverse * inverse)
-            log_roughness = jnp.log(0.011 / _GRAVITY * friction * friction + 0.11 * viscosity * inverse)
+            log_roughness = jnp.log(0.011 / gravity * friction * friction + 0.11 * of_air * inverse)
             psi_m = _psi(self.wind_height * inverse_length, kansas_momentum)
             psi_h = _psi(self.air_height * inverse_length, kansas_heat)
             profile = at_least(log_wind_height - log_roughness - psi_m, 0.5)
-            friction = _KARMAN * speed * reciprocal(profile)
+            friction = karman * speed * reciprocal(profile)
             log_scale = jnp.log(friction) - log_viscosity
-            log_t, log_q = _log_scalar_roughness(log_roughness + log_scale)
             above = log_air_height + log_scale - psi_h
-            temperature_scale = _KARMAN * warmer * reciprocal(at_least(above - log_t, 0.5))
-            humidity_scale = _KARMAN * moister * reciprocal(at_least(above - log_q, 0.5))
+            log_t, log_q = (_log_scalar_roughness(log_roughness + log_scale, column) for column in (1, 3))
+            temperature_scale = karman * warmer * reciprocal(at_least(above - log_t, 0.5))
+            humidity_scale = karman * moister * reciprocal(at_least(above - log_q, 0.5))
             virtual = temperature_scale * humid + 0.61 * kelvin * humidity_scale
-            gust = gust_squared(-BOUNDARY_LAYER * buoyancy * friction * virtual, _GUSTINESS**2)
+            gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual, gustiness**2)
             return friction, temperature_scale, humidity_scale, jnp.sqrt(wind * wind + gust)
 
         first = (0.04 * wind, 0.04 * warmer, 0.04 * moister, wind + 0.0 * (warmer + moister))
-        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*first, air.pressure)))
-        first = tuple(jnp.broadcast_to(x, shape) for x in first)
-        return jax.lax.fori_loop(0, self.iterations, iterate, first)
-
-
-SLOWEST = 0.2
-"""Least bulk wind, gusts included [m s-1]."""
-LARGEST_ZETA = 50.0
+        return self._iterated(iterate, first, air)
 
 
 class _Scales(NamedTuple):
@@ -190,27 +155,31 @@ def _stable(zeta: Scalar, profile: Scalar) -> Scalar:
     return -(profile + 0.6667 * (zeta - 14.28) * decay + 8.525)
 
 
+def _unstable(zeta: Scalar, kansas, factor: float) -> Scalar:
+    return blend(zeta, kansas(jnp.sqrt(1.0 - 15.0 * zeta)), convective(1.0 - factor * zeta))
+
+
 def psi_momentum(zeta: Scalar) -> Scalar:
     """Stability function of momentum."""
     negative, positive = at_most(zeta, 0.0), at_least(zeta, 0.0)
-    kansas = kansas_momentum(jnp.sqrt(1.0 - 15.0 * negative))
-    unstable = blend(negative, kansas, convective(1.0 - 10.15 * negative))
+    unstable = _unstable(negative, kansas_momentum, 10.15)
     return jnp.where(zeta < 0.0, unstable, _stable(positive, 1.0 + positive))
 
 
 def psi_heat(zeta: Scalar) -> Scalar:
     """Stability function of heat and vapour."""
     negative, positive = at_most(zeta, 0.0), at_least(zeta, 0.0)
-    kansas = kansas_heat(jnp.sqrt(1.0 - 15.0 * negative))
-    unstable = blend(negative, kansas, convective(1.0 - 34.15 * negative))
     base = 1.0 + positive * (2.0 / 3.0)
+    unstable = _unstable(negative, kansas_heat, 34.15)
     return jnp.where(zeta < 0.0, unstable, _stable(positive, base * jnp.sqrt(base)))
 
 
-class _Coare(AbstractBulkFormula):
-    wind_height: eqx.AbstractVar[float]
-    air_height: eqx.AbstractVar[float]
-    iterations: eqx.AbstractVar[int]
+def _log_roughness(charnock: Scalar, friction: Scalar, of_air: Scalar) -> Scalar:
+    roughness = charnock * friction * friction / GRAVITY + 0.11 * of_air / friction
+    return jnp.log(at_most(at_least(roughness, 1e-9), 1.0))
+
+
+class _Coare(AbstractSimilarity):
     gustiness: ClassVar[float]
 
     @abc.abstractmethod
@@ -223,32 +192,22 @@ class _Coare(AbstractBulkFormula):
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
-        t = air.temperature + LAPSE_RATE * self.air_height
-        viscosity = 1.326e-5 * (1.0 + t * (6.542e-3 + t * (8.301e-6 - 4.84e-9 * t)))
-        first = self._first_guess(air, skin, potential, viscosity)
+        of_air = viscosity(air.temperature + LAPSE_RATE * self.air_height)
+        first = self._first_guess(air, skin, potential, of_air)
 
         def iterate(_, scales):
-            return self._iterate(scales, air, skin, potential, viscosity)
+            return self._iterate(scales, air, skin, potential, of_air)
 
-        scales = jax.lax.fori_loop(0, self.iterations, iterate, first)
-        return fluxes_of_scales(
-            scales.friction,
-            scales.temperature,
-            scales.humidity,
-            scales.speed,
-            scales.air_kelvin - LAPSE_RATE * self.wind_height,
-            scales.air_humidity,
-            self.wind_height,
-            air,
-            skin,
-        )
+        found = jax.lax.fori_loop(0, self.iterations, iterate, first)
+        scales = found.friction, found.temperature, found.humidity
+        return self._exchange(scales, found.speed, found.air_kelvin, found.air_humidity, air, skin)
 
-    def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, viscosity: Scalar) -> _Scales:
+    def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar) -> _Scales:
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN
         speed = jnp.sqrt(air.wind_speed**2 + 0.25)
         friction = 0.035 * math.log(10.0 / 1e-4) / math.log(height / 1e-4) * speed
         charnock = self.charnock(air.wind_speed)
-        log_roughness = self._log_roughness(charnock, friction, viscosity)
+        log_roughness = _log_roughness(charnock, friction, of_air)
         profile = math.log(height) - log_roughness
         # Roughness of heat from a neutral transfer coefficient of 1.15e-3.
         neutral = (math.log(10.0) - log_roughness) / KARMAN
@@ -260,7 +219,7 @@ class _Coare(AbstractBulkFormula):
         richardson = GRAVITY * height * (virtual_air - virtual_skin) / (layer * speed**2)
         slope = profile**2 / (math.log(self.air_height) - log_scalar) * richardson
         # Fairall et al. (2003), eq. 21: the bulk number at which convection takes over from shear.
-        saturation = -height / (BOUNDARY_LAYER * 0.004 * 1.2**3)
+        saturation = -height / (_BOUNDARY_LAYER * 0.004 * 1.2**3)
         unstable = slope / (1.0 + at_most(richardson, 0.0) / saturation)
         zeta = jnp.where(richardson < 0.0, unstable, slope + 3.0 * richardson**2)
         friction = at_least(KARMAN * speed / (profile - psi_momentum(zeta)), 1e-9)
@@ -275,31 +234,27 @@ class _Coare(AbstractBulkFormula):
             friction=friction,
             temperature=transfer * warmer * raised,
             humidity=transfer * moister * raised,
-            log_roughness=self._log_roughness(charnock, friction, viscosity),
+            log_roughness=_log_roughness(charnock, friction, of_air),
             air_kelvin=skin_kelvin + warmer * raised,
             air_humidity=skin.specific_humidity + moister * raised,
             speed=speed + 0.0 * raised,
         )
 
-    def _log_roughness(self, charnock: Scalar, friction: Scalar, viscosity: Scalar) -> Scalar:
-        roughness = charnock * friction * friction / GRAVITY + 0.11 * viscosity / friction
-        return jnp.log(at_most(at_least(roughness, 1e-9), 1.0))
-
     def _iterate(
-        self, scales: _Scales, air: MoistAir, skin: WaterSkin, potential: Scalar, viscosity: Scalar
+        self, scales: _Scales, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar
     ) -> _Scales:
         friction = scales.friction
         inverse_length = inverse_obukhov_length(
             scales.air_kelvin, scales.air_humidity, friction, scales.temperature, scales.humidity
         )
-        buoyant = -BOUNDARY_LAYER / KARMAN * inverse_length
+        buoyant = -_BOUNDARY_LAYER / KARMAN * inverse_length
         gust = gust_squared(buoyant, self.gustiness**2 * friction * friction)
-        speed = jnp.sqrt(at_least(air.wind_speed**2 + gust, SLOWEST**2))
-        zeta = bounded(self.wind_height * inverse_length, LARGEST_ZETA)
-        zeta_air = bounded(self.air_height * inverse_length, LARGEST_ZETA)
+        speed = jnp.sqrt(at_least(air.wind_speed**2 + gust, _SLOWEST**2))
+        zeta = bounded(self.wind_height * inverse_length, _LARGEST_ZETA)
+        zeta_air = bounded(self.air_height * inverse_length, _LARGEST_ZETA)
         neutral_wind = friction / KARMAN * (math.log(10.0) - scales.log_roughness)
-        log_roughness = self._log_roughness(self.charnock(neutral_wind), friction, viscosity)
-        log_reynolds = log_roughness + jnp.log(friction) - jnp.log(viscosity)
+        log_roughness = _log_roughness(self.charnock(neutral_wind), friction, of_air)
+        log_reynolds = log_roughness + jnp.log(friction) - jnp.log(of_air)
         log_scalar = at_least(self.log_scalar_roughness(log_reynolds), math.log(1e-9))
         psi_h = psi_heat(zeta)
         transfer = KARMAN / (math.log(self.wind_height) - log_scalar - psi_h)
@@ -322,18 +277,10 @@ class _Coare(AbstractBulkFormula):
 class Coare30(_Coare):
     """COARE 3.0.
 
-    Args:
-        wind_height: of the wind [m].
-        air_height: of temperature and humidity [m].
-        iterations: a fixed number.
-
     Source: Fairall et al. (2003), J. Climate 16, 571-591, in the form of AeroBulk.
     """
 
     gustiness = 1.25
-    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
-    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
-    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def charnock(self, neutral_wind: Scalar) -> Scalar:
         return 0.011 + (0.018 - 0.011) / 8.0 * at_most(at_least(neutral_wind - 10.0, 0.0), 8.0)
@@ -346,18 +293,10 @@ class Coare30(_Coare):
 class Coare36(_Coare):
     """COARE 3.6.
 
-    Args:
-        wind_height: of the wind [m].
-        air_height: of temperature and humidity [m].
-        iterations: a fixed number.
-
     Source: Edson et al. (2013), J. Phys. Oceanogr. 43, 1589-1610, in the form of AeroBulk.
     """
 
     gustiness = 1.2
-    wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
-    air_height: float = setting(2.0, above=0.1, at_most=1000.0)
-    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def charnock(self, neutral_wind: Scalar) -> Scalar:
         return at_least(at_most(0.0017 * neutral_wind - 0.005, 0.028), 0.0)

@@ -6,7 +6,7 @@ send back, net into the water [W m-2].
 
 import abc
 import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -16,10 +16,6 @@ from .._types import Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .air import KELVIN, MoistAir
-
-_SECONDS_PER_DAY = 86400.0
-_DAYS_BEFORE_EPOCH = 719468
-"""From 1 March of the year 0 to 1 January 1970; years that start in March have their leap day last."""
 
 
 class SunTime(eqx.Module):
@@ -68,8 +64,8 @@ class SolarPosition(eqx.Module):
         """Day and hour at a time [s] since the start, in the Gregorian calendar."""
         start_day, start_second = self._start()
         seconds = start_second + (time if isinstance(time, jax.Array) else jnp.asarray(float(time)))
-        days = jnp.floor(seconds / _SECONDS_PER_DAY)
-        hour = (seconds - _SECONDS_PER_DAY * days) / 3600.0
+        days = jnp.floor(seconds / 86400.0)
+        hour = (seconds - 86400.0 * days) / 3600.0
         return SunTime(_day_of_year(days.astype(jnp.int32) + start_day).astype(hour.dtype), hour)
 
     def cosine_of_zenith(self, now: SunTime) -> Scalar:
@@ -98,7 +94,8 @@ class SolarPosition(eqx.Module):
 
 def _day_of_year(days_since_epoch):
     """Day of the year from the days since 1970 (integers)."""
-    days = days_since_epoch + _DAYS_BEFORE_EPOCH
+    # From 1 March of the year 0: years that start in March have their leap day last.
+    days = days_since_epoch + 719468
     of_era = days % 146097  # 400 years
     year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
     since_march = of_era - (365 * year + year // 4 - year // 100)
@@ -143,7 +140,7 @@ class ClearSky(eqx.Module):
 class AbstractAlbedo(eqx.Module):
     """Albedo from the position of the sun."""
 
-    needs_sun: ClassVar[bool]
+    needs_sun: ClassVar[bool] = True
 
     @abc.abstractmethod
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
@@ -181,12 +178,9 @@ class Payne(AbstractAlbedo):
     Source: Payne (1972), J. Atmos. Sci. 29, 959-970.
     """
 
-    needs_sun = True
-
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
         zenith = jnp.asarray(zenith)
-        angles = jnp.asarray(_PAYNE_ZENITH, dtype=zenith.dtype)
-        return jnp.interp(zenith, angles, jnp.asarray(_PAYNE_ALBEDO, dtype=zenith.dtype))
+        return jnp.interp(zenith, *(jnp.asarray(row, zenith.dtype) for row in (_PAYNE_ZENITH, _PAYNE_ALBEDO)))
 
 
 _COGLEY = (
@@ -212,8 +206,6 @@ class Cogley(AbstractAlbedo):
 
     Source: Cogley (1979), Mon. Weather Rev. 107, 775-781; GOTM.
     """
-
-    needs_sun = True
 
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
         zenith, day = jnp.asarray(zenith), jnp.asarray(day)
@@ -255,17 +247,10 @@ def cloud_coefficient(latitude: Scalar) -> Scalar:
 class AbstractLongwave(eqx.Module):
     """Net longwave radiation."""
 
-    needs_cloud: ClassVar[bool]
+    needs_cloud: ClassVar[bool] = True
 
     @abc.abstractmethod
-    def net(
-        self,
-        water_temperature: Scalar,
-        air: MoistAir,
-        cloud: Scalar | float,
-        latitude: Scalar | float,
-        series: Scalar | float,
-    ) -> Scalar:
+    def net(self, water_temperature: Scalar, air: MoistAir, cloud: Any, latitude: Any, series: Any) -> Scalar:
         """Net radiation into the water [W m-2].
 
         Args:
@@ -281,8 +266,6 @@ class AbstractLongwave(eqx.Module):
 class Clark(AbstractLongwave):
     """Source: Clark et al. (1974), NOAA Technical Report NMFS SSRF-682."""
 
-    needs_cloud = True
-
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
         return _cloudy(water_temperature, air, cloud, latitude, vapour)
@@ -291,8 +274,6 @@ class Clark(AbstractLongwave):
 @named("hastenrath_lamb")
 class HastenrathLamb(AbstractLongwave):
     """Source: Hastenrath and Lamb (1978), Heat Budget Atlas of the Tropical Oceans."""
-
-    needs_cloud = True
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
@@ -310,8 +291,6 @@ def _cloudy(water_temperature, air, cloud, latitude, vapour):
 class Bignami(AbstractLongwave):
     """For the Mediterranean. Source: Bignami et al. (1995), J. Geophys. Res. 100, 2501-2514."""
 
-    needs_cloud = True
-
     def net(self, water_temperature, air, cloud, latitude, series):
         received = (air.temperature + KELVIN) ** 4 * (0.653 + 0.00535 * 0.01 * air.vapour_pressure)
         return STEFAN_BOLTZMANN * (1.0 + 0.1762 * cloud * cloud) * received - emitted(water_temperature)
@@ -320,8 +299,6 @@ class Bignami(AbstractLongwave):
 @named("berliand_berliand")
 class BerliandBerliand(AbstractLongwave):
     """Source: Berliand and Berliand (1952), Izv. Akad. Nauk SSSR, Ser. Geofiz. 1, as used by ROMS."""
-
-    needs_cloud = True
 
     def net(self, water_temperature, air, cloud, latitude, series):
         kelvin = air.temperature + KELVIN
@@ -335,8 +312,6 @@ class BerliandBerliand(AbstractLongwave):
 class Josey1(AbstractLongwave):
     """Without humidity. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 9."""
 
-    needs_cloud = True
-
     def net(self, water_temperature, air, cloud, latitude, series):
         return _sky(air.temperature + KELVIN + _cloud_warming(cloud)) - emitted(water_temperature)
 
@@ -344,8 +319,6 @@ class Josey1(AbstractLongwave):
 @named("josey2")
 class Josey2(AbstractLongwave):
     """With the dew point of the air. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 14."""
-
-    needs_cloud = True
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour_pressure = at_least(air.vapour_pressure, LEAST_VAPOUR_PRESSURE)

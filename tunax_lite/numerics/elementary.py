@@ -4,6 +4,9 @@ JAX differentiates a division into divisions and a maximum into a ratio that sha
 Divisions are what the step of a column is made of, so these functions have derivatives without any.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -71,6 +74,14 @@ def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Arra
     for other in others:
         first = first * other
     return first
+
+
+def horner(coefficients: Sequence[Any], x: Float[Array, "..."]) -> Any:
+    """Sum of c_n x^n; the coefficients are numbers or arrays."""
+    total = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        total = total * x + coefficient
+    return total
 
 
 @jax.custom_jvp

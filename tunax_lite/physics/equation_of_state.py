@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .. import constants
 from .._types import Scalar, is_traced, parameter
 from ..declarations import named
-from ..numerics.elementary import reciprocal
+from ..numerics.elementary import horner, reciprocal
 from .teos10 import (
     CONTRACTION,
     DENSITY,
@@ -27,7 +27,6 @@ from .teos10 import (
     VOLUME_BY_SALINITY,
     VOLUME_BY_TEMPERATURE,
     VOLUME_OFFSET,
-    horner,
     polynomial,
     root_of_salinity,
 )

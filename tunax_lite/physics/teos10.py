@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import Scalar
+from ..numerics.elementary import horner
 
 Row = tuple[float, ...]
 Table = tuple[tuple[Row, ...], ...]
@@ -123,14 +124,6 @@ VOLUME_BY_TEMPERATURE, VOLUME_BY_SALINITY = _by_temperature(VOLUME, 1.0), _by_sa
 """dv/dT, and dv/dS times s."""
 
 
-def horner(coefficients, x):
-    """Sum of c_n x^n; the coefficients are numbers or arrays."""
-    total = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        total = total * x + coefficient
-    return total
-
-
 def polynomial(table: Table, s, tau, zeta):
     """Sum over powers of zeta, tau and s, in this order of the table."""
     return horner([horner([horner(row, s) for row in rows], tau) for rows in table], zeta)
@@ -164,10 +157,4 @@ def surface_temperature(temperature: Scalar, salinity: Scalar) -> Scalar:
     Source: IOC et al. (2010), the inverse of the conservative temperature.
     """
     t, s = temperature * (1.0 / 40.0), (salinity - 35.0) * (1.0 / 40.0)
-    difference = 0.0
-    for row in reversed(_DIFFERENCE):
-        by_temperature = row[-1]
-        for coefficient in reversed(row[:-1]):
-            by_temperature = by_temperature * t + coefficient
-        difference = difference * s + by_temperature
-    return temperature + difference
+    return temperature + horner([horner(row, t) for row in _DIFFERENCE], s)
