@@ -226,7 +226,7 @@ class Model(eqx.Module):
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], surface)
         stress, density = surface_stress(column.fluxes, state), eos.reference_density
         before = surface_stress(column.fluxes_before, state)
-        passing = shortwave_heating(column.fluxes, column.absorption, eos, grid)
+        passing = shortwave_heating(column.fluxes, column)
         alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
         return ClosureInputs(
             grid=grid,

@@ -95,6 +95,13 @@ class TimeSeries(eqx.Module, Generic[T]):
             )
 
 
+def check_covers(tree: Any, start: float, end: float) -> None:
+    """Raise `ValueError` if any series in a module is not known from `start` to `end` [s]."""
+    is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
+    for series in filter(is_series, jax.tree.leaves(tree, is_leaf=is_series)):
+        series.check_covers(start, end)
+
+
 def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
     """Index of the first value that is not finite."""
     bad = np.argwhere(~np.isfinite(values))

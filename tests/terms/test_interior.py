@@ -66,6 +66,12 @@ def final(case: Case, dt: float, n_steps: int, closure=None) -> State:
     return jax.tree.map(lambda values: values[-1], run.state)
 
 
+def accelerations(term, column) -> list:
+    """Of u and v [m s-2], by a term."""
+    given = term.on_velocity(column)
+    return [given[name].cells / column.grid.cell_thickness for name in ("u", "v")]
+
+
 def test_a_slope_accelerates_the_column_and_does_not_shear_it():
     case = still_case(
         Grid.uniform(20.0, 8), Interior(pressure_gradient=SurfaceSlope(steady(Vector(-1e-6, 2e-6))))
@@ -97,14 +103,13 @@ def test_horizontal_gradients_accelerate_by_the_weight_above():
     zero = jnp.zeros(80)
     gradient = HorizontalGradient(zero + 1e-5, zero, zero, zero + 2e-6)
     given = BuoyancyGradient(steady(gradient), advect_temperature=True)
-    eos = LinearEquationOfState()
-    state = State.from_profiles(grid, temperature=10.0)
-    to_x, to_y = given.acceleration(state, grid, eos, 0.0)
+    column = column_of(State.from_profiles(grid, temperature=10.0, u=0.5), grid)
+    to_x, to_y = accelerations(given, column)
     np.testing.assert_allclose(to_x, -9.81 * 2e-4 * 1e-5 * grid.z_center, rtol=1e-12)
     np.testing.assert_allclose(to_y, 9.81 * 7.8e-4 * 2e-6 * grid.z_center, rtol=1e-12)
-    heating, salting = given.advection(jnp.full(80, 0.5), zero, 0.0)
-    assert heating is not None and salting is None
-    np.testing.assert_allclose(heating, -0.5e-5, rtol=1e-12)
+    carried = given.on_scalars(column)
+    assert carried.keys() == {"temperature"} and carried["temperature"].cells is not None
+    np.testing.assert_allclose(carried["temperature"].cells / grid.cell_thickness, -0.5e-5, rtol=1e-12)
 
 
 def test_plumes_run_down_the_slope():
@@ -112,10 +117,11 @@ def test_plumes_run_down_the_slope():
     state = State.from_profiles(grid, temperature=jnp.array([8.0, 8.0, 10.0, 10.0, 10.0]))
     dense = -9.81 * 2e-4 * 2.0
     slope = PlumeOnSlope(slope_x=0.01, slope_y=-0.02)
-    to_x, to_y = slope.acceleration(state, grid, LinearEquationOfState())
+    column = column_of(state, grid)
+    to_x, to_y = accelerations(slope, column)
     np.testing.assert_allclose(to_x, 0.01 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
     np.testing.assert_allclose(to_y, -0.02 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
-    lid = PlumeOnSlope(slope_x=0.01, at_surface=True).acceleration(state, grid, LinearEquationOfState())
+    lid = accelerations(PlumeOnSlope(slope_x=0.01, at_surface=True), column)
     np.testing.assert_allclose(lid[0], -0.01 * dense * np.array([0, 0, 1, 1, 1]), atol=1e-12)
 
 

@@ -218,8 +218,8 @@ def inverse_obukhov_length(
     return bounded(GRAVITY * KARMAN * buoyant * reciprocal(inertia), 200.0)
 
 
-# Stability functions psi of unstable air. Their arguments stand for zeta <= 0, height over Obukhov length; all
-# are 0 for zeta = 0 and increase with -zeta.
+# Stability functions psi of unstable air, of arguments that stand for zeta <= 0, height over Obukhov length:
+# 0 for zeta = 0, and increasing with -zeta.
 
 
 def kansas_momentum(root: Scalar) -> Scalar:

@@ -101,9 +101,6 @@ class VerticalVelocity(AbstractTerm):
         move = lambda values: advect(values, velocity, column.grid, column.dt, **options)  # noqa: E731
         return jax.tree.map(move, column.carried)
 
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
-
 
 def advect(
     values: CenterArray,

@@ -18,6 +18,10 @@ from ..numerics.diffusion import CarryingRates
 from ..physics.absorption import AbstractAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
+from ..time_series import check_covers
+
+Velocity = tuple[CenterArray, CenterArray]
+"""Eastward and northward component on cells."""
 
 
 class Tendency(NamedTuple):
@@ -66,14 +70,14 @@ class Column(NamedTuple):
 
     state: State
     carried: State
-    velocity: tuple[CenterArray, CenterArray]
+    velocity: Velocity
     grid: Grid
     equation_of_state: AbstractEquationOfState
     absorption: AbstractAbsorption
     coriolis_parameter: Scalar
     fluxes: SurfaceFluxes
     fluxes_before: SurfaceFluxes
-    stokes_drift: tuple[CenterArray, CenterArray] | None
+    stokes_drift: Velocity | None
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     time: ScalarLike
@@ -112,9 +116,7 @@ class AbstractTerm(eqx.Module):
         """What is done to temperature, salinity and tracers in the step."""
         return {}
 
-    def after_velocity(
-        self, u: CenterArray, v: CenterArray, column: Column
-    ) -> tuple[CenterArray, CenterArray]:
+    def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         """The new velocity [m s-1], from that which was solved for."""
         return u, v
 
@@ -123,7 +125,8 @@ class AbstractTerm(eqx.Module):
         return ()
 
     def check_covers(self, start: float, end: float) -> None:
-        """Raise `ValueError` if anything the term needs is not known from `start` to `end` [s]."""
+        """Raise `ValueError` if a series that the term needs is not known from `start` to `end` [s]."""
+        check_covers(self, start, end)
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:

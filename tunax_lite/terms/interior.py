@@ -95,11 +95,6 @@ class Relaxation(AbstractTerm):
         targets = {name: getattr(self, name) for name in names}
         return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
-    def check_covers(self, start: float, end: float) -> None:
-        for target in (self.temperature, self.salinity, self.u, self.v):
-            if target is not None:
-                target.profiles.check_covers(start, end)
-
 
 def layered_rate(
     grid: Grid,

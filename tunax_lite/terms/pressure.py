@@ -5,8 +5,6 @@
     bottom:              stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U
 
 The roughness length z_0 follows from the height of the roughness elements and, in slow flow, from viscosity.
-
-Source: Burchard et al. (1999), GOTM report, and the law of the wall, for the drag.
 """
 
 import equinox as eqx
@@ -17,10 +15,8 @@ from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_fiel
 from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, column_integral, reciprocal, vector_norm
-from ..physics.equation_of_state import AbstractEquationOfState
-from ..state import State
 from ..time_series import TimeSeries
-from .base import AbstractTerm, Column, Tendency, accelerating
+from .base import AbstractTerm, Column, Tendency, Velocity, accelerating
 
 
 class Vector(eqx.Module):
@@ -32,11 +28,6 @@ class Vector(eqx.Module):
 
 class AbstractPressureGradient(AbstractTerm):
     """What drives the whole column; uniform with depth, so that shear does not feel it."""
-
-    series: eqx.AbstractVar[TimeSeries]
-
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
 
 
 class SurfaceSlope(AbstractPressureGradient):
@@ -62,22 +53,15 @@ class MeanVelocity(AbstractPressureGradient):
 
     series: TimeSeries[Vector]
 
-    def after_velocity(
-        self, u: CenterArray, v: CenterArray, column: Column
-    ) -> tuple[CenterArray, CenterArray]:
-        grid = column.grid
-        wanted, depth = self.series.at(column.time), grid.depth
-        return (
-            u + (wanted.x - column_integral(u, grid) / depth),
-            v + (wanted.y - column_integral(v, grid) / depth),
-        )
+    def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
+        wanted, grid = self.series.at(column.time), column.grid
+        mean_u, mean_v = (column_integral(values, grid) / grid.depth for values in (u, v))
+        return u + (wanted.x - mean_u), v + (wanted.y - mean_v)
 
 
-class VelocityAndHeight(eqx.Module):
+class VelocityAndHeight(Vector):
     """Velocity [m s-1] and the height above the bottom [m] at which it holds."""
 
-    x: SeriesOrScalar = array_field(0, converter=as_float_array)
-    y: SeriesOrScalar = array_field(0, converter=as_float_array)
     height: SeriesOrScalar = array_field(0, converter=as_float_array)
 
 
@@ -90,9 +74,7 @@ class VelocityAtHeight(AbstractPressureGradient):
 
     series: TimeSeries[VelocityAndHeight]
 
-    def after_velocity(
-        self, u: CenterArray, v: CenterArray, column: Column
-    ) -> tuple[CenterArray, CenterArray]:
+    def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
         # Fraction of each center in linear interpolation, without a search: hat functions, of which the two
@@ -101,10 +83,8 @@ class VelocityAtHeight(AbstractPressureGradient):
         rising = jnp.clip((at - z[:-1]) * reciprocal(z[1:] - z[:-1]), 0.0, 1.0)
         full, none = jnp.ones_like(rising[:1]), jnp.zeros_like(rising[:1])
         fraction = jnp.concatenate([full, rising]) - jnp.concatenate([rising, none])
-        return (
-            u + (wanted.x - jnp.sum(fraction * u, axis=0)),
-            v + (wanted.y - jnp.sum(fraction * v, axis=0)),
-        )
+        found_u, found_v = (jnp.sum(fraction * values, axis=0) for values in (u, v))
+        return u + (wanted.x - found_u), v + (wanted.y - found_v)
 
 
 class HorizontalGradient(eqx.Module):
@@ -134,42 +114,23 @@ class BuoyancyGradient(AbstractTerm):
     advect_temperature: bool = setting(False)
     advect_salinity: bool = setting(False)
 
-    def acceleration(
-        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState, time: ScalarLike
-    ) -> tuple[CenterArray, CenterArray]:
-        """Of u and v [m s-2]."""
-        given = self.series.at(time)
-        eos = equation_of_state
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        given, state, grid = self.series.at(column.time), column.state, column.grid
+        eos = column.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         b_x = eos.gravity * (alpha * given.temperature_x - beta * given.salinity_x)
         b_y = eos.gravity * (alpha * given.temperature_y - beta * given.salinity_y)
-        return _from_surface(b_x, grid), _from_surface(b_y, grid)
-
-    def advection(
-        self, u: CenterArray, v: CenterArray, time: ScalarLike
-    ) -> tuple[CenterArray | None, CenterArray | None]:
-        """Rates of change of temperature [K s-1] and salinity [g kg-1 s-1] by the current; `None` if off."""
-        given = self.series.at(time)
-        temperature = -(u * given.temperature_x + v * given.temperature_y)
-        salinity = -(u * given.salinity_x + v * given.salinity_y)
-        return (
-            temperature if self.advect_temperature else None,
-            salinity if self.advect_salinity else None,
-        )
-
-    def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state, column.time)
-        return accelerating(*acceleration, column.grid)
+        return accelerating(_from_surface(b_x, grid), _from_surface(b_y, grid), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        rates = dict(
-            zip(("temperature", "salinity"), self.advection(*column.velocity, column.time), strict=True)
-        )
-        thickness = column.grid.cell_thickness
-        return {name: Tendency(cells=rate * thickness) for name, rate in rates.items() if rate is not None}
-
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
+        """Carried by the current, where that is on."""
+        given, (u, v), thickness = self.series.at(column.time), column.velocity, column.grid.cell_thickness
+        rates = {}
+        if self.advect_temperature:
+            rates["temperature"] = -(u * given.temperature_x + v * given.temperature_y)
+        if self.advect_salinity:
+            rates["salinity"] = -(u * given.salinity_x + v * given.salinity_y)
+        return {name: Tendency(cells=rate * thickness) for name, rate in rates.items()}
 
 
 @named("plume")
@@ -185,19 +146,13 @@ class PlumeOnSlope(AbstractTerm):
     slope_y: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
     at_surface: bool = setting(False)
 
-    def acceleration(
-        self, state: State, grid: Grid, equation_of_state: AbstractEquationOfState
-    ) -> tuple[CenterArray, CenterArray]:
-        """Of u and v [m s-2]: the slope times the buoyancy relative to the water far from the plume."""
-        eos = equation_of_state
-        density = eos.density(state.temperature, state.salinity, jnp.zeros_like(grid.z_center))
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        """The slope times the buoyancy relative to the water far from the plume."""
+        state, eos = column.state, column.equation_of_state
+        density = eos.density(state.temperature, state.salinity, jnp.zeros_like(column.grid.z_center))
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
-        return self.slope_x * relative, self.slope_y * relative
-
-    def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        acceleration = self.acceleration(column.state, column.grid, column.equation_of_state)
-        return accelerating(*acceleration, column.grid)
+        return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
 _N_ITERATIONS = 4
@@ -212,6 +167,8 @@ class BottomFriction(AbstractTerm):
         von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
+
+    Source: Burchard et al. (1999), GOTM report; the law of the wall.
     """
 
     physical_roughness: Scalar = parameter(0.05, unit="m", valid_range=(0.0, 10.0))

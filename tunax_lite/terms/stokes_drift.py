@@ -9,7 +9,6 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from .._types import (
-    CenterArray,
     FaceArray,
     Scalar,
     ScalarLike,
@@ -20,23 +19,24 @@ from .._types import (
 )
 from ..grid import Grid
 from ..numerics.elementary import at_least, safe_sqrt, vector_norm
-from ..time_series import TimeSeries
+from ..time_series import TimeSeries, check_covers
+from .base import Velocity
 
 
 class AbstractStokesDrift(eqx.Module):
     """Drift as a function of height and time."""
 
     @abc.abstractmethod
-    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+    def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         """Mean eastward and northward drift of the cells [m s-1]."""
 
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
         """Drift at the surface [m s-1]; `None` where only that of the cells is known."""
         return None
 
-    @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if the drift is not known from `start` to `end` [s]."""
+        check_covers(self, start, end)
 
 
 class DriftVector(eqx.Module):
@@ -57,7 +57,7 @@ class StokesDrift(AbstractStokesDrift):
     series: TimeSeries[DriftVector]
     decay_depth: Scalar = parameter(5.0, unit="m", valid_range=(1e-3, 1e4))
 
-    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+    def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         surface = self.at_surface(time)
         at_faces = self.decay_depth * jnp.exp(grid.z_face / self.decay_depth)
         profile = (at_faces[1:] - at_faces[:-1]) / grid.cell_thickness
@@ -66,9 +66,6 @@ class StokesDrift(AbstractStokesDrift):
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
         now = self.series.at(time)
         return now.u, now.v
-
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
 
 
 class DriftVectors(eqx.Module):
@@ -87,12 +84,9 @@ class DriftProfiles(AbstractStokesDrift):
 
     series: TimeSeries[DriftVectors]
 
-    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+    def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         now = self.series.at(time)
         return now.u, now.v
-
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
 
 
 class WindVector(eqx.Module):
@@ -119,7 +113,7 @@ class WindSeaDrift(AbstractStokesDrift):
     series: TimeSeries[WindVector]
     gravity: Scalar = parameter(9.81, unit="m s-2", valid_range=(1.0, 30.0))
 
-    def at(self, grid: Grid, time: ScalarLike) -> tuple[CenterArray, CenterArray]:
+    def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         wind = self.series.at(time)
         wavenumber = self._wavenumber(at_least(vector_norm(wind.u, wind.v), 1e-3))
         integral = _drift_above(-wavenumber * grid.z_face)
@@ -136,9 +130,6 @@ class WindSeaDrift(AbstractStokesDrift):
         frequency = _MEAN_OVER_PEAK * 0.877 * self.gravity / (2.0 * math.pi * 1.075 * speed)
         transport = 0.125 * math.pi * _KEPT_TRANSPORT * frequency * wave_height**2
         return 0.176 * _SHARE_OF_WIND * speed / transport
-
-    def check_covers(self, start: float, end: float) -> None:
-        self.series.check_covers(start, end)
 
 
 _SHARE_OF_WIND = 0.0162

@@ -4,8 +4,6 @@ import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar
 from ..forcing import SurfaceFluxes
-from ..grid import Grid
-from ..physics.absorption import AbstractAbsorption
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import rotate
 from ..state import State
@@ -17,10 +15,9 @@ class CoriolisForce(AbstractTerm):
 
     def before(self, column: Column) -> State:
         state, drift = column.state, column.stokes_drift
-        if drift is None:
-            u, v = rotate(state.u, state.v, column.coriolis_parameter, column.dt)
-        else:
-            u, v = rotate(state.u + drift[0], state.v + drift[1], column.coriolis_parameter, column.dt)
+        u, v = (state.u, state.v) if drift is None else (state.u + drift[0], state.v + drift[1])
+        u, v = rotate(u, v, column.coriolis_parameter, column.dt)
+        if drift is not None:
             u, v = u - drift[0], v - drift[1]
         return State(u, v, state.temperature, state.salinity, state.tracers)
 
@@ -48,7 +45,7 @@ class ShortwaveHeating(AbstractTerm):
     """Radiation that the water absorbs below its surface."""
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        passing = shortwave_heating(column.fluxes, column.absorption, column.equation_of_state, column.grid)
+        passing = shortwave_heating(column.fluxes, column)
         return {} if passing is None else {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
 
 
@@ -57,11 +54,8 @@ def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]
     return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
 
 
-def kinematic_fluxes(
-    state: State, equation_of_state: AbstractEquationOfState, fluxes: SurfaceFluxes
-) -> dict[str, Scalar]:
+def kinematic_fluxes(state: State, eos: AbstractEquationOfState, fluxes: SurfaceFluxes) -> dict[str, Scalar]:
     """Fluxes into the uppermost cell: temperature [K m s-1], salinity [g kg-1 m s-1], tracers."""
-    eos = equation_of_state
     heat = or_zero(fluxes.heat_flux, state) / (eos.reference_density * eos.heat_capacity)
     # Fresh water dilutes the uppermost cell without changing its volume; salt flux is in kg, salinity in g.
     dilution = -state.salinity[-1] * or_zero(fluxes.freshwater_flux, state)
@@ -70,14 +64,9 @@ def kinematic_fluxes(
     return {"temperature": heat, "salinity": salt, **tracers}
 
 
-def shortwave_heating(
-    fluxes: SurfaceFluxes,
-    absorption: AbstractAbsorption,
-    equation_of_state: AbstractEquationOfState,
-    grid: Grid,
-) -> FaceArray | None:
+def shortwave_heating(fluxes: SurfaceFluxes, column: Column) -> FaceArray | None:
     """Heating that shortwave radiation carries down through each face [K m s-1]; `None` in the dark."""
     if fluxes.shortwave_flux is None:
         return None
-    eos = equation_of_state
-    return fluxes.shortwave_flux / (eos.reference_density * eos.heat_capacity) * absorption.transmission(grid)
+    heat = column.equation_of_state.reference_density * column.equation_of_state.heat_capacity
+    return fluxes.shortwave_flux / heat * column.absorption.transmission(column.grid)

@@ -14,8 +14,7 @@ import jax
 from jax import lax
 from jaxtyping import PyTree
 
-from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar
-from ..forcing import SurfaceFluxes
+from .._types import CenterArray, FaceArray, InnerFaceArray
 from ..grid import Grid
 from ..numerics.diffusion import CarryingRates
 from ..numerics.elementary import at_least, difference, gradient, mean_of_neighbours, reciprocal
@@ -39,16 +38,11 @@ class NonlocalTransport(AbstractTerm):
         # Tracers have no memory of the step before: what enters is what is distributed.
         now = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
         before = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes_before)
-        entered: dict[str, InnerFaceArray | Scalar] = {**now, "salinity": before["salinity"]}
-        entered["temperature"] = _entered(before["temperature"], column.fluxes_before, column)
-        inner = self.fraction[1:-1]
-        return {name: Tendency(downward=flux * inner) for name, flux in entered.items()}
-
-
-def _entered(heat: Scalar, fluxes: SurfaceFluxes, column: Column) -> InnerFaceArray | Scalar:
-    """Heat that enters through the surface and stays above a face [K m s-1]."""
-    passing = shortwave_heating(fluxes, column.absorption, column.equation_of_state, column.grid)
-    return heat if passing is None else heat + (passing[-1] - passing[1:-1])
+        heat, passing = before["temperature"], shortwave_heating(column.fluxes_before, column)
+        if passing is not None:
+            heat = heat + (passing[-1] - passing[1:-1])
+        entered = {**now, "salinity": before["salinity"], "temperature": heat}
+        return {name: Tendency(downward=flux * self.fraction[1:-1]) for name, flux in entered.items()}
 
 
 class CounterGradientHeat(AbstractTerm):
@@ -167,27 +161,22 @@ class PlumeEnergy(eqx.Module):
 
     @classmethod
     def of(
-        cls,
-        plumes: Plumes,
-        new: State,
-        old: State,
-        grid: Grid,
-        equation_of_state: AbstractEquationOfState,
+        cls, plumes: Plumes, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
     ) -> "PlumeEnergy":
         """What the mean flow lost in the step from `old` to `new`, to round-off where expansion is constant.
 
         Args:
             plumes: of the step.
             new, old: state after the step; and before it, already turned.
-            grid, equation_of_state: of the case.
+            grid, eos: of the case.
         """
         rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
         water, velocity = plumes.water.scalars, plumes.water.velocity
-        alpha, beta = equation_of_state.expansion(
+        alpha, beta = eos.expansion(
             mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
         )
         warmth = alpha * (water["temperature"] - new.temperature[:-1])
-        buoyancy = equation_of_state.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
+        buoyancy = eos.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
         slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
         changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
         along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
