@@ -56,17 +56,6 @@ class Factors(NamedTuple):
     entraining: Scalar
 
 
-class Widths(NamedTuple):
-    """What all lengths share [1]: C^s, C^b, C^sp, C^Ri0, C^Rid; and J_min [m2 s-3]."""
-
-    surface: Scalar
-    bottom: Scalar
-    sheared_plume: Scalar
-    richardson_onset: Scalar
-    richardson_width: Scalar
-    smallest_flux: Scalar
-
-
 class Surroundings(NamedTuple):
     """The flow on the levels where lengths are wanted.
 
@@ -89,6 +78,31 @@ class Surroundings(NamedTuple):
     depth: ColumnArray
     inverse_wall_length: ColumnArray
 
+    @classmethod
+    def of(
+        cls,
+        n_squared: ColumnArray,
+        s_squared: ColumnArray,
+        ri: ColumnArray,
+        z: ColumnArray,
+        c: "CATKE",
+        bottom,
+    ) -> "Surroundings":
+        """The flow at heights z [m] above a bottom."""
+        unstable = n_squared < 0.0
+        rise = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
+        return cls(
+            buoyancy_frequency=safe_sqrt(n_squared),
+            buoyancy_frequency_squared=n_squared,
+            shear_squared=s_squared,
+            # Nothing is unstable above the uppermost level.
+            unstable_above=jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])]),
+            negative=ri < 0.0,
+            rise=at_most(at_least(rise, 0.0), 1.0),
+            depth=-z,
+            inverse_wall_length=reciprocal(at_most(-c.c_s * z, c.c_b * (z - bottom))),
+        )
+
     def sigma(self, factors: Factors) -> ColumnArray:
         """The stability function [1]."""
         stable = factors.low + (factors.high - factors.low) * self.rise
@@ -100,33 +114,6 @@ def to_centers(values: InnerFaceArray) -> ColumnArray:
     return mean_of_neighbours(jnp.concatenate([values[:1], values, values[-1:]]))
 
 
-def flow_on_faces_and_centers(
-    n_squared: InnerFaceArray, s_squared: InnerFaceArray, grid: Grid, widths: Widths
-) -> tuple[Surroundings, Surroundings]:
-    """The flow on inner faces and at centers, where N², S² and Ri are means of those of the faces."""
-    ri = richardson_number(n_squared, s_squared)
-    z, bottom = grid.z_face[1:-1], grid.z_face[0]
-    faces = _flow(n_squared, s_squared, ri, z, bottom, widths)
-    n_squared, s_squared, ri = (to_centers(values) for values in (n_squared, s_squared, ri))
-    return faces, _flow(n_squared, s_squared, ri, grid.z_center, bottom, widths)
-
-
-def _flow(n_squared, s_squared, ri, z, bottom, widths: Widths) -> Surroundings:
-    unstable = n_squared < 0.0
-    rise = (ri - widths.richardson_onset) * reciprocal(widths.richardson_width)
-    return Surroundings(
-        buoyancy_frequency=safe_sqrt(n_squared),
-        buoyancy_frequency_squared=n_squared,
-        shear_squared=s_squared,
-        # Nothing is unstable above the uppermost level.
-        unstable_above=jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])]),
-        negative=ri < 0.0,
-        rise=at_most(at_least(rise, 0.0), 1.0),
-        depth=-z,
-        inverse_wall_length=reciprocal(at_most(-widths.surface * z, widths.bottom * (z - bottom))),
-    )
-
-
 class Lengths(NamedTuple):
     """l* and the two convective lengths without their factors [m]; those are 0 where they do not hold."""
 
@@ -135,35 +122,24 @@ class Lengths(NamedTuple):
     entraining: ColumnArray
 
     @classmethod
-    def of(
-        cls, flow: Surroundings, speed: ColumnArray, speed_cubed: ColumnArray, flux: Scalar, widths: Widths
-    ) -> "Lengths":
+    def of(cls, flow: Surroundings, speed: ColumnArray, cubed: ColumnArray, flux: Scalar, c: "CATKE"):
         """Lengths for w [m s-1] and w³ in a flow, with the mean surface buoyancy flux J [m2 s-3]."""
-        n_squared = at_least(flow.buoyancy_frequency_squared, 0.0)
-        convects, flux = flux > widths.smallest_flux, at_least(flux, 0.0)
-        inverse_flux = reciprocal(flux + widths.smallest_flux)
-        left = 1.0 - widths.sheared_plume * flow.depth * speed * flow.shear_squared * inverse_flux
-        plume = at_least(left, 0.0) * speed_cubed * inverse_flux
-        entraining = flux * reciprocal(speed * n_squared + widths.smallest_flux)
+        n_squared, least = at_least(flow.buoyancy_frequency_squared, 0.0), c.minimum_convective_flux
+        convects, flux = flux > least, at_least(flux, 0.0)
+        inverse_flux = reciprocal(flux + least)
+        left = 1.0 - c.c_sp * flow.depth * speed * flow.shear_squared * inverse_flux
+        plume = at_least(left, 0.0) * cubed * inverse_flux
+        entraining = flux * reciprocal(speed * n_squared + least)
         is_plume = convects & (flow.buoyancy_frequency_squared < 0.0)
         is_base = convects & (flow.buoyancy_frequency_squared > 0.0) & flow.unstable_above
         rate = at_least(flow.buoyancy_frequency, speed * flow.inverse_wall_length)
-        return cls(
-            speed * reciprocal(rate), jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0)
-        )
+        stable = speed * reciprocal(rate)
+        return cls(stable, jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0))
 
-    def mixing(self, flow: Surroundings, factors: Factors, depth: Scalar) -> ColumnArray:
-        """l_psi [m] of momentum, tracers or e; at most the depth of the water [m]."""
-        return at_most(at_least(flow.sigma(factors) * self.stable, self.convective(factors)), depth)
-
-    def dissipation(self, flow: Surroundings, factors: Factors, depth: Scalar) -> ColumnArray:
-        """l_D [m], of which sigma_D divides the part of shear."""
-        stable = self.stable * reciprocal(flow.sigma(factors))
-        return at_most(at_least(stable, self.convective(factors)), depth)
-
-    def convective(self, factors: Factors) -> ColumnArray:
-        """The convective length [m], 0 where there is none."""
-        return factors.convective * self.plume + factors.entraining * self.entraining
+    def limited(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
+        """The larger of the stable and the convective length [m], at most the depth of the water [m]."""
+        convective = factors.convective * self.plume + factors.entraining * self.entraining
+        return at_most(at_least(stable, convective), depth)
 
 
 class CATKEState(CloState):
@@ -250,16 +226,18 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     def step(self, clo_state: CATKEState, inputs: ClosureInputs, dt: ScalarLike) -> CATKEState:
         grid, n_squared = inputs.grid, inputs.buoyancy_frequency_squared
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
-        faces, centers = flow_on_faces_and_centers(n_squared, s_squared, grid, self._widths)
+        ri = richardson_number(n_squared, s_squared)
+        on_faces = n_squared, s_squared, ri
+        faces = Surroundings.of(*on_faces, grid.z_face[1:-1], self, grid.z_face[0])
+        # At centers N², S² and Ri are means of those of the faces.
+        centers = Surroundings.of(*map(to_centers, on_faces), grid.z_center, self, grid.z_face[0])
         sources = _sources(clo_state, inputs)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):
-            tke = self._advance_tke(tke, flux, sources, faces, centers, inputs, dt / self.n_substeps)
+            tke = self._advance_tke(tke, flux, sources, (faces, centers), inputs, dt / self.n_substeps)
         flux = self._mean_flux(flux, tke, centers, inputs, dt)
 
-        speed, lengths = self._on_faces(tke, flux, faces)
-        viscosity = speed * lengths.mixing(faces, self._of_momentum, grid.depth)
-        diffusivity = speed * lengths.mixing(faces, self._of_contents, grid.depth)
+        viscosity, diffusivity = self._coefficients("uc", tke, flux, faces, grid)
         return CATKEState(
             eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
             eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
@@ -267,63 +245,47 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             mean_destabilising_flux=flux,
         )
 
-    @property
-    def _widths(self) -> Widths:
-        return Widths(
-            self.c_s, self.c_b, self.c_sp, self.c_ri_0, self.c_ri_delta, self.minimum_convective_flux
-        )
-
-    @property
-    def _of_momentum(self) -> Factors:
-        return Factors(self.c_hi_u, self.c_lo_u, self.c_un_u, self.c_c_u, self.c_e_u)
-
-    @property
-    def _of_contents(self) -> Factors:
-        return Factors(self.c_hi_c, self.c_lo_c, self.c_un_c, self.c_c_c, self.c_e_c)
-
-    @property
-    def _of_tke(self) -> Factors:
-        return Factors(self.c_hi_e, self.c_lo_e, self.c_un_e, self.c_c_e, self.c_e_e)
-
-    @property
-    def _of_dissipation(self) -> Factors:
-        return Factors(self.c_hi_d, self.c_lo_d, self.c_un_d, self.c_c_d, self.c_e_d)
+    def _factors(self, quantity: str) -> Factors:
+        """Of momentum (u), contents (c), e or the dissipation (d)."""
+        return Factors(*(getattr(self, f"c_{kind}_{quantity}") for kind in ("hi", "lo", "un", "c", "e")))
 
     def _speed(self, tke: CenterArray) -> CenterArray:
         """w [m s-1] at centers."""
         return safe_sqrt(at_least(tke, self.minimum_tke))
 
-    def _on_faces(
-        self, tke: CenterArray, flux: Scalar, faces: Surroundings
-    ) -> tuple[InnerFaceArray, Lengths]:
-        """w [m s-1] and lengths [m] on inner faces; w and w³ are means of those of the two cells."""
+    def _coefficients(
+        self, quantities: str, tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
+    ) -> list[InnerFaceArray]:
+        """w l [m2 s-1] of some quantities on inner faces; w and w³ are means of those of the two cells."""
         speed = self._speed(tke)
         cubed = mean_of_neighbours(speed**3)
         speed = mean_of_neighbours(speed)
-        return speed, Lengths.of(faces, speed, cubed, flux, self._widths)
+        lengths = Lengths.of(faces, speed, cubed, flux, self)
+        found = []
+        for factors in map(self._factors, quantities):
+            found.append(speed * lengths.limited(faces.sigma(factors) * lengths.stable, factors, grid.depth))
+        return found
 
     def _dissipation_length(
         self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
     ) -> CenterArray:
-        """l_D [m] at centers, or at some of them."""
-        speed = self._speed(tke)
-        lengths = Lengths.of(flow, speed, speed**3, flux, self._widths)
-        return lengths.dissipation(flow, self._of_dissipation, grid.depth)
+        """l_D [m] at centers, or at some of them; its sigma divides the part of shear."""
+        speed, factors = self._speed(tke), self._factors("d")
+        lengths = Lengths.of(flow, speed, speed**3, flux, self)
+        return lengths.limited(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
 
     def _advance_tke(
         self,
         tke: CenterArray,
         flux: Scalar,
         sources: tuple[CenterArray, CenterArray],
-        faces: Surroundings,
-        centers: Surroundings,
+        flows: tuple[Surroundings, Surroundings],
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> CenterArray:
-        """e after a step with given production by shear and by buoyancy [m2 s-3]."""
-        grid, (shear, buoyancy) = inputs.grid, sources
-        speed, lengths = self._on_faces(tke, flux, faces)
-        tke_diffusivity = speed * lengths.mixing(faces, self._of_tke, grid.depth)
+        """e after a step with given production by shear and by buoyancy [m2 s-3], on faces and centers."""
+        grid, (shear, buoyancy), (faces, centers) = inputs.grid, sources, flows
+        (tke_diffusivity,) = self._coefficients("e", tke, flux, faces, grid)
         root = safe_sqrt(tke)
         sink = root * reciprocal(self._dissipation_length(tke, flux, centers, grid))
         consumed = at_most(buoyancy, 0.0) + at_most(shear, 0.0)
@@ -331,24 +293,19 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         sink = sink - jnp.where(tke > self.minimum_tke, consumed, 0.0)
         at_bottom = sink[:1] + self.c_w_eps * root[:1] * reciprocal(grid.cell_thickness[:1])
         sink = jax.lax.dynamic_update_slice_in_dim(sink, at_bottom, 0, axis=0)
+        produced = (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness
+        destabilising = at_least(-inputs.surface_buoyancy_flux, 0.0)
+        entering = self.c_w_u_star * inputs.surface_friction_velocity**3
+        entering = entering + self.c_w_w_delta * destabilising * grid.cell_thickness[-1]
         return diffuse(
             tke,
             tke_diffusivity * reciprocal(grid.center_spacing),
             grid.cell_thickness,
             dt,
-            source=Added(
-                (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness,
-                surface=self._surface_flux(inputs),
-            ),
+            source=Added(produced, surface=entering),
             sink_rate=sink,
             method=inputs.tridiagonal_method,
         )
-
-    def _surface_flux(self, inputs: ClosureInputs) -> Scalar:
-        """e that enters through the surface [m3 s-3]."""
-        destabilising = at_least(-inputs.surface_buoyancy_flux, 0.0)
-        by_wind = self.c_w_u_star * inputs.surface_friction_velocity**3
-        return by_wind + self.c_w_w_delta * destabilising * inputs.grid.cell_thickness[-1]
 
     def _mean_flux(
         self, flux: Scalar, tke: CenterArray, centers: Surroundings, inputs: ClosureInputs, dt: ScalarLike
