@@ -6,7 +6,8 @@ there. Cool skin and warm layer are part of none: the temperature of the water i
 
 import abc
 import math
-from typing import ClassVar, NamedTuple
+from collections import namedtuple
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -140,14 +141,7 @@ class Fairall(AbstractSimilarity):
         return self._iterated(iterate, first, air)
 
 
-class _Scales(NamedTuple):
-    friction: Scalar
-    temperature: Scalar
-    humidity: Scalar
-    log_roughness: Scalar
-    air_kelvin: Scalar
-    air_humidity: Scalar
-    speed: Scalar
+_Scales = namedtuple("_Scales", "friction temperature humidity log_roughness air_kelvin air_humidity speed")
 
 
 def _stable(zeta: Scalar, profile: Scalar) -> Scalar:

@@ -4,7 +4,7 @@ A closure acts through the coefficients of the next step, in which the surface f
 layer is therefore that of the buoyancy which the column will have after the forcing of one more step.
 """
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -102,10 +102,7 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(coefficient + self.background_coefficient)
 
 
-class _Column(NamedTuple):
-    buoyancy: CenterArray
-    u: CenterArray
-    v: CenterArray
+_Column = namedtuple("_Column", "buoyancy u v")
 
 
 @named("price_weller_pinkel")

@@ -23,6 +23,7 @@ Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; cons
 Oceananigans.jl, with backward Euler steps in place of Adams-Bashforth ones, so that e stays positive.
 """
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import jax
@@ -45,15 +46,8 @@ from ..numerics.elementary import (
 from ..physics.stratification import richardson_number
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 
-
-class Factors(NamedTuple):
-    """The five factors of the lengths of one quantity [1]: C^hi, C^lo, C^un, C^c, C^e."""
-
-    high: Scalar
-    low: Scalar
-    unstable: Scalar
-    convective: Scalar
-    entraining: Scalar
+Factors = namedtuple("Factors", "high low unstable convective entraining")
+"""The five factors of the lengths of one quantity [1]: C^hi, C^lo, C^un, C^c, C^e."""
 
 
 class Surroundings(NamedTuple):
@@ -79,16 +73,9 @@ class Surroundings(NamedTuple):
     inverse_wall_length: ColumnArray
 
     @classmethod
-    def of(
-        cls,
-        n_squared: ColumnArray,
-        s_squared: ColumnArray,
-        ri: ColumnArray,
-        z: ColumnArray,
-        c: "CATKE",
-        bottom,
-    ) -> "Surroundings":
-        """The flow at heights z [m] above a bottom."""
+    def of(cls, on_levels: tuple[ColumnArray, ...], z: ColumnArray, bottom: Scalar, c: "CATKE"):
+        """The flow at heights z [m] above a bottom, of N², S² and Ri there."""
+        n_squared, s_squared, ri = on_levels
         unstable = n_squared < 0.0
         rise = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
         return cls(
@@ -228,9 +215,10 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
         ri = richardson_number(n_squared, s_squared)
         on_faces = n_squared, s_squared, ri
-        faces = Surroundings.of(*on_faces, grid.z_face[1:-1], self, grid.z_face[0])
+        faces = Surroundings.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
         # At centers N², S² and Ri are means of those of the faces.
-        centers = Surroundings.of(*map(to_centers, on_faces), grid.z_center, self, grid.z_face[0])
+        on_centers = tuple(map(to_centers, on_faces))
+        centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
         sources = _sources(clo_state, inputs)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):

@@ -19,6 +19,7 @@ Harcourt's later ones.
 """
 
 import math
+from collections import namedtuple
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ import jax.numpy as jnp
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .stability import AbstractStability, AbstractWaveFunctions, Waves
+from .stability import AbstractStability, AbstractWaveFunctions, Functions, WaveFunctions, Waves
 
 _ROOT_2 = math.sqrt(2.0)
 _SMALLEST_DENOMINATOR = 1e-3
@@ -44,23 +45,8 @@ class _Forcing(NamedTuple):
         return _Forcing(fraction * self.buoyancy, fraction * self.vortex, fraction * self.waves)
 
 
-class _Coefficients(NamedTuple):
-    """Those of the functions in the head of the module [1]."""
-
-    m_0: Scalar
-    m_h: Scalar
-    m_s: Scalar
-    h_0: Scalar
-    h_s: Scalar
-    h_v: Scalar
-    s_0: Scalar
-    s_v: Scalar
-    p_h: Scalar
-    p_v: Scalar
-    q_h: Scalar
-    r_0: Scalar
-    r_h: Scalar
-    r_v: Scalar
+_Coefficients = namedtuple("_Coefficients", "m_0 m_h m_s h_0 h_s h_v s_0 s_v p_h p_v q_h r_0 r_h r_v")
+"""Those of the functions in the head of the module [1]."""
 
 
 class HarcourtFunctions(AbstractWaveFunctions):
@@ -83,7 +69,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
 
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    ) -> Functions:
         # replaced by P + B = eps
         zero = jnp.zeros((), n_squared.dtype)
         scale = self._scale(time_scale_squared)
@@ -96,7 +82,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         n_squared: InnerFaceArray,
         s_squared: InnerFaceArray,
         waves: Waves,
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    ) -> WaveFunctions:
         scale = self._scale(time_scale_squared)
         forcing = _Forcing(-scale * n_squared, scale * waves.shear, scale * waves.shear_squared)
         return self._limited(forcing, self.surface_proximity(waves))
@@ -123,9 +109,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         """(l/q)² [s2], at most that of the length in the strongest stratification."""
         return (2.0 / self.b_1) ** 2 * time_scale_squared
 
-    def _limited(
-        self, forcing: _Forcing, proximity: InnerFaceArray | Scalar
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
         """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""
         lowest = self.lowest_buoyancy_number
         forcing = forcing.times(lowest * reciprocal(at_most(forcing.buoyancy, lowest)))
@@ -158,9 +142,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         root = safe_sqrt(linear**2 - 4.0 * square * constant) - linear
         return 2.0 * constant * reciprocal(at_least(root, 2.0 * constant))
 
-    def __call__(
-        self, forcing: _Forcing, proximity: InnerFaceArray | Scalar
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    def __call__(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
         """c_mu, c_mu' and c_mu_S [1] without limits of l/q; S between 0 and its largest."""
         c, (g_h, g_v, g_s) = self.coefficients, forcing
         common = 1.0 + c.p_h * g_h

@@ -32,7 +32,7 @@ from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, AbstractTurbulenceState, EnergyStepper, TurbulenceState
 from .k_equation import EddyNumbers, Production, advance
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
-from .stability import AbstractStability
+from .stability import AbstractStability, WaveFunctions
 from .two_equation import AbstractKEpsilon
 from .walls import EndCondition
 
@@ -71,7 +71,7 @@ class VarianceFunctions(eqx.Module):
         n_squared: InnerFaceArray,
         s_squared: InnerFaceArray,
         variance_per_tke: InnerFaceArray,
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+    ) -> WaveFunctions:
         """c_mu, c_mu' and c_mu* [1], limited to 0 to 2.
 
         Args:

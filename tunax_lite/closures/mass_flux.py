@@ -15,15 +15,15 @@ Boundary-Layer Meteorol. 135, 469-483, for E and D.
 """
 
 import dataclasses
+from collections import namedtuple
 from functools import partial
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._types import CenterArray, FaceArray, Scalar, ScalarLike, parameter
+from .._types import FaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
@@ -70,44 +70,20 @@ class MassFluxState(CloState):
         return *self.local.terms(state), plumes
 
 
-class _Cells(NamedTuple):
-    """What the march needs of a cell, with the energy of the face below it."""
-
-    temperature: CenterArray
-    salinity: CenterArray
-    u: CenterArray
-    v: CenterArray
-    thermal: CenterArray
-    haline: CenterArray
-    tke: CenterArray
-    thickness: CenterArray
-    faster: CenterArray
-    slower: CenterArray
-    dissipation: CenterArray
+_Cells = namedtuple(
+    "_Cells", "temperature salinity u v thermal haline tke thickness faster slower dissipation"
+)
+"""What the march needs of a cell, with the energy of the face below it."""
 
 
-class _Plumes(NamedTuple):
-    """The plumes at a face."""
-
-    velocity_squared: Scalar
-    velocity: Scalar
-    area: Scalar
-    temperature: Scalar
-    salinity: Scalar
-    u: Scalar
-    v: Scalar
-    kinetic_energy: Scalar
-    depth: Scalar
-    drained: Scalar
+_Plumes = namedtuple(
+    "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
+)
+"""The plumes at a face."""
 
 
-class _Passage(NamedTuple):
-    """What stays of the passage through a cell: values at the face below."""
-
-    flux: Scalar
-    velocity: Scalar
-    kinetic_energy: Scalar
-    fraction: Scalar
+_Passage = namedtuple("_Passage", "flux velocity kinetic_energy fraction")
+"""What stays of the passage through a cell: values at the face below."""
 
 
 @named("mass_flux")

@@ -14,14 +14,14 @@ Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827, appendix A; Bu
 (2001), J. Mar. Syst. 28, 55-67, for the limits of alpha_N and alpha_M.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .stability import AbstractStability, AbstractStabilityFunctions
+from .stability import AbstractStability, AbstractStabilityFunctions, Functions
 
 # Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
 # column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
@@ -33,47 +33,25 @@ _SMALLEST_ALPHA_M = 1e-10
 EQUILIBRIA = ("quasi", "weak")
 
 
-class SecondMomentSet(NamedTuple):
-    """The constants of `SecondMomentClosure` in the notation of Umlauf and Burchard (2005) [1]."""
-
-    cc1: float
-    cc2: float
-    cc3: float
-    cc4: float
-    cc5: float
-    cc6: float
-    ct1: float
-    ct2: float
-    ct3: float
-    ct4: float
-    ct5: float
-    ctt: float
-
-
-PUBLISHED_SETS = {
-    "gibson_launder": SecondMomentSet(
-        3.6, 0.8, 1.2, 1.2, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8
-    ),  # Gibson and Launder (1978), J. Fluid Mech. 86, 491-511
-    "mellor_yamada": SecondMomentSet(
-        6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.0, 0.0, 0.0, 0.0, 0.6102
-    ),  # Mellor and Yamada (1982), Rev. Geophys. 20, 851-875
-    "kantha_clayson": SecondMomentSet(
-        6.0, 0.32, 0.0, 0.0, 0.0, 0.0, 3.728, 0.7, 0.7, 0.0, 0.2, 0.6102
-    ),  # Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266
-    "luyten": SecondMomentSet(
-        3.0, 0.8, 2.0, 1.118, 0.0, 0.5, 3.0, 0.3333, 0.3333, 0.0, 0.3333, 0.8
-    ),  # Luyten et al. (1996), J. Geophys. Res. 101, 1327-1346
-    "canuto_a": SecondMomentSet(
-        5.0, 0.8, 1.968, 1.136, 0.0, 0.4, 5.95, 0.6, 1.0, 0.0, 0.3333, 0.72
-    ),  # Canuto et al. (2001), J. Phys. Oceanogr. 31, 1413-1426, model A
-    "canuto_b": SecondMomentSet(
-        5.0, 0.6983, 1.9664, 1.094, 0.0, 0.495, 5.6, 0.6, 1.0, 0.0, 0.3333, 0.477
-    ),  # the same, model B
-    "cheng": SecondMomentSet(
-        5.0, 0.7983, 1.968, 1.136, 0.0, 0.5, 5.52, 0.2134, 0.357, 0.0, 0.3333, 0.82
-    ),  # Cheng et al. (2002), J. Atmos. Sci. 59, 1550-1565
+_NAMES = "cc1 cc2 cc3 cc4 cc5 cc6 ct1 ct2 ct3 ct4 ct5 ctt".split()
+# In the order of the names: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982),
+# Rev. Geophys. 20, 851-875; Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266; Luyten et al. (1996),
+# J. Geophys. Res. 101, 1327-1346; Canuto et al. (2001), J. Phys. Oceanogr. 31, 1413-1426, models A and B;
+# Cheng et al. (2002), J. Atmos. Sci. 59, 1550-1565.
+_SETS = """
+    gibson_launder  3.6  0.8     1.2     1.2    0.0  0.5    3.0    0.3333  0.3333  0.0  0.3333  0.8
+    mellor_yamada   6.0  0.32    0.0     0.0    0.0  0.0    3.728  0.0     0.0     0.0  0.0     0.6102
+    kantha_clayson  6.0  0.32    0.0     0.0    0.0  0.0    3.728  0.7     0.7     0.0  0.2     0.6102
+    luyten          3.0  0.8     2.0     1.118  0.0  0.5    3.0    0.3333  0.3333  0.0  0.3333  0.8
+    canuto_a        5.0  0.8     1.968   1.136  0.0  0.4    5.95   0.6     1.0     0.0  0.3333  0.72
+    canuto_b        5.0  0.6983  1.9664  1.094  0.0  0.495  5.6    0.6     1.0     0.0  0.3333  0.477
+    cheng           5.0  0.7983  1.968   1.136  0.0  0.5    5.52   0.2134  0.357   0.0  0.3333  0.82
+"""
+PUBLISHED_SETS: dict[str, dict[str, float]] = {
+    name: dict(zip(_NAMES, map(float, numbers), strict=True))
+    for name, *numbers in map(str.split, _SETS.strip().splitlines())
 }
-"""Constants by name, for `SecondMomentClosure.of`."""
+"""Constants of `SecondMomentClosure` in the notation of Umlauf and Burchard (2005) [1], by name."""
 
 
 def bounded(function: InnerFaceArray) -> InnerFaceArray:
@@ -120,21 +98,17 @@ class StabilityFunctions(AbstractStabilityFunctions):
 
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    ) -> Functions:
         alpha_n = time_scale_squared * n_squared
         if self.equilibrium == "quasi":
             return self.quasi_equilibrium(alpha_n)
         return self.weak_equilibrium(alpha_n, time_scale_squared * s_squared)
 
-    def weak_equilibrium(
-        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""
         return self(*self.limited(alpha_n, alpha_m))
 
-    def limited(
-        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def limited(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """Stability and shear number of the flow within the limits of the closure.
 
         Args:
@@ -148,7 +122,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         highest = highest * reciprocal(at_least(slope, _SMALLEST_DENOMINATOR * n0))
         return alpha_n, at_most(at_least(alpha_m, _SMALLEST_ALPHA_M), at_least(highest, 0.0))
 
-    def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] where production balances dissipation.
 
         Args:
@@ -167,9 +141,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         alpha_m = -2.0 * t0 * reciprocal(at_least(root, 1e-10))
         return self(alpha_n, alpha_m)
 
-    def __call__(
-        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def __call__(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] at given stability and shear numbers, limited to 0 to 2."""
         inverse = self.inverse_denominator(alpha_n, alpha_m)
         c_mu = (self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
@@ -201,7 +173,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return c_mu / c_mu_prime
 
 
-@named(**{name: constants._asdict() for name, constants in PUBLISHED_SETS.items()})
+@named(**PUBLISHED_SETS)
 class SecondMomentClosure(AbstractStability):
     """Constants of the second-moment closure; the default is Canuto's model A, others are in `of`.
 
@@ -249,7 +221,7 @@ class SecondMomentClosure(AbstractStability):
             raise ValueError(
                 f"SecondMomentClosure: expected a set out of {', '.join(PUBLISHED_SETS)}, got {name!r}."
             )
-        return cls(**(PUBLISHED_SETS[name]._asdict() | others))
+        return cls(**(PUBLISHED_SETS[name] | others))
 
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""

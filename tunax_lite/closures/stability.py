@@ -16,6 +16,11 @@ from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 
+Functions = tuple[InnerFaceArray, InnerFaceArray]
+"""c_mu and c_mu' [1]."""
+WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
+"""c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
+
 
 class Waves(NamedTuple):
     """What stability functions may know of the Stokes drift, on inner faces.
@@ -52,8 +57,8 @@ class AbstractStabilityFunctions(eqx.Module):
     @abc.abstractmethod
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
-        """c_mu and c_mu' [1] for given (k/eps)² [s2], N² and S² [s-2]."""
+    ) -> Functions:
+        """Of given (k/eps)² [s2], N² and S² [s-2]."""
 
     @abc.abstractmethod
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
@@ -70,8 +75,8 @@ class AbstractWaveFunctions(AbstractStabilityFunctions):
         n_squared: InnerFaceArray,
         s_squared: InnerFaceArray,
         waves: Waves,
-    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
-        """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
+    ) -> WaveFunctions:
+        """Of the same and the waves."""
 
 
 class AbstractStability(eqx.Module):
@@ -112,7 +117,7 @@ class FirstOrderFunctions(AbstractStabilityFunctions):
 
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    ) -> Functions:
         alpha_m = at_least(time_scale_squared * s_squared, _SMALLEST_ALPHA_M)
         ri = time_scale_squared * n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
         c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
