@@ -13,8 +13,8 @@ from tunax_lite.closures import (
     KEpsilonTheta,
     MassFluxConvection,
     SecondMomentClosure,
-    TemperatureVarianceState,
 )
+from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.k_epsilon_theta import VarianceFunctions
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.terms import CounterGradientHeat
@@ -94,7 +94,7 @@ def random_step(seed):
     def values(low, high):
         return jnp.asarray(10.0 ** rng.uniform(low, high, GRID.n_cells + 1))
 
-    state = TemperatureVarianceState(
+    state = TurbulenceState(
         eddy_viscosity=values(-4, -1),
         eddy_diffusivity=values(-5, -2),
         turbulent_kinetic_energy=values(-6, -3),
@@ -229,7 +229,7 @@ def test_under_cooling_heat_goes_up_against_the_gradient(dt):
     )
     run = tl.simulate(tl.Model(KEpsilonTheta()), case, dt=dt, output_interval=case.duration)
     temperature, clo_state = np.asarray(run.state.temperature), run.clo_state
-    assert isinstance(clo_state, TemperatureVarianceState)
+    assert isinstance(clo_state, TurbulenceState)
     z = np.asarray(CONVECTION.z_face)[1:-1]
     flux = KINEMATIC_FLUX * case.duration
     np.testing.assert_allclose(2.0 * (temperature[1] - temperature[0]).sum(), -flux, rtol=1e-10)

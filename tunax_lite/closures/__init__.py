@@ -24,7 +24,6 @@ from .epbl import ReichlHallbergWindEnergy as ReichlHallbergWindEnergy
 from .epbl_march import EnergyVelocity as EnergyVelocity
 from .harcourt import Harcourt as Harcourt
 from .k_epsilon_theta import KEpsilonTheta as KEpsilonTheta
-from .k_epsilon_theta import TemperatureVarianceState as TemperatureVarianceState
 from .kpp import KPP as KPP
 from .kpp import KPPState as KPPState
 from .kpp_interior import DoubleDiffusion as DoubleDiffusion

@@ -2,7 +2,6 @@
 
 import abc
 import math
-from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
-from ..terms import AbstractTerm, StokesMixing
+from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .k_equation import AbstractKEquation, AbstractLengthScale, EddyNumbers, Production, Rates, Step
 from .second_moment import SecondMomentClosure
@@ -83,38 +82,31 @@ class BackgroundMixing(AbstractInternalWaves):
         scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
         shear = self.shear_coefficient * (1.0 - scaled**2) ** 3
         weak, (viscosity, diffusivity) = tke <= self.weakest_tke, coefficients
-        return (
-            jnp.where(weak, self.viscosity + shear, viscosity),
-            jnp.where(weak, self.diffusivity + shear, diffusivity),
-        )
+        viscosity = jnp.where(weak, self.viscosity + shear, viscosity)
+        return viscosity, jnp.where(weak, self.diffusivity + shear, diffusivity)
 
 
-class AbstractTurbulenceState(CloState):
-    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces.
+class TurbulenceState(CloState):
+    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces, and what some have besides.
 
-    `stokes_viscosity` is nu_S; `None` where waves drive no momentum.
+    Args:
+        stokes_viscosity: nu_S [m2 s-1]; `None` where waves drive no momentum.
+        temperature_variance: theta'² [K2].
+        variance_driven_flux: Gamma, upward [K m s-1].
     """
-
-    turbulent_kinetic_energy: eqx.AbstractVar[FaceArray]
-    dissipation_rate: eqx.AbstractVar[FaceArray]
-    stokes_viscosity: eqx.AbstractVar[FaceArray | None]
-
-    def wave_terms(self) -> tuple[AbstractTerm, ...]:
-        """What waves drive; nothing where they drive no momentum."""
-        return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
-
-
-class TurbulenceState(AbstractTurbulenceState):
-    """State of a closure with k and a length."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: FaceArray
     dissipation_rate: FaceArray
     stokes_viscosity: FaceArray | None = None
+    temperature_variance: FaceArray | None = None
+    variance_driven_flux: FaceArray | None = None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        return self.wave_terms()
+        waves = () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
+        driven = self.variance_driven_flux
+        return waves if driven is None else (*waves, CounterGradientHeat(driven))
 
 
 class Limits(eqx.Module):
@@ -153,18 +145,15 @@ class Limits(eqx.Module):
         return tke, at_least(dissipation, self.dissipation_floor)
 
 
-S = TypeVar("S", bound=AbstractTurbulenceState)
-
-
-class AbstractEnergyStepper(AbstractStepper[S]):
+class AbstractEnergyStepper(AbstractStepper[TurbulenceState]):
     """What a run of a closure with an equation for k steps with."""
 
     @abc.abstractmethod
-    def production(self, clo_state: S, inputs: ClosureInputs) -> Production:
+    def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         """P, B and P_St [m2 s-3] of a step."""
 
 
-class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
+class EnergyStepper(AbstractEnergyStepper):
     """An equation for k with a length scale.
 
     Args:
@@ -197,14 +186,12 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
             stokes_viscosity=faces if driven else None,
         )
 
-    def step(
-        self, clo_state: AbstractTurbulenceState, inputs: ClosureInputs, dt: ScalarLike
-    ) -> TurbulenceState:
+    def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         production = self.production(clo_state, inputs)
         numbers = self._eddy_numbers(clo_state, production.stokes, inputs)
         return self.advanced(clo_state, production, numbers, inputs, dt)
 
-    def production(self, clo_state: AbstractTurbulenceState, inputs: ClosureInputs) -> Production:
+    def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
         if self.internal_waves is not None:
             s_squared = self.internal_waves.producing_shear_squared(inputs)
@@ -225,7 +212,7 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
 
     def _eddy_numbers(
         self,
-        clo_state: AbstractTurbulenceState,
+        clo_state: TurbulenceState,
         stokes_production: InnerFaceArray | None,
         inputs: ClosureInputs,
     ) -> EddyNumbers:
@@ -243,22 +230,36 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
 
     def advanced(
         self,
-        clo_state: AbstractTurbulenceState,
+        clo_state: TurbulenceState,
         production: Production,
         numbers: EddyNumbers,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> TurbulenceState:
         """The state at the end of a step with given production and stability functions."""
-        functions, limits = self.functions, self.limits
-        c_mu_0, n_squared = functions.c_mu_0, inputs.buoyancy_frequency_squared
-        start = _rates(clo_state, production, numbers, inputs)
-        now = Step(functions, self.walls.in_step(inputs), inputs, dt)
+        limits, c_mu_0 = self.limits, self.functions.c_mu_0
+        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
+        viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
+        start = Rates(
+            tke_before=tke,
+            dissipation_before=dissipation,
+            tke=tke,
+            inverse_tke=reciprocal(tke),
+            dissipation=dissipation,
+            time_scale=tke * reciprocal(dissipation),
+            viscosity=viscosity,
+            viscosity_at_centers=mean_of_neighbours(viscosity),
+            production=production,
+            flow=None if plume is None else plume.turbulent_flow(tke),
+            numbers=numbers,
+            waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
+        )
+        now = Step(self.functions, self.walls.in_step(inputs), inputs, dt)
 
         def evolve(rates: Rates) -> tuple[InnerFaceArray, InnerFaceArray]:
             tke = at_least(self.k_equation.advanced(rates, now), limits.tke_floor)
             dissipation = self.length_scale.dissipation(rates, tke, now)
-            return tke, limits.of_dissipation(tke, dissipation, c_mu_0, n_squared)
+            return tke, limits.of_dissipation(tke, dissipation, c_mu_0, inputs.buoyancy_frequency_squared)
 
         tke, dissipation = evolve(start)
         if self.repeats:
@@ -269,40 +270,20 @@ class EnergyStepper(AbstractEnergyStepper[TurbulenceState]):
         driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale, 0.0, 0.0)
         if self.internal_waves is not None:
             viscosity, diffusivity = self.internal_waves.mix((viscosity, diffusivity), tke, inputs)
-        (tke_bottom, dissipation_bottom), (tke_surface, dissipation_surface) = (
-            limits.at_wall(wall, c_mu_0) for wall in now.walls
+        ends = zip(*(limits.at_wall(wall, c_mu_0) for wall in now.walls), strict=True)
+        of_tke, of_dissipation = (
+            with_end_faces(values, *both) for values, both in zip((tke, dissipation), ends, strict=True)
         )
         return TurbulenceState(
             eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
             eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
-            turbulent_kinetic_energy=with_end_faces(tke, tke_bottom, tke_surface),
-            dissipation_rate=with_end_faces(dissipation, dissipation_bottom, dissipation_surface),
+            turbulent_kinetic_energy=of_tke,
+            dissipation_rate=of_dissipation,
             stokes_viscosity=driven,
         )
 
 
-def _rates(
-    clo_state: AbstractTurbulenceState, production: Production, numbers: EddyNumbers, inputs: ClosureInputs
-) -> Rates:
-    tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-    viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
-    return Rates(
-        tke_before=tke,
-        dissipation_before=dissipation,
-        tke=tke,
-        inverse_tke=reciprocal(tke),
-        dissipation=dissipation,
-        time_scale=tke * reciprocal(dissipation),
-        viscosity=viscosity,
-        viscosity_at_centers=mean_of_neighbours(viscosity),
-        production=production,
-        flow=None if plume is None else plume.turbulent_flow(tke),
-        numbers=numbers,
-        waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
-    )
-
-
-class AbstractEnergyClosure(AbstractClosure[S]):
+class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     """A closure that carries k, with the settings of GOTM.
 
     Args:

@@ -22,14 +22,12 @@ import dataclasses
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, gradient, mean_of_neighbours, reciprocal, with_end_faces
 from ..physics.stratification import buoyancy_per_kelvin
-from ..state import State
-from ..terms import AbstractTerm, CounterGradientHeat
 from .base import ClosureInputs
-from .energy import AbstractEnergyStepper, AbstractTurbulenceState, EnergyStepper, TurbulenceState
+from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
 from .k_equation import EddyNumbers, Production, advance
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
 from .stability import AbstractStability, WaveFunctions
@@ -89,40 +87,12 @@ class VarianceFunctions(eqx.Module):
         return bounded(c_mu), bounded(c_mu_prime), bounded(c_mu_star)
 
 
-class TemperatureVarianceState(AbstractTurbulenceState):
-    """State of k-epsilon with the variance of temperature, on faces.
-
-    Args:
-        temperature_variance: theta'² [K2].
-        variance_driven_flux: Gamma, upward [K m s-1].
-    """
-
-    eddy_viscosity: FaceArray
-    eddy_diffusivity: FaceArray
-    turbulent_kinetic_energy: FaceArray
-    dissipation_rate: FaceArray
-    temperature_variance: FaceArray
-    variance_driven_flux: FaceArray
-    stokes_viscosity: FaceArray | None = None
-
-    @classmethod
-    def of(
-        cls, turbulence: TurbulenceState, variance: FaceArray, flux: FaceArray
-    ) -> "TemperatureVarianceState":
-        """The state of the turbulence, with a variance and the flux that it drives."""
-        own = {field.name: getattr(turbulence, field.name) for field in dataclasses.fields(turbulence)}
-        return cls(**own, temperature_variance=variance, variance_driven_flux=flux)
-
-    def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        return *self.wave_terms(), CounterGradientHeat(self.variance_driven_flux)
-
-
 def _functions_of_legay() -> SecondMomentClosure:
     return SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73)
 
 
 @named("k_epsilon_theta")
-class KEpsilonTheta(AbstractKEpsilon[TemperatureVarianceState]):
+class KEpsilonTheta(AbstractKEpsilon):
     """k-epsilon-theta with the constants of its authors; the common settings are those of
     `AbstractKEpsilon`.
 
@@ -159,7 +129,7 @@ class KEpsilonTheta(AbstractKEpsilon[TemperatureVarianceState]):
         return TemperatureVarianceStepper(energy, functions, self.sigma_theta, self.stability.ctt)
 
 
-class TemperatureVarianceStepper(AbstractEnergyStepper[TemperatureVarianceState]):
+class TemperatureVarianceStepper(AbstractEnergyStepper):
     """k-epsilon beside the equation for the variance.
 
     Args:
@@ -174,55 +144,52 @@ class TemperatureVarianceStepper(AbstractEnergyStepper[TemperatureVarianceState]
     sigma_theta: Scalar
     ctt: Scalar
 
-    def init(self, inputs: ClosureInputs) -> TemperatureVarianceState:
+    def init(self, inputs: ClosureInputs) -> TurbulenceState:
         state = self.energy.init(inputs)
         nothing = jnp.zeros_like(state.eddy_viscosity)
-        return TemperatureVarianceState.of(state, nothing, nothing)
+        return dataclasses.replace(state, temperature_variance=nothing, variance_driven_flux=nothing)
 
-    def step(
-        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
-    ) -> TemperatureVarianceState:
+    def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-        lifting = lift**2 * clo_state.temperature_variance[1:-1]
+        lifting = lift**2 * _variance_and_flux(clo_state)[0]
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(
             (tke * reciprocal(dissipation)) ** 2,
             inputs.buoyancy_frequency_squared,
             inputs.shear_squared,
             lifting * reciprocal(tke),
         )
-        production, numbers = self.production(clo_state, inputs), EddyNumbers(c_mu, c_mu_prime, None)
-        new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
+        numbers = EddyNumbers(c_mu, c_mu_prime, None)
+        new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
         variance = self._advance_variance(clo_state, inputs, dt)
         tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
         flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
-        faces = (with_end_faces(values, 0.0, 0.0) for values in (variance, flux))
-        return TemperatureVarianceState.of(new, *faces)
+        variance, flux = (with_end_faces(values, 0.0, 0.0) for values in (variance, flux))
+        return dataclasses.replace(new, temperature_variance=variance, variance_driven_flux=flux)
 
-    def production(self, clo_state: TemperatureVarianceState, inputs: ClosureInputs) -> Production:
+    def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         production = self.energy.production(clo_state, inputs)
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
-        lifted = lift * clo_state.variance_driven_flux[1:-1]
+        lifted = lift * _variance_and_flux(clo_state)[1]
         return production._replace(buoyancy=production.buoyancy + lifted)
 
     def _advance_variance(
-        self, clo_state: TemperatureVarianceState, inputs: ClosureInputs, dt: ScalarLike
+        self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
     ) -> InnerFaceArray:
         """theta'² at the end of the step [K2], from the flux of the step; it stays positive (Patankar)."""
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-        variance, diffusivity = clo_state.temperature_variance[1:-1], clo_state.eddy_diffusivity[1:-1]
+        (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]
         slope = gradient(inputs.state.temperature, inputs.grid)
-        produced = 2.0 * (diffusivity * slope - clo_state.variance_driven_flux[1:-1]) * slope
+        produced = 2.0 * (diffusivity * slope - flux) * slope
         consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
-        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1]) * reciprocal(
-            self.sigma_theta * inputs.grid.cell_thickness[1:-1]
-        )
-        return advance(
-            variance,
-            conductance,
-            at_least(produced, 0.0),
-            dissipation * reciprocal(self.ctt * tke) + consumed,
-            (EndCondition(), EndCondition()),
-            inputs,
-            dt,
-        )
+        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1])
+        conductance = conductance * reciprocal(self.sigma_theta * inputs.grid.cell_thickness[1:-1])
+        sink_rate = dissipation * reciprocal(self.ctt * tke) + consumed
+        ends = EndCondition(), EndCondition()
+        return advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
+
+
+def _variance_and_flux(clo_state: TurbulenceState) -> tuple[InnerFaceArray, InnerFaceArray]:
+    """theta'² [K2] and Gamma [K m s-1] on inner faces."""
+    assert clo_state.temperature_variance is not None and clo_state.variance_driven_flux is not None
+    return clo_state.temperature_variance[1:-1], clo_state.variance_driven_flux[1:-1]

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
-from .energy import AbstractEnergyClosure, EnergyStepper, Limits, S
+from .energy import AbstractEnergyClosure, EnergyStepper, Limits
 from .k_equation import (
     AbstractDiffusion,
     AbstractLengthScale,
@@ -257,7 +257,7 @@ def _recovery(
     return (power(fast, -n) - power(slow, -n)) / dt
 
 
-class AbstractTwoEquation(AbstractEnergyClosure[S]):
+class AbstractTwoEquation(AbstractEnergyClosure):
     """k and a second quantity psi that holds the length scale.
 
     Args:

@@ -30,7 +30,7 @@ from ..state import State
 from ..terms import AbstractTerm
 from ..terms.turbulence import PlumeEnergy, Plumes
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
-from .energy import AbstractTurbulenceState
+from .energy import TurbulenceState
 from .two_equation import KEpsilon
 
 
@@ -161,7 +161,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         tke = jnp.zeros_like(state.temperature)
-        if isinstance(local, AbstractTurbulenceState):
+        if isinstance(local, TurbulenceState):
             tke = mean_of_neighbours(local.turbulent_kinetic_energy)
         inertia = 1.0 + self.entrainment_drag * self.entrainment
         z, thickness = grid.z_center, grid.cell_thickness

@@ -25,7 +25,7 @@ from .._types import InnerFaceArray, Scalar, ScalarLike, parameter, vector_param
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
-from .energy import AbstractEnergyClosure, AbstractTurbulenceState
+from .energy import AbstractEnergyClosure, TurbulenceState
 from .two_equation import KEpsilon
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFace
         buoyancy_flux * distance * reciprocal(convection + friction**3) + 0.0 * n_squared,
         viscosity * reciprocal(viscosity + friction * distance + _SMALLEST_VISCOSITY),
     ]
-    if isinstance(clo_state, AbstractTurbulenceState):
+    if isinstance(clo_state, TurbulenceState):
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         stratification = n_squared * (tke * reciprocal(clo_state.dissipation_rate[1:-1])) ** 2
         found += [

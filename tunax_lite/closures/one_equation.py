@@ -18,7 +18,7 @@ from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
 from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .energy import AbstractEnergyClosure, EnergyStepper, TurbulenceState
+from .energy import AbstractEnergyClosure, EnergyStepper
 from .k_equation import AbstractLengthScale, LocalEquilibrium, Rates, SchmidtNumber, Step, TransportedEnergy
 from .walls import ShearFreeLayer
 
@@ -142,7 +142,7 @@ class BougeaultAndre(AbstractLength):
 
 
 @named("one_equation")
-class OneEquation(AbstractEnergyClosure[TurbulenceState]):
+class OneEquation(AbstractEnergyClosure):
     """k with an algebraic length; the common settings are those of `AbstractEnergyClosure`.
 
     Args:

@@ -34,10 +34,10 @@ EQUILIBRIA = ("quasi", "weak")
 
 
 _NAMES = "cc1 cc2 cc3 cc4 cc5 cc6 ct1 ct2 ct3 ct4 ct5 ctt".split()
-# In this order: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982), Rev. Geophys.
-# 20, 851-875; Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266; Luyten et al. (1996), J. Geophys.
-# Res. 101, 1327-1346; Canuto et al. (2001), J. Phys. Oceanogr. 31, 1413-1426, models A and B; Cheng et al.
-# (2002), J. Atmos. Sci. 59, 1550-1565.
+# In this order: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982), Rev.
+# Geophys. 20, 851-875; Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266; Luyten et al. (1996), J.
+# Geophys. Res. 101, 1327-1346; Canuto et al. (2001), J. Phys. Oceanogr. 31, 1413-1426, models A and B; Cheng
+# et al. (2002), J. Atmos. Sci. 59, 1550-1565.
 _SETS = """
     gibson_launder  3.6  0.8     1.2     1.2    0.0  0.5    3.0    0.3333  0.3333  0.0  0.3333  0.8
     mellor_yamada   6.0  0.32    0.0     0.0    0.0  0.0    3.728  0.0     0.0     0.0  0.0     0.6102

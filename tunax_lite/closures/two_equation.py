@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from .._types import Scalar, parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import safe_sqrt
-from .energy import EnergyStepper, S, TurbulenceState
+from .energy import EnergyStepper
 from .harcourt import Harcourt
 from .k_equation import DiffusionByLength
 from .length_equation import WALL_LENGTHS, AbstractTwoEquation, Exponents, LengthScaleConstants, WallFunction
@@ -35,7 +35,7 @@ from .stability import AbstractStability, AbstractStabilityFunctions
 from .walls import ShearFreeLayer
 
 
-class AbstractKEpsilon(AbstractTwoEquation[S]):
+class AbstractKEpsilon(AbstractTwoEquation):
     """The equation for epsilon; the common settings are those of `AbstractTwoEquation`.
 
     Args:
@@ -92,7 +92,7 @@ class AbstractKEpsilon(AbstractTwoEquation[S]):
 
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
-class KEpsilon(AbstractKEpsilon[TurbulenceState]):
+class KEpsilon(AbstractKEpsilon):
     """k-epsilon as in GOTM, with GOTM's constants; all settings are those of `AbstractKEpsilon`."""
 
     @classmethod
@@ -123,7 +123,7 @@ class KEpsilon(AbstractKEpsilon[TurbulenceState]):
 
 
 @named("generic_length_scale")
-class GenericLengthScale(AbstractTwoEquation[TurbulenceState]):
+class GenericLengthScale(AbstractTwoEquation):
     """A generic length scale; the common settings are those of `AbstractTwoEquation`.
 
     Args:
@@ -226,7 +226,7 @@ class GenericLengthScale(AbstractTwoEquation[TurbulenceState]):
 
 
 @named("k_omega")
-class KOmega(AbstractTwoEquation[TurbulenceState]):
+class KOmega(AbstractTwoEquation):
     """k-omega as in GOTM, with GOTM's constants; the common settings are those of `AbstractTwoEquation`.
 
     Args:
@@ -265,7 +265,7 @@ _ROOT_2 = math.sqrt(2.0)
 
 
 @named("mellor_yamada", mellor_yamada_harcourt="harcourt")
-class MellorYamada(AbstractTwoEquation[TurbulenceState]):
+class MellorYamada(AbstractTwoEquation):
     """Mellor and Yamada's level 2.5 as in GOTM; the common settings are those of `AbstractTwoEquation`.
 
     `sigma_k` is not used.
