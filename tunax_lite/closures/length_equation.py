@@ -55,13 +55,10 @@ class Exponents(NamedTuple):
     n: float
 
 
-class SourceConstants(NamedTuple):
-    """Constants of P, eps, B and P_St in the equation for psi [1], each a number or one per face."""
-
-    c_1: Scalar | InnerFaceArray
-    c_2: Scalar | InnerFaceArray
-    c_3: Scalar | InnerFaceArray
-    c_4: Scalar | InnerFaceArray
+Constants = tuple[Any, Any, Any, Any]
+"""Of P, eps, B and P_St in the equation for psi [1], each a number or one per face."""
+Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
+"""psi that a step starts from, its source, and the rate of its implicit sink [s-1]."""
 
 
 class LengthScaleConstants(NamedTuple):
@@ -131,10 +128,9 @@ class TransportedLength(AbstractLengthScale):
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
         constants = self._source_constants(rates, now)
         if self.long_steps:
-            sources = sources_at_long_steps(rates, tke, constants, self.exponents, c_mu_0, now.dt)
+            psi, source, sink_rate = self._sources_at_long_steps(rates, tke, constants, c_mu_0, now.dt)
         else:
-            sources = sources_of_psi(rates, constants, self.exponents, c_mu_0)
-        psi, source, sink_rate = sources
+            psi, source, sink_rate = self._sources(rates, constants, c_mu_0)
         at_bottom = self._end_condition(now.walls.bottom, tke[0], now.functions)
         at_surface = self._end_condition(now.walls.surface, tke[-1], now.functions)
         conductance, ends = self.diffusion.conductance(rates, now), (at_bottom, at_surface)
@@ -142,13 +138,13 @@ class TransportedLength(AbstractLengthScale):
         new_psi = at_least(new_psi, self._lowest_psi(tke, c_mu_0))
         return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (tke, 1.5 + m / n))
 
-    def _source_constants(self, rates: Rates, now: Step) -> SourceConstants:
+    def _source_constants(self, rates: Rates, now: Step) -> Constants:
         c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
         if self.wall_function is not None:
             c_2 = self.wall_function.sink_constant(rates, now)
         if c_3_unstable is not None:
             c_3 = jnp.where(rates.production.buoyancy > 0.0, c_3_unstable, c_3)
-        return SourceConstants(c_1, c_2, c_3, c_4)
+        return c_1, c_2, c_3, c_4
 
     def _lowest_psi(self, tke: InnerFaceArray, c_mu_0: Scalar) -> InnerFaceArray:
         """psi that an explicit flux or source may have taken below zero is put back to.
@@ -183,61 +179,44 @@ class TransportedLength(AbstractLengthScale):
         of_tke = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
         return EndCondition(flux=factor * of_tke * power(distance, n))
 
+    def _sources(self, rates: Rates, constants: Constants, c_mu_0: Scalar) -> Sources:
+        """With psi at the start of the step."""
+        (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
+        shear_part = c_1 * rates.production.shear
+        if rates.production.stokes is not None:
+            shear_part = shear_part + c_4 * rates.production.stokes
+        consumed = c_2 * rates.dissipation
+        by_buoyancy = c_3 * rates.production.buoyancy
+        source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=rates.waves_join_sink)
+        psi = product_of_powers((c_mu_0, p + 3.0 * n), (rates.dissipation, -n), (rates.tke, m + 1.5 * n))
+        # The sink is psi/k times this and is divided by psi: 1/k remains.
+        return psi, psi * rates.inverse_tke * source, sink * rates.inverse_tke
 
-def sources_of_psi(
-    rates: Rates, constants: SourceConstants, exponents: Exponents, c_mu_0: Scalar
-) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
-    """psi at the start of the step, its source and the rate of its implicit sink [s-1]."""
-    (p, m, n), (c_1, c_2, c_3, c_4) = exponents, constants
-    shear_part = c_1 * rates.production.shear
-    if rates.production.stokes is not None:
-        shear_part = shear_part + c_4 * rates.production.stokes
-    consumed = c_2 * rates.dissipation
-    by_buoyancy = c_3 * rates.production.buoyancy
-    source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=rates.waves_join_sink)
-    psi = product_of_powers((c_mu_0, p + 3.0 * n), (rates.dissipation, -n), (rates.tke, m + 1.5 * n))
-    # The sink is psi/k times this and is divided by psi: 1/k remains.
-    return psi, psi * rates.inverse_tke * source, sink * rates.inverse_tke
+    def _sources_at_long_steps(
+        self, rates: Rates, new_tke: InnerFaceArray, constants: Constants, c_mu_0: Scalar, dt: ScalarLike
+    ) -> Sources:
+        """With psi of the new k [m2 s-2] and the old epsilon."""
+        p, m, n = self.exponents
+        of_tke = m + 1.5 * n
+        c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
+        shear_part = c_1 * rates.production.shear
+        if rates.production.stokes is not None:
+            shear_part = shear_part + c_4 * rates.production.stokes
+        net = shear_part + c_3 * rates.production.buoyancy
+        fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
+        inverse, new_inverse = rates.inverse_tke, reciprocal(new_tke)
+        fall = rates.tke_before * new_inverse
+        others = [-c_2 * rates.dissipation * inverse, -_recovery(rates, fall, c_2, n, dt)]
+        if of_tke != 0.0:
+            source, sink_rate = rates.sources_of_tke()
+            others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
+        growth = fed * inverse + sum(at_least(x, 0.0) for x in others)
+        sink_rate = (fed - net) * inverse + sum(at_least(-x, 0.0) for x in others)
 
+        def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
+            return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))
 
-def sources_at_long_steps(
-    rates: Rates,
-    new_tke: InnerFaceArray,
-    constants: SourceConstants,
-    exponents: Exponents,
-    c_mu_0: Scalar,
-    dt: ScalarLike,
-) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
-    """psi of the new k and the old epsilon, its source and the rate of its implicit sink [s-1].
-
-    Args:
-        rates: turbulence that the rates are taken from.
-        new_tke: k at the end of the step [m2 s-2].
-        constants, exponents: of the equation for psi.
-        c_mu_0: of the stability functions [1].
-        dt: length of the step [s].
-    """
-    p, m, n = exponents
-    of_tke = m + 1.5 * n
-    c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
-    shear_part = c_1 * rates.production.shear
-    if rates.production.stokes is not None:
-        shear_part = shear_part + c_4 * rates.production.stokes
-    net = shear_part + c_3 * rates.production.buoyancy
-    fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
-    inverse, new_inverse = rates.inverse_tke, reciprocal(new_tke)
-    fall = rates.tke_before * new_inverse
-    others = [-c_2 * rates.dissipation * inverse, -_recovery(rates, fall, c_2, n, dt)]
-    if of_tke != 0.0:
-        source, sink_rate = rates.sources_of_tke()
-        others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
-    growth = fed * inverse + sum(at_least(x, 0.0) for x in others)
-    sink_rate = (fed - net) * inverse + sum(at_least(-x, 0.0) for x in others)
-
-    def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
-        return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))
-
-    return psi(rates.dissipation_before), psi(rates.dissipation) * growth, sink_rate
+        return psi(rates.dissipation_before), psi(rates.dissipation) * growth, sink_rate
 
 
 def _recovery(
@@ -313,15 +292,13 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         if waves is not None:
             decay, slope = _shear_free_decay(exponents, constants.c_2, self.sigma_k, shear_free, functions)
             waves = ShearFreeLayer.of(waves, decay, slope, functions.c_mu_shear_free / self.sigma_k)
-        return self._with_equation(
-            functions,
-            exponents,
-            constants,
-            constants.c_2,
+        diffusions = (
             SchmidtNumber(self.sigma_k, self.sigma_k),
             SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None),
-            self._von_karman(exponents, constants, sigma, c_mu_0),
-            waves,
+        )
+        von_karman = self._von_karman(exponents, constants, sigma, c_mu_0)
+        return self._with_equation(
+            functions, exponents, constants, constants.c_2, diffusions, von_karman, waves
         )
 
     def _von_karman(
@@ -340,25 +317,22 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         exponents: Exponents,
         constants: LengthScaleConstants,
         interior_c_2: Scalar,
-        diffusion_of_tke: AbstractDiffusion,
-        diffusion_of_psi: AbstractDiffusion,
+        diffusions: tuple[AbstractDiffusion, AbstractDiffusion],
         von_karman: Scalar,
         waves: ShearFreeLayer | None,
         *,
         wall_function: WallFunction | None = None,
         has_shortest: bool = False,
     ) -> EnergyStepper:
-        """The two equations; `interior_c_2` is c_2 far from walls, from which c_3 follows."""
+        """The two equations: diffusions of k and psi; and c_2 far from walls, from which c_3 follows."""
         if constants.c_3_stable is None:
             ri, c_1 = self.steady_state_richardson_number, constants.c_1
             c_3 = interior_c_2 + (c_1 - interior_c_2) / ri * functions.equilibrium_ratio(ri)
             constants = constants._replace(c_3_stable=c_3)
-        limits = self._limits(has_shortest=has_shortest)
-        parts = exponents, constants, diffusion_of_psi, limits, wall_function, self.long_steps
-        length_scale, k_equation = TransportedLength(*parts), TransportedEnergy(diffusion_of_tke)
-        return self._composed(
-            k_equation, length_scale, functions, von_karman, waves, limits, repeats=self.long_steps
-        )
+        limits, k_equation = self._limits(has_shortest=has_shortest), TransportedEnergy(diffusions[0])
+        parts = exponents, constants, diffusions[1], limits, wall_function, self.long_steps
+        parts = k_equation, TransportedLength(*parts), functions, von_karman, waves, limits
+        return self._composed(*parts, repeats=self.long_steps)
 
 
 def _shear_free_decay(

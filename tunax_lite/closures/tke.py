@@ -11,9 +11,6 @@ implicit. With l_up the reach of l from the surface downward and l_down from the
     l_up(z) = min over z' >= z of l(z') + z' - z,    l_down(z) = min over z' <= z of l(z') + z - z',
 
 neither changes faster than the distance: |dl/dz| <= 1. The minima begin with given lengths at both ends.
-
-Source: Gaspar et al. (1990), J. Geophys. Res. 95, 16179-16193; Blanke and Delecluse (1993), J. Phys.
-Oceanogr. 23, 1363-1388; NEMO 5.0, `zdftke`; Veros, `core/tke`, after Eden's pyOM2.
 """
 
 import abc
@@ -224,6 +221,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     Raises:
         ValueError: an implicit fraction below 1, with which k can become negative.
+
+    Source: Gaspar et al. (1990), J. Geophys. Res. 95, 16179-16193; Blanke and Delecluse (1993), J. Phys.
+    Oceanogr. 23, 1363-1388; NEMO 5.0, `zdftke`; Veros, `core/tke`, after Eden's pyOM2.
     """
 
     c_k: Scalar = parameter(0.1, valid_range=(1e-3, 1.0))

@@ -8,13 +8,6 @@
 
 The last in the common form: psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2, and
 diffusivities of a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
-
-Source: Rodi (1987), J. Geophys. Res. 92, 5305-5328, Burchard and Bolding (2001), J. Phys. Oceanogr. 31,
-1943-1968, and Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for epsilon and its Schmidt number under
-breaking waves; Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265, for psi: their model A is the default,
-their section 4 derives exponents and constants from properties of turbulence; Wilcox (1988), AIAA J. 26,
-1299-1310, and Umlauf, Burchard and Hutter (2003), Ocean Model. 5, 195-218, for omega; Mellor and Yamada
-(1982), Rev. Geophys. Space Phys. 20, 851-875, with constants and limits of GOTM.
 """
 
 import math
@@ -76,12 +69,8 @@ class AbstractKEpsilon(AbstractTwoEquation):
         constants = LengthScaleConstants(
             self.c_eps_1, self.c_eps_2, self.c_eps_3_minus, self.c_eps_3_plus, self.c_eps_4
         )
-        return self._with_schmidt_numbers(
-            Exponents(p=3.0, m=1.5, n=-1.0),
-            constants,
-            self.sigma_eps,
-            self._shear_free_schmidt_number if self.varying_schmidt_number else None,
-        )
+        varying = self._shear_free_schmidt_number if self.varying_schmidt_number else None
+        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), constants, self.sigma_eps, varying)
 
     def _shear_free_schmidt_number(self, functions: AbstractStabilityFunctions) -> Scalar:
         """Schmidt number [1] with which l = kappa z where waves stir and no shear produces."""
@@ -93,7 +82,12 @@ class AbstractKEpsilon(AbstractTwoEquation):
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
 class KEpsilon(AbstractKEpsilon):
-    """k-epsilon as in GOTM, with GOTM's constants; all settings are those of `AbstractKEpsilon`."""
+    """k-epsilon as in GOTM, with GOTM's constants; all settings are those of `AbstractKEpsilon`.
+
+    Source: Rodi (1987), J. Geophys. Res. 92, 5305-5328; Burchard and Bolding (2001), J. Phys. Oceanogr. 31,
+    1943-1968; Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for the Schmidt number under breaking waves;
+    Oceananigans.jl for another set of constants.
+    """
 
     @classmethod
     def as_in_oceananigans(cls, **others: Any) -> "KEpsilon":
@@ -138,6 +132,9 @@ class GenericLengthScale(AbstractTwoEquation):
 
     Raises:
         ValueError: n that is not negative.
+
+    Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265, whose model A is the default, and whose
+    section 4 derives exponents and constants from properties of turbulence.
     """
 
     sigma_k: Scalar = parameter(0.8, valid_range=(0.1, 5.0))
@@ -236,6 +233,8 @@ class KOmega(AbstractTwoEquation):
         c_omega_3_plus: the same in unstable water (B > 0).
         c_omega_4: production by the Stokes drift [1].
         sigma_omega: turbulent Schmidt number of omega [1]; ignored with `imposed_von_karman`.
+
+    Source: Wilcox (1988), AIAA J. 26, 1299-1310; Umlauf, Burchard and Hutter (2003), Ocean Model. 5, 195-218.
     """
 
     sigma_k: Scalar = parameter(2.0, valid_range=(0.1, 5.0))
@@ -285,6 +284,8 @@ class MellorYamada(AbstractTwoEquation):
 
     Raises:
         ValueError: another wall length.
+
+    Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constants and limits of GOTM.
     """
 
     length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
@@ -349,13 +350,7 @@ class MellorYamada(AbstractTwoEquation):
             decay, slope = self._shear_free_decay(constants.c_2 - constants.c_1, e_2, c_mu_0)
             waves = ShearFreeLayer.of(waves, decay, slope, diffusions[0].at_wall(functions, shear_free=True))
         return self._with_equation(
-            functions,
-            exponents,
-            constants,
-            jnp.asarray(0.5),
-            *diffusions,
-            von_karman,
-            waves,
+            *(functions, exponents, constants, jnp.asarray(0.5), diffusions, von_karman, waves),
             wall_function=WallFunction(e_2, von_karman, self.wall_length),
             has_shortest=True,
         )
