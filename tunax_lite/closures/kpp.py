@@ -41,7 +41,6 @@ from .kpp_layer import (
     first_crossing,
     fraction_unstable,
     larger_of_both_faces,
-    limited,
     matched,
     means_over_upper_part,
     nonlocal_shape,
@@ -159,19 +158,15 @@ class KPP(AbstractPlainClosure[KPPState]):
         depth = self._depth(before, friction, effect, inputs)
         layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
         mixing, nonlocal_fraction = self._mix(layer, interior, inputs)
+        viscosity, diffusivity, salt = mixing
         if self.convection is not None:
             weight = self.convection.weight(inputs.buoyancy_frequency_squared)
-            viscosity, diffusivity, salt = mixing
             more = weight * self.convection.diffusivity
-            mixing = Coefficients(
-                viscosity + weight * self.convection.viscosity,
-                diffusivity + more,
-                None if salt is None else salt + more,
-            )
-        salt = mixing.salt_diffusivity
+            viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + more
+            salt = None if salt is None else salt + more
         return KPPState(
-            with_end_faces(mixing.viscosity, 0.0, 0.0),
-            with_end_faces(mixing.diffusivity, 0.0, 0.0),
+            with_end_faces(viscosity, 0.0, 0.0),
+            with_end_faces(diffusivity, 0.0, 0.0),
             with_end_faces(nonlocal_fraction, 0.0, 0.0),
             depth,
             None if salt is None else with_end_faces(salt, 0.0, 0.0),
@@ -194,7 +189,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         self, before: Scalar, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
     ) -> Scalar:
         """Depth of the boundary layer [m]."""
-        grid, depth = inputs.grid, -inputs.grid.z_center
+        depth = -inputs.grid.z_center
         richardson = self._bulk_richardson_number(depth, friction, effect, inputs)
         critical = self.critical_richardson_number
         found = first_crossing(richardson, critical, depth, self.depth_interpolation)
@@ -209,16 +204,17 @@ class KPP(AbstractPlainClosure[KPPState]):
             loss = self.velocity_scales.von_karman * jnp.where(stable, flux, 1.0)
             obukhov = friction.cube * reciprocal(at_least(loss, 1e-20))
             limits.append(jnp.where(stable, obukhov, depth[0]))
-        return limited(found, depth[grid.n_cells - 1], limits)
+        for limit in limits:
+            found = at_most(found, limit)
+        return at_least(found, depth[-1])
 
     def _bulk_richardson_number(
         self, depth: CenterArray, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
     ) -> CenterArray:
         """Ri_b at the centers [1]."""
         state, eps = inputs.state, self.surface_layer_fraction
-        buoyancy = inputs.equation_of_state.buoyancy(
-            state.temperature, state.salinity, jnp.zeros((), depth.dtype)
-        )
+        surface, eos = jnp.zeros((), depth.dtype), inputs.equation_of_state
+        buoyancy = eos.buoyancy(state.temperature, state.salinity, surface)
         fields = (buoyancy - buoyancy[-1], state.u, state.v)
         upper = means_over_upper_part(fields, eps * depth, inputs.grid)
         excess, u, v = (mean - values for mean, values in zip(upper, fields, strict=True))
@@ -239,13 +235,12 @@ class KPP(AbstractPlainClosure[KPPState]):
         scale = convection * reciprocal(scales.von_karman * scales.von_karman)
         if effect is not None and self.langmuir is not None:
             factor, cube = self.langmuir.entrainment(effect, depth, flux, inputs)
-            lost = jnp.zeros(()) if cube is None else flux < 0.0
             entrained = scale * velocity * factor
             if cube is not None:
                 # (w³ / w_s)^(1/2) in place of the scale times w_s.
+                lost = flux < 0.0
                 safe = at_least(jnp.where(lost, velocity, 1.0), 1e-8)
-                of_waves = safe_sqrt(cube * reciprocal(safe))
-                entrained = jnp.where(lost, of_waves, entrained)
+                entrained = jnp.where(lost, safe_sqrt(cube * reciprocal(safe)), entrained)
         else:
             entrained = scale * velocity
         return depth * frequency * concavity * entrained * reciprocal(self.critical_richardson_number)
@@ -298,10 +293,8 @@ class KPP(AbstractPlainClosure[KPPState]):
         scales = self.velocity_scales
         reach = self.surface_layer_fraction * layer.depth
         forcing = scales.forcing(at_most(depth, reach), layer.buoyancy_flux)
-        momentum, scalars = (
-            scales.momentum(forcing, layer.friction),
-            scales.scalar(forcing, layer.friction),
-        )
+        momentum = scales.momentum(forcing, layer.friction)
+        scalars = scales.scalar(forcing, layer.friction)
         if layer.effect is None or self.langmuir is None:
             return momentum, scalars
         factor = layer.effect.enhancement
@@ -326,15 +319,12 @@ class KPP(AbstractPlainClosure[KPPState]):
             stable_slope = self.velocity_scales.stable_slope * gained * reciprocal(fourth)
 
         def of(coefficient, velocity):
-            if coefficient is None:
-                return None
             below = at_layer_depth(coefficient, layer.depth, grid)
             return matched(below, layer.depth, velocity, stable_slope)
 
-        return (
-            of(interior.viscosity, momentum),
-            of(interior.diffusivity, scalars),
-            of(interior.salt_diffusivity, scalars),
+        given = zip(interior, (momentum, scalars, scalars), strict=True)
+        return tuple(
+            None if coefficient is None else of(coefficient, velocity) for coefficient, velocity in given
         )
 
     def _nonlocal_strength(self) -> Scalar:

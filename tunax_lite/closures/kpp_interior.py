@@ -23,6 +23,9 @@ _SHEAR_FLOOR = 1e-14
 _SMALLEST_STRATIFICATION = 1e-20
 
 
+Pair = tuple[InnerFaceArray, InnerFaceArray]
+
+
 class Coefficients(NamedTuple):
     """Eddy coefficients on inner faces [m2 s-1]; salinity `None` where it shares that of temperature."""
 
@@ -35,7 +38,7 @@ class AbstractInteriorShear(eqx.Module):
     """Mixing by shear as a function of the gradient Richardson number."""
 
     @abc.abstractmethod
-    def coefficients(self, richardson: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
         """Viscosity and diffusivity [m2 s-1]."""
 
 
@@ -51,7 +54,7 @@ class LargeShear(AbstractInteriorShear):
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     limiting_richardson_number: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
 
-    def coefficients(self, richardson: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
         relative = at_least(richardson, 0.0) * reciprocal(self.limiting_richardson_number)
         left = at_least(1.0 - relative * relative, 0.0)
         value = self.coefficient * (left * left * left)
@@ -72,7 +75,7 @@ class PacanowskiPhilanderShear(AbstractInteriorShear):
     alpha: Scalar = parameter(5.0, valid_range=(0.0, 1e3))
     exponent: Scalar = parameter(2.0, valid_range=(0.0, 20.0))
 
-    def coefficients(self, richardson: InnerFaceArray) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def coefficients(self, richardson: InnerFaceArray) -> Pair:
         damping = 1.0 + self.alpha * at_least(richardson, 0.0)
         viscosity = self.coefficient * damping**-self.exponent
         return viscosity, viscosity * reciprocal(damping)
@@ -101,9 +104,7 @@ class DoubleDiffusion(eqx.Module):
     convection_growth: Scalar = parameter(4.6, valid_range=(0.0, 10.0))
     convection_decay: Scalar = parameter(0.54, valid_range=(0.0, 10.0))
 
-    def diffusivities(
-        self, thermal: InnerFaceArray, haline: InnerFaceArray
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def diffusivities(self, thermal: InnerFaceArray, haline: InnerFaceArray) -> Pair:
         """Of temperature and salinity [m2 s-1].
 
         Args:
@@ -164,7 +165,7 @@ def gradient_richardson_number(inputs: ClosureInputs) -> InnerFaceArray:
     return inputs.buoyancy_frequency_squared * reciprocal(shear)
 
 
-def thermal_and_haline(inputs: ClosureInputs) -> tuple[InnerFaceArray, InnerFaceArray]:
+def thermal_and_haline(inputs: ClosureInputs) -> Pair:
     """g alpha dT/dz and g beta dS/dz [s-2], whose difference is N²."""
     state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
     at = (mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity), grid.z_face[1:-1])

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from .._types import CenterArray, ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import CenterArray, ColumnArray, InnerFaceArray, Scalar, parameter
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 
@@ -55,14 +55,10 @@ class Friction(NamedTuple):
     def of(cls, friction_velocity: Scalar) -> "Friction":
         cube = friction_velocity * friction_velocity * friction_velocity
         root = safe_sqrt(friction_velocity)
-        return cls(
-            friction_velocity,
-            cube,
-            root,
-            reciprocal(at_least(root, _SMALLEST_SPEED**0.5)),
-            # With wind nothing has to fade.
-            _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube)),
-        )
+        inverse_root = reciprocal(at_least(root, _SMALLEST_SPEED**0.5))
+        # With wind nothing has to fade.
+        weakest = _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube))
+        return cls(friction_velocity, cube, root, inverse_root, weakest)
 
 
 class VelocityScales(eqx.Module):
@@ -135,14 +131,13 @@ def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
     inverse = inverse_cube_root(raised)
     square = inverse * inverse
     fading = cube * square * inverse
-    fading = fading * fading
-    fading = fading * fading
-    return raised * square * (fading * fading)
+    for _ in range(3):
+        fading = fading * fading
+    return raised * square * fading
 
 
 INTERPOLATIONS = ("linear", "quadratic", "cubic")
-_SMALLEST_SPACING = 1e-6
-_N_NEWTON = 6
+_N_NEWTON, _TINY = 6, 1e-12
 
 
 def pick(where: Bool[Array, "..."], values: Any) -> Any:
@@ -153,13 +148,7 @@ def pick(where: Bool[Array, "..."], values: Any) -> Any:
 def means_over_upper_part(
     fields: tuple[CenterArray, ...], thickness: CenterArray, grid: Grid
 ) -> tuple[CenterArray, ...]:
-    """Means from the surface down to a depth of its own for every level; at least the uppermost cell.
-
-    Args:
-        fields: on cells.
-        thickness: of the part [m].
-        grid: of the fields.
-    """
+    """Means of fields from the surface down to a thickness [m] of each level; at least the uppermost cell."""
     cell = grid.cell_thickness
     upper_depth = -grid.z_face[1:]
     thickness = at_least(thickness, cell[-1])
@@ -239,9 +228,6 @@ def first_crossing(
     return jnp.where(found, top + fraction * spacing, depth[0])
 
 
-_TINY = 1e-12
-
-
 def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left side grows."""
     curvature = rise - slope
@@ -268,17 +254,6 @@ def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     return newton(lax.stop_gradient(x))
 
 
-def limited(
-    depth: Scalar,
-    shallowest: ScalarLike,
-    limits: list[Scalar],
-) -> Scalar:
-    """A depth [m] of at most each limit, and at least the shallowest one."""
-    for limit in limits:
-        depth = at_most(depth, limit)
-    return at_least(depth, shallowest)
-
-
 SHAPES = ("simple", "parabolic_nonlocal", "match_gradient", "match_both")
 _WEAKEST_MIXING = 1e-10
 
@@ -302,28 +277,15 @@ def simple(sigma: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | None) -> Float[Array, "..."]:
-    """Shape of the non-local flux [1].
-
-    Args:
-        shape: name of the option.
-        sigma: depth in the layer [1].
-        of_scalars: the matched shape; `None` without matching.
-    """
+    """Shape of the non-local flux [1] by name of the option, at depths sigma in the layer."""
     if shape == "match_both" and of_scalars is not None:
         return of_scalars(sigma)
     left = 1.0 - sigma
     return left * left if shape == "parabolic_nonlocal" else sigma * (left * left)
 
 
-class Below(NamedTuple):
-    """A coefficient at the depth of the boundary layer, and its slope, positive upward."""
-
-    value: Scalar
-    slope: Scalar
-
-
-def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> Below:
-    """Interior coefficient [m2 s-1] and slope [m s-1] at the depth of the layer [m].
+def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
+    """Interior coefficient [m2 s-1] and slope [m s-1], positive upward, at the depth of the layer [m].
 
     From the face below, with the mean of the slopes in this cell and in the next, weighted by the distance;
     neither slope is negative. Source: Large et al. (1994), eq. D5.
@@ -336,21 +298,18 @@ def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> Be
     above_face = pick(within, lower - depth)
     weight = pick(within, (lower - depth) * reciprocal(grid.cell_thickness))
     mean = weight * pick(within, slope) + (1.0 - weight) * pick(within, next_slope)
-    return Below(pick(within, faces[:-1]) + mean * above_face, mean)
+    return pick(within, faces[:-1]) + mean * above_face, mean
 
 
-def matched(below: Below, depth: Scalar, velocity: Scalar, stable_slope: Scalar | None) -> Cubic:
-    """The shape whose coefficient continues that below.
+def matched(
+    below: tuple[Scalar, Scalar], depth: Scalar, velocity: Scalar, stable_slope: Scalar | None
+) -> Cubic:
+    """The shape whose coefficient continues value and slope below h [m], for w [m s-1] at sigma = 1.
 
-    Args:
-        below: the interior.
-        depth: h [m].
-        velocity: w at sigma = 1 [m s-1].
-        stable_slope: c B / u*⁴ of the stable side [s m-2], for which the slope is matched as well;
-            `None` for G'(1) = 0.
+    With c B / u*⁴ of the stable side [s m-2] the slope is matched as well; `None` for G'(1) = 0.
     """
     inverse = reciprocal(at_least(velocity, _WEAKEST_MIXING))
-    value = below.value * inverse * reciprocal(depth)
+    value = below[0] * inverse * reciprocal(depth)
     if stable_slope is None:
         return Cubic(value, jnp.zeros_like(value))
-    return Cubic(value, at_most(stable_slope * below.value - below.slope * inverse, 0.0))
+    return Cubic(value, at_most(stable_slope * below[0] - below[1] * inverse, 0.0))

@@ -11,7 +11,7 @@ Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kempe
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -76,13 +76,7 @@ class Langmuir(eqx.Module):
         check_settings(self)
 
     def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
-        """Enhancement under the waves of the inputs; `None` without waves.
-
-        Args:
-            depth: of the boundary layer one step before [m].
-            von_karman: kappa [1].
-            inputs: Stokes drift, wind and friction velocity.
-        """
+        """Enhancement for the depth of the layer one step before [m]; `None` without waves."""
         if inputs.waves is None:
             return None
         speed = inputs.surface_friction_velocity
@@ -112,12 +106,7 @@ class Langmuir(eqx.Module):
         return LangmuirEffect(at_most(factor, bound), inverse)
 
     def _angles(
-        self,
-        drift: tuple[Scalar, Scalar],
-        at_surface: Scalar,
-        depth: Scalar,
-        kappa: Scalar,
-        inputs: ClosureInputs,
+        self, drift: Any, at_surface: Scalar, depth: Scalar, kappa: Scalar, inputs: ClosureInputs
     ) -> tuple[Scalar, Scalar]:
         """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
         u, v = inputs.surface_momentum_flux
@@ -137,11 +126,7 @@ class Langmuir(eqx.Module):
     ) -> tuple[Scalar, CenterArray | None]:
         """Factor on V_t² [1], and w³ in place of it where buoyancy is lost [m3 s-3].
 
-        Args:
-            effect: of the waves.
-            depth: of the centers [m].
-            buoyancy_flux: into the water above them [m2 s-3].
-            inputs: friction velocity.
+        Of the depth of the centers [m], and the buoyancy flux into the water above them [m2 s-3].
         """
         if self.method == "LWF16":
             return effect.enhancement, None
