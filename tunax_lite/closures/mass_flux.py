@@ -17,6 +17,7 @@ Boundary-Layer Meteorol. 135, 469-483, for E and D.
 import dataclasses
 from collections import namedtuple
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -74,14 +75,10 @@ _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness faster slower dissipation"
 )
 """What the march needs of a cell, with the energy of the face below it."""
-
-
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
 """The plumes at a face."""
-
-
 _Passage = namedtuple("_Passage", "flux velocity kinetic_energy fraction")
 """What stays of the passage through a cell: values at the face below."""
 
@@ -155,9 +152,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
         kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
-        return _state(local, end.depth, *(with_end_faces(values, 0.0, 0.0) for values in kept))
+        return MassFluxState(local, *(with_end_faces(values, 0.0, 0.0) for values in kept), end.depth)
 
-    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
+    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> Any:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         tke = jnp.zeros_like(state.temperature)
@@ -167,10 +164,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         z, thickness = grid.z_center, grid.cell_thickness
         squared_length = at_least(-z * (z + depth), 0.25 * thickness**2)
         cells = _Cells(
-            temperature=state.temperature,
-            salinity=state.salinity,
-            u=state.u,
-            v=state.v,
+            *(state.temperature, state.salinity, state.u, state.v),
             thermal=eos.gravity * alpha,
             haline=eos.gravity * beta,
             tke=tke,
@@ -182,31 +176,16 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         # The lowest cell has no face below it that water could pass.
         return jax.tree.map(lambda values: jnp.broadcast_to(values, state.temperature.shape)[1:], cells)
 
-    def _start(self, cells: _Cells, inputs: ClosureInputs) -> _Plumes:
+    def _start(self, cells: Any, inputs: ClosureInputs) -> Any:
         """Plumes at rest at the surface, with the temperature and salinity that lie on the line there."""
-        thickness = inputs.grid.cell_thickness
+        thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
         beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
-        state = inputs.state
-        temperature, salinity = (
-            values[-1] + beyond * (values[-1] - values[-2]) for values in (state.temperature, state.salinity)
-        )
-        nothing = jnp.zeros_like(temperature)
-        return _Plumes(
-            velocity_squared=nothing + self.least_velocity**2,
-            velocity=nothing,
-            area=nothing + self.surface_area,
-            temperature=temperature,
-            salinity=salinity,
-            u=cells.u[-1],
-            v=cells.v[-1],
-            kinetic_energy=cells.tke[-1],
-            depth=nothing,
-            drained=nothing,
-        )
+        contents = [values[-1] + beyond * (values[-1] - values[-2]) for values in contents]
+        nothing = jnp.zeros_like(contents[0])
+        at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
+        return _Plumes(*at_rest, *contents, cells.u[-1], cells.v[-1], cells.tke[-1], nothing, nothing)
 
-    def _sink(
-        self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
-    ) -> tuple[_Plumes, _Passage]:
+    def _sink(self, drag: Scalar, detrainment: Scalar, above: Any, cell: Any) -> tuple[Any, Any]:
         """From the face above a cell to that below it."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
@@ -245,14 +224,14 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         )
         return below, _Passage(below.area * velocity, velocity, below.kinetic_energy, fraction)
 
-    def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
+    def _gain(self, drag: Scalar, above: Any, cell: Any) -> Scalar:
         """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
         buoyancy = cell.thermal * (above.temperature - cell.temperature)
         buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
         return push * jnp.where(push > 0.0, cell.faster, cell.slower)
 
-    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, fraction: Scalar) -> Scalar:
+    def _kinetic_energy(self, above: Any, cell: Any, total: Scalar, fraction: Scalar) -> Scalar:
         """k_p below the cell, with implicit dissipation."""
         slip = (above.u - cell.u) ** 2 + (above.v - cell.v) ** 2
         relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * total**2
@@ -271,17 +250,12 @@ class MassFluxStepper(AbstractStepper[MassFluxState]):
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
         nothing = jnp.zeros_like(local.eddy_viscosity)
-        return _state(local, nothing[0], *(nothing for _ in range(5)))
+        return MassFluxState(local, *[nothing] * 5, nothing[0])
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
         depth = at_least(clo_state.plume_depth, self.plumes.least_depth)
         local = self.local.step(clo_state.local, self.plumes.with_energy(clo_state, inputs), dt)
         return self.plumes.march(local, inputs, depth, dt)
-
-
-def _state(local: CloState, depth: Scalar, *values: FaceArray) -> MassFluxState:
-    _, *names, _ = (field.name for field in dataclasses.fields(MassFluxState))
-    return MassFluxState(local=local, plume_depth=depth, **dict(zip(names, values, strict=True)))  # pyright: ignore
 
 
 def _mixed(plume: Scalar, cell: Scalar, fraction: Scalar) -> Scalar:
