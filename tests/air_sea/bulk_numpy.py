@@ -5,6 +5,25 @@ import math
 K = 273.15
 
 
+def saturation(temperature):
+    """Vapour pressure over fresh water [Pa] at a temperature [degC], after Goff (1957)."""
+    ratio = K / (temperature + K)
+    power = (
+        10.79574 * (1 - ratio)
+        - 5.028 * math.log10(1 / ratio)
+        + 1.50475e-4 * (1 - 10 ** (-8.2969 * (1 / ratio - 1)))
+        + 0.42873e-3 * (10 ** (4.76955 * (1 - ratio)) - 1)
+        + 0.78614
+    )
+    return 100 * 10**power
+
+
+def humidity_of(vapour_pressure, pressure):
+    """Mass of vapour per mass of air."""
+    ratio = 287.05 / 461.495
+    return ratio * vapour_pressure / (pressure - (1 - ratio) * vapour_pressure)
+
+
 def _convective(y):
     return (
         1.5 * math.log((1 + y + y**2) / 3)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.air_sea.bulk_numpy import coare, fairall
+from tests.air_sea.bulk_numpy import coare, fairall, humidity_of, saturation
 from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager, MoistAir, WaterSkin
 from tunax_lite.air_sea.air import (
     air_density,
@@ -128,19 +128,7 @@ AEROBULK = [
 
 @pytest.mark.parametrize(("formula", "potential", "expected"), AEROBULK)
 def test_published_example_of_aerobulk(formula, potential, expected):
-    # Its saturation is that of Goff.
-    kelvin = 295.15
-    x = 273.15 / kelvin
-    power = (
-        10.79574 * (1.0 - x)
-        - 5.028 * np.log10(kelvin / 273.15)
-        + 1.50475e-4 * (1.0 - 10.0 ** (-8.2969 * (kelvin / 273.15 - 1.0)))
-        + 0.42873e-3 * (10.0 ** (4.76955 * (1.0 - x)) - 1.0)
-        + 0.78614
-    )
-    saturation = 100.0 * 10.0**power
-    ratio = 287.05 / 461.495
-    over_water = 0.98 * ratio * saturation / (101000.0 - (1.0 - ratio) * saturation)
+    over_water = 0.98 * humidity_of(saturation(22.0), 101000.0)  # of Goff, as AeroBulk's
     w, t, q, p = arrays(5.0, potential - 2.0 * 9.8 / 1005.0, 0.012, 101000.0)
     air = MoistAir(w, 0.0 * w, w, t, 0.0 * w, q, p, air_density(t + 273.15, q, p))
     exchange = formula.exchange(air, WaterSkin(*arrays(22.0, over_water)))

@@ -1,5 +1,9 @@
 """Columns that several unit tests need."""
 
+from typing import Any
+
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -31,6 +35,49 @@ def random_turbulence(grid: Grid, seed: int) -> TurbulenceState:
         turbulent_kinetic_energy=values(-6, -3),
         dissipation_rate=values(-9, -6),
     )
+
+
+BOX = Grid.uniform(4.0, 4)
+N_IN_BOX = 20000  # one program per kind of closure, however many of the steps a test needs
+FREE: dict[str, Any] = dict(
+    surface_roughness_length=1e30,
+    bottom_roughness_length=1e30,
+    length_limit=None,
+    turbulent_kinetic_energy_floor=1e-300,
+    dissipation_rate_floor=1e-300,
+)
+"""Options with which a uniform column is turbulence in a box: no walls, floors or limits."""
+
+
+def uniform_turbulence(
+    grid: Grid, tke: float, dissipation: float, coefficient: float = 0.0
+) -> TurbulenceState:
+    """The same k, epsilon and eddy coefficients on all faces."""
+    ones = jnp.ones(grid.n_cells + 1)
+    return TurbulenceState(
+        eddy_viscosity=coefficient * ones,
+        eddy_diffusivity=coefficient * ones,
+        turbulent_kinetic_energy=tke * ones,
+        dissipation_rate=dissipation * ones,
+    )
+
+
+@eqx.filter_jit
+def _run_box(closure, start: TurbulenceState, n_squared, s_squared, dt):
+    inputs, stepper = closure_inputs(BOX, n_squared, s_squared), closure.prepare()
+
+    def advance(state, _):
+        state = stepper.step(state, inputs, dt)
+        return state, (state.turbulent_kinetic_energy[2], state.dissipation_rate[2])
+
+    return jax.lax.scan(advance, start, length=N_IN_BOX)[1]
+
+
+def run_box(closure, start, n_squared, s_squared, dt, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """k and epsilon after each step of turbulence in a box; `start` as `uniform_turbulence` takes it."""
+    numbers = (jnp.asarray(x, dtype=float) for x in (n_squared, s_squared, dt))
+    k, eps = _run_box(closure, uniform_turbulence(BOX, *start), *numbers)
+    return np.asarray(k)[:n_steps], np.asarray(eps)[:n_steps]
 
 
 def closure_inputs(
@@ -83,6 +130,29 @@ def surface_waves(grid: Grid, *, drift=None, shear=None) -> SurfaceWaves:
         shear=inner if shear is None else jnp.asarray(shear),
         shear_squared=inner,
     )
+
+
+def backward_euler(
+    grid: Grid, old, source, sink, diffusivity, dt: float, ends=(("flux", 0.0),) * 2
+) -> np.ndarray:
+    """Values on inner faces after a step, with dense matrices.
+
+    Args:
+        source, sink: explicit gain, and the rate of what is lost [s-1].
+        diffusivity: on the same faces.
+        ends: "flux" or "value" and a number, of the lowest and the uppermost inner face.
+    """
+    h, thickness = np.asarray(grid.center_spacing), np.asarray(grid.cell_thickness)
+    conductance = 0.5 * (diffusivity[1:] + diffusivity[:-1]) / thickness[1:-1]
+    matrix = np.diag(h * (1.0 + dt * sink)) - dt * exchange_matrix(conductance, len(h))
+    right = h * (old + dt * source)
+    for row, (kind, number) in zip((0, -1), ends, strict=True):
+        if kind == "flux":
+            right[row] += dt * number
+        else:
+            matrix[row], right[row] = 0.0, number
+            matrix[row, row] = 1.0
+    return np.linalg.solve(matrix, right)
 
 
 def exchange_matrix(conductance, n: int) -> np.ndarray:

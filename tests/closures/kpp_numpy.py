@@ -23,6 +23,12 @@ def velocity_scales(distance, flux, speed):
     return KAPPA * speed * inverse_m, KAPPA * speed * inverse_s
 
 
+def shear_mixing(richardson):
+    """nu = kappa [m2 s-1] below the layer: 5e-3 (1 - (Ri / 0.7)²)³, Ri smoothed and 0 beyond."""
+    smooth = np.convolve(richardson, [0.25, 0.5, 0.25], "same")
+    return 5e-3 * (1.0 - np.clip(smooth / 0.7, 0.0, 1.0) ** 2) ** 3
+
+
 def upper_mean(values, thickness, part):
     """Mean over the upper part of a column."""
     if part <= thickness[0]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.closures.columns import closure_inputs, exchange_matrix, random_grid
+from tests.closures.columns import backward_euler, closure_inputs, random_grid
+from tests.closures.turbulence_numpy import SecondMoments, root_of
 from tunax_lite.closures import (
     KEpsilonTheta,
     MassFluxConvection,
@@ -70,10 +71,16 @@ def test_functions_are_those_of_the_source():
         np.testing.assert_allclose(ours, theirs, rtol=1e-11)
 
 
+WITHOUT = SecondMoments("canuto_a", equilibrium="weak", cc6=0.5)
+# Without the variance the functions reach zero shear elsewhere: Bθ (1 - B3) is left out of d1 and d4.
+D1, D4 = 7.0 * (1.0 - C3) / (3.0 * C1 * C1T), 4.0 * (1.0 - C3) ** 2 / (3.0 * C1**2 * C1T**2)
+B0, B1 = 2.0 / (3.0 * C1T), 2.0 * (1.0 - C3) / (3.0 * C1 * C1T**2)
+LOWEST_ALPHA_N = 0.73 * root_of([D4 + B1, D1 + B0, 1.0], positive=False)
+
+
 def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
-    closure = SecondMomentClosure(cc6=0.5, equilibrium="weak")
     alpha_n, alpha_m = jnp.array([-1.5, 0.4, 6.0, 25.0]), jnp.array([0.3, 2.0, 15.0, 50.0])
-    c_mu, c_mu_prime = closure.stability_functions()(alpha_n, alpha_m)
+    c_mu, c_mu_prime = WITHOUT(np.asarray(alpha_n), np.asarray(alpha_m))
     # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
     alpha_theta = CT * c_mu_prime * alpha_n**2
     ones = jnp.ones(4)
@@ -114,16 +121,22 @@ def random_step(seed):
     return state, dataclasses.replace(inputs, state=profile)
 
 
-def implicit_step(old, source, sink, conductance, flux, dt):
-    """(1 + dt sink) h y' - dt A y' = h y + dt (h source + flux) with dense matrices; sinks are rates."""
-    h = np.asarray(GRID.center_spacing)
-    left = np.diag(h * (1.0 + dt * sink)) - dt * exchange_matrix(conductance, len(h))
-    return np.linalg.solve(left, h * (old + dt * source) + dt * flux)
-
-
 def patankar(production, sink, old):
     """Source, and rate of the sink, of a quantity that a negative production may not empty."""
     return np.maximum(production, 0.0), sink + np.maximum(-production, 0.0) / old
+
+
+def limited(alpha_n, alpha_m):
+    """Within the limits of the closure, as `SecondMoments.limited`, of the functions without the variance."""
+    strain = 3.0 * C5**2 + 6.0 * C5 * (1.0 - C2) + 2.0 * (1.0 - C2) ** 2
+    turned, weight = 2.0 - 2.0 * C2T - C4T, 4.0 - 4.0 * C2 + 3.0 * C4
+    n = [(1.0 - C3) * (2.0 * C1T * (C4 - C5) - C1 * turned) / (3.0 * C1**2 * C1T**2), weight / (6.0 * C1)]
+    d2 = strain / (3.0 * C1**2) - C4T * turned / (4.0 * C1T**2)
+    d3 = 3.0 * C1 * C4T * (1.0 - C2 + C5) + C5 * C1T * (2.0 - 2.0 * C2 + C5)
+    d3 = (1.0 - C3) * (d3 - C1 * (1.0 - C2T) * (2.0 - 2.0 * C2 + 3.0 * C5)) / (3.0 * C1**3 * C1T**2)
+    alpha_n = np.maximum(alpha_n, LOWEST_ALPHA_N)
+    highest = np.polyval(np.polymul([D4, D1, 1.0], n), alpha_n) / np.polyval(np.polymul([d3, d2], n), alpha_n)
+    return alpha_n, np.minimum(alpha_m, highest)
 
 
 def reference_step(state, inputs, dt):
@@ -142,29 +155,24 @@ def reference_step(state, inputs, dt):
     n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
     slope = np.diff(np.asarray(inputs.state.temperature)) / np.asarray(GRID.center_spacing)
     h = np.asarray(GRID.cell_thickness)
-    spread, nothing = 0.5 * (nu[1:] + nu[:-1]) / h[1:-1], np.zeros_like(k)
     p, b = nu * s2, -kappa * n2 + G_ALPHA * gamma
     # A negative sum leaves the production explicit; only the buoyancy term joins the sink.
     source, sink = np.where(p + b > 0.0, p + b, p), np.where(p + b > 0.0, eps, eps - b) / k
-    new_k = np.maximum(implicit_step(k, source, sink, spread, nothing, dt), 1e-6)
+    new_k = np.maximum(backward_euler(GRID, k, source, sink, nu, dt), 1e-6)
     both = 1.44 * p + np.where(b > 0.0, 1.0, -0.65) * b
     assert np.all(both > 0.0)  # c_3 b is positive for either sign
-    cm0 = 0.5264646969790241  # of c_1 ... c_5 in neutral equilibrium
+    cm0 = WITHOUT.c_mu_0
     roughness = np.array([0.0015, max(1400.0 * 0.01**2 / 9.81, 0.01)])
-    flux = nothing.copy()
-    flux[[0, -1]] = cm0**4 * new_k[[0, -1]] ** 2 / (1.2 * (0.5 * h[[0, -1]] + roughness))
-    new_eps = implicit_step(eps, eps / k * both, 1.92 * eps / k, spread / 1.2, flux, dt)
+    fluxes = cm0**4 * new_k[[0, -1]] ** 2 / (1.2 * (0.5 * h[[0, -1]] + roughness))
+    ends = [("flux", flux) for flux in fluxes]
+    new_eps = backward_euler(GRID, eps, eps / k * both, 1.92 * eps / k, nu / 1.2, dt, ends)
     lowest = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / (np.sqrt(2.0) * 0.53)
     new_eps = np.maximum(new_eps, np.maximum(lowest, 1e-12))
     down = -kappa * slope + gamma
     source, sink = patankar(-2.0 * down * slope, 2.0 / CT * eps / k, theta)
-    new_theta = implicit_step(theta, source, sink, spread, nothing, dt)
+    new_theta = backward_euler(GRID, theta, source, sink, nu, dt)
     square = (k / eps) ** 2
-    alpha_n = np.maximum(square * n2, float(functions().without.lowest_alpha_n))
-    alpha_m, _ = (
-        np.asarray(x)
-        for x in functions().without.limited(jnp.asarray(alpha_n), jnp.asarray(square * s2))[::-1]
-    )
+    alpha_n, alpha_m = limited(square * n2, square * s2)
     c_mu, c_mu_prime, c_mu_star = published(alpha_n, alpha_m, square * G_ALPHA**2 * theta / k)
     scale = new_k**2 / new_eps
     return (

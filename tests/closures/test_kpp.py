@@ -53,10 +53,9 @@ def downward(inputs):
     """The column as the loops take it, and the buoyancy gained above a depth."""
     grid, state = inputs.grid, inputs.state
     flip = lambda x: np.asarray(x)[::-1]  # noqa: E731
-    buoyancy = inputs.equation_of_state.buoyancy(state.temperature, state.salinity, jnp.zeros(()))
     n_squared = np.concatenate([[0.0], flip(inputs.buoyancy_frequency_squared), [0.0]])
     column = {"thickness": flip(grid.cell_thickness), "n_squared": n_squared}
-    column |= {"buoyancy": flip(buoyancy), "u": flip(state.u), "v": flip(state.v)}
+    column |= {"buoyancy": 9.81 * 2e-4 * flip(state.temperature), "u": flip(state.u), "v": flip(state.v)}
     light = flip(inputs.radiative_buoyancy_flux)
 
     def flux_above(depth):
@@ -85,8 +84,7 @@ def test_step_against_loops(forcing, shape):
     h = kpp_numpy.crossing(ri, depth, "quadratic")
     same(ours.boundary_layer_depth, h, 2e-6 if FORCINGS[forcing][0] else 1e-4)
     assert 5.0 < h < 35.0
-    richardson = smoothed(jnp.asarray(column["n_squared"][1:-1] / (1e-4 + 1e-14)), 1)
-    shear = np.asarray(LargeShear().coefficients(richardson)[0])
+    shear = kpp_numpy.shear_mixing(column["n_squared"][1:-1] / (1e-4 + 1e-14))
     interior = [np.concatenate([[0.0], shear + more, [0.0]]) for more in (1e-4, 1e-5)]
     speed = FORCINGS[forcing][0]
     # Without wind, weak convection fades.

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tunax_lite import Case, Grid, KEpsilon, LinearEquationOfState, Model, State
+from tunax_lite import Case, Grid, KEpsilon, Model, State
 from tunax_lite.closures import ConvectiveAdjustment, MassFluxConvection
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes
 
 N, DEPTH = 50, 100.0
-EOS = LinearEquationOfState()
-THERMAL = float(EOS.gravity) * float(EOS.expansion(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))[0])
-TO_HEAT = float(EOS.reference_density) * float(EOS.heat_capacity) / THERMAL
+THERMAL = 9.81 * 2e-4  # g alpha [m s-2 K-1]
+TO_HEAT = 1027.0 * 3991.86796 / THERMAL
 LOSS, N_SQUARED = 1e-7, 1e-5
 # A floor that adds no energy that could be seen.
 LOCAL = KEpsilon(turbulent_kinetic_energy_floor=1e-16)
@@ -34,7 +33,6 @@ def a_case(*, buoyancy_loss=LOSS, stress=0.0, shear=0.0, zoom=0.0, cold_top=0.0)
         forcing=ConstantForcing(SurfaceFluxes(**{key: jnp.asarray(x) for key, x in fluxes.items()})),
         coriolis_parameter=0.0,
         duration=1e7,
-        equation_of_state=EOS,
     )
 
 

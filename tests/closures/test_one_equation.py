@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from tests.closures.columns import closure_inputs, random_grid
+from tests.closures.columns import closure_inputs, random_grid, uniform_turbulence
+from tests.closures.turbulence_numpy import SecondMoments
 from tunax_lite.closures import (
     Boundary,
     BreakingWaves,
@@ -16,20 +17,9 @@ from tunax_lite.closures import (
     Parabolic,
     SecondMomentClosure,
 )
-from tunax_lite.closures.energy import TurbulenceState
 
 GRID = random_grid(11, 10)
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
-
-
-def state_of(tke, dissipation, coefficient):
-    ends = jnp.ones(GRID.n_cells + 1)
-    return TurbulenceState(
-        eddy_viscosity=coefficient * ends,
-        eddy_diffusivity=coefficient * ends,
-        turbulent_kinetic_energy=jnp.asarray(tke) * ends,
-        dissipation_rate=jnp.asarray(dissipation) * ends,
-    )
 
 
 def test_local_equilibrium_balances_production_and_dissipation():
@@ -38,7 +28,7 @@ def test_local_equilibrium_balances_production_and_dissipation():
     )
     s_squared, n_squared = 4e-4, 1e-4
     inputs = closure_inputs(GRID, n_squared, s_squared)
-    state = state_of(1e-4, 1e-6, 1e-3)
+    state = uniform_turbulence(GRID, 1e-4, 1e-6, 1e-3)
     for _ in range(60):  # a fixed point of k from the old length and the length of the place
         state = step(closure, state, inputs, 60.0)
     inner = slice(1, -1)
@@ -56,15 +46,19 @@ def test_local_equilibrium_balances_production_and_dissipation():
 
 def test_turbulence_without_production_falls_to_its_floor():
     closure = OneEquation(local_equilibrium=True)
-    new = step(closure, state_of(1e-4, 1e-6, 1e-3), closure_inputs(GRID, 1e-4, 0.0), 60.0)
+    new = step(closure, uniform_turbulence(GRID, 1e-4, 1e-6, 1e-3), closure_inputs(GRID, 1e-4, 0.0), 60.0)
     np.testing.assert_array_equal(new.turbulent_kinetic_energy, 1e-10)
 
 
 def test_decay_below_breaking_waves_balances_transport_and_dissipation():
-    for stability in (ConstantStability(), SecondMomentClosure()):
+    a = SecondMoments("canuto_a")
+    for stability, c_mu_0, shear_free in (
+        (ConstantStability(), 0.5477, 0.5477),
+        (SecondMomentClosure(), a.c_mu_0, a.shear_free),
+    ):
         closure = OneEquation(stability=stability, surface=Boundary(breaking_waves=BreakingWaves()))
-        functions = stability.stability_functions()
         waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2)).prepare().walls.waves
-        assert waves.decay < 0.0 and waves.length_slope == closure.von_karman
-        transport = functions.c_mu_shear_free / 1.2 * waves.length_slope * 1.5 * waves.decay**2
-        np.testing.assert_allclose(transport, functions.c_mu_0**3 / waves.length_slope, rtol=1e-12)
+        # The length is that of a wall, kappa z.
+        assert waves.decay < 0.0 and waves.length_slope == 0.4
+        transport = shear_free / 1.2 * 0.4 * 1.5 * waves.decay**2
+        np.testing.assert_allclose(transport, c_mu_0**3 / 0.4, rtol=1e-12)

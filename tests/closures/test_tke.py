@@ -238,7 +238,7 @@ def test_langmuir_cells_without_wind_or_stratification():
     np.testing.assert_array_equal(closure.production(still), 0.0)
     # Nothing stops the cells: they reach the bottom.
     mixed = closure_inputs(GRID, 0.0, S_SQUARED, friction_velocity=USTAR)
-    drift, depth = float(closure.stokes_drift_ratio) * USTAR, -Z[0]
+    drift, depth = 0.016 * np.sqrt(1026.0 / (1.22 * 1.5e-3)) * USTAR, -Z[0]
     expected = (0.15 * drift * np.sin(np.pi * -Z[1:-1] / depth)) ** 3 / depth
     np.testing.assert_allclose(closure.production(mixed), expected, rtol=1e-7)
 

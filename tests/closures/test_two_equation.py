@@ -15,12 +15,15 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import (
+    FREE,
+    backward_euler,
     closure_inputs,
-    exchange_matrix,
     random_grid,
     random_turbulence,
+    run_box,
     surface_waves,
 )
+from tests.closures.turbulence_numpy import SecondMoments, constants, constants_of_mellor_yamada
 from tests.helpers import get_leaf
 from tunax_lite import (
     Case,
@@ -44,7 +47,6 @@ from tunax_lite.closures import (
     KOmega,
     MellorYamada,
 )
-from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.terms import BottomFriction, Interior
 
 GRID, DT, U_STAR, U_BOTTOM = random_grid(80, 9), 60.0, 0.01, 0.004
@@ -81,25 +83,30 @@ class Variable(NamedTuple):
     flux_in_log_layer: Callable  # (k, z + z_0) -> flux from the wall
     value_below_waves: Callable  # (K, z + z_0) -> value, with k = K (z + z_0)^alpha
     flux_below_waves: Callable
+    decay: float  # alpha
     tke_flux_below_waves: Callable
     wave_tke: Callable  # flux of k -> K z_0^alpha
 
 
-def schmidt_numbers(closure):
+EXPONENTS = {KEpsilon: (3.0, 1.5, -1.0), KOmega: (-1.0, 0.5, -1.0)}
+NAMES = {KEpsilon: "eps", KOmega: "omega", GenericLengthScale: "psi"}
+
+
+def schmidt_numbers(functions, kappa, c_1, c_2):
     """Those of Burchard (2001): where turbulence is produced and dissipated, and below breaking waves."""
-    functions = closure.stability.stability_functions()
-    kappa, c_2 = float(closure.imposed_von_karman), float(closure.c_eps_2)
-    m = np.sqrt(1.5 * float(functions.c_mu_shear_free) ** 2 * float(closure.sigma_k)) / kappa
-    waves = (4.0 / 3.0 * m + 1.0) * (m + 1.0) * kappa**2 / (c_2 * float(functions.c_mu_shear_free) ** 2)
-    return kappa**2 / (c_2 - float(closure.c_eps_1)) / float(functions.c_mu_0) ** 2, waves
+    m = np.sqrt(1.5) * functions.shear_free / kappa
+    waves = (4.0 / 3.0 * m + 1.0) * (m + 1.0) * kappa**2 / (c_2 * functions.shear_free**2)
+    return kappa**2 / (c_2 - c_1) / functions.c_mu_0**2, waves
 
 
-def published(closure, functions, alpha, slope) -> Variable:
-    cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
-    kappa, n = float(closure.von_karman), GRID.n_cells
+def published(closure, functions) -> Variable:
+    cm0, cmsf = functions.c_mu_0, functions.shear_free
     if isinstance(closure, MellorYamada):
-        e_1, e_2, e_3, e_6 = (float(x) for x in (closure.e_1, closure.e_2, closure.e_3_stable, closure.e_6))
-        s_q, s_l, b_1 = float(closure.s_q), float(closure.s_l), 2.0**1.5 / cm0**3
+        e_1, e_2, e_6, s_q, s_l = (
+            float(getattr(closure, name)) for name in ("e_1", "e_2", "e_6", "s_q", "s_l")
+        )
+        kappa, e_3, alpha, slope = constants_of_mellor_yamada(functions, e_1, e_2, s_q, s_l)
+        b_1 = 2.0**1.5 / cm0**3
         z = np.asarray(GRID.z_face)[1:-1]
         up, down = -z + float(closure.surface_roughness_length), z + 40.0 + 0.003
         wall_length = kappa * up * down / (up + down)
@@ -126,18 +133,23 @@ def published(closure, functions, alpha, slope) -> Variable:
             flux_below_waves=lambda c, d: (
                 -2.0 * root * s_l * (alpha + 1.0) * c**1.5 * slope**2 * d ** (1.5 * alpha + 1.0)
             ),
+            decay=alpha,
             tke_flux_below_waves=lambda c, d: -root * s_q * c**1.5 * alpha * slope * d ** (1.5 * alpha),
             wave_tke=lambda flux: (-flux / (root * s_q * alpha * slope)) ** (2.0 / 3.0),
         )
-    names = {KEpsilon: "eps", KOmega: "omega", GenericLengthScale: "psi"}
-    name = names[type(closure)]
-    p, m, n = {"eps": (3.0, 1.5, -1.0), "omega": (-1.0, 0.5, -1.0)}.get(name) or closure.exponents
-    c_2, sigma = float(getattr(closure, f"c_{name}_2")), float(getattr(closure, f"sigma_{name}"))
+    name = NAMES[type(closure)]
+    p, m, n = exponents = EXPONENTS.get(type(closure)) or tuple(closure.exponents)
+    c_1, c_2, c_3_plus, c_4 = (
+        float(getattr(closure, f"c_{name}_{key}")) for key in ("1", "2", "3_plus", "4")
+    )
+    sigma_k, sigma = float(closure.sigma_k), float(getattr(closure, f"sigma_{name}"))
     sigma_waves = sigma
     if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
-        sigma, sigma_waves = schmidt_numbers(closure)
-    keys = ("1", "3_stable", "3_plus", "4")
-    sigma_k = float(closure.sigma_k)
+        sigma, sigma_waves = schmidt_numbers(functions, 0.4, c_1, c_2)
+    kappa, c_3, alpha, slope = constants(
+        functions, exponents, c_1, c_2, sigma_k, sigma, sigma_waves=sigma_waves
+    )
+    given = getattr(closure, f"c_{name}_3_minus")
     return Variable(
         of=lambda k, eps: {
             "eps": eps,
@@ -149,7 +161,7 @@ def published(closure, functions, alpha, slope) -> Variable:
             "omega": cm0**4 * k * x,
             "psi": cm0 ** (3.0 + p / n) * k ** (1.5 + m / n) * x ** (-1.0 / n),
         }[name],
-        constants=tuple(float(getattr(closure, f"c_{name}_{key}")) for key in keys),
+        constants=(c_1, c_3 if given is None else float(given), c_3_plus, c_4),
         sink=lambda k, eps: c_2,
         diffusivities=lambda k, eps, nu: (nu / sigma_k, nu / sigma),
         value_in_log_layer=lambda k, d: {
@@ -176,24 +188,10 @@ def published(closure, functions, alpha, slope) -> Variable:
             * slope ** (n + 1.0)
             * d ** ((m + 0.5) * alpha + n),
         }[name],
+        decay=alpha,
         tke_flux_below_waves=lambda c, d: -cmsf / sigma_k * c**1.5 * alpha * slope * d ** (1.5 * alpha),
         wave_tke=lambda flux: (-sigma_k * flux / (cmsf * alpha * slope)) ** (2.0 / 3.0),
     )
-
-
-def implicit_step(old, source, sink, diffusivity, ends, dt):
-    """Backward Euler with dense matrices; an end is a pair of "flux" or "value" and a number."""
-    h, thickness = np.asarray(GRID.center_spacing), np.asarray(GRID.cell_thickness)
-    conductance = 0.5 * (diffusivity[1:] + diffusivity[:-1]) / thickness[1:-1]
-    matrix = np.diag(h * (1.0 + dt * sink)) - dt * exchange_matrix(conductance, len(h))
-    right = h * (old + dt * source)
-    for row, (kind, number) in zip((0, -1), ends, strict=True):
-        if kind == "flux":
-            right[row] += dt * number
-        else:
-            matrix[row], right[row] = 0.0, number
-            matrix[row, row] = 1.0
-    return np.linalg.solve(matrix, right)
 
 
 def patankar(shear, buoyancy, consumed):
@@ -201,20 +199,21 @@ def patankar(shear, buoyancy, consumed):
     return np.where(grows, shear + buoyancy, shear), np.where(grows, consumed, consumed - buoyancy)
 
 
-def reference_step(closure, state, inputs, dt):
+def reference_step(closure, functions, state, inputs, dt):
     """k, epsilon, viscosity and diffusivity on inner faces."""
-    functions = closure.stability.stability_functions()
-    cm0, h = float(functions.c_mu_0), np.asarray(GRID.cell_thickness)
-    waves = closure.prepare().walls.waves
-    alpha, slope = (0.0, 0.0) if waves is None else (float(waves.decay), float(waves.length_slope))
-    variable = published(closure, functions, alpha, slope)
+    cm0, h = functions.c_mu_0, np.asarray(GRID.cell_thickness)
+    variable = published(closure, functions)
+    alpha = variable.decay
     n2, s2 = np.asarray(inputs.buoyancy_frequency_squared), np.asarray(inputs.shear_squared)
     nu, kappa = np.asarray(state.eddy_viscosity)[1:-1], np.asarray(state.eddy_diffusivity)[1:-1]
     k, eps = np.asarray(state.turbulent_kinetic_energy)[1:-1], np.asarray(state.dissipation_rate)[1:-1]
     p, stokes, b = nu * s2, nu * np.asarray(inputs.waves.shear), -kappa * n2
     of_tke, of_value = variable.diffusivities(k, eps, nu)
     if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
-        fraction, (sigma, sigma_waves) = np.minimum((p + b) / eps, 1.0), schmidt_numbers(closure)
+        fraction, (sigma, sigma_waves) = (
+            np.minimum((p + b) / eps, 1.0),
+            schmidt_numbers(functions, 0.4, 1.44, 1.92),
+        )
         of_value = nu / (fraction * sigma + (1.0 - fraction) * sigma_waves)
 
     walls = (
@@ -242,7 +241,7 @@ def reference_step(closure, state, inputs, dt):
 
     source, sink = patankar(p + stokes, b, eps)
     ends = [tke_end(*wall) for wall in walls]
-    new_k = implicit_step(k, source, sink / k, of_tke, ends, dt)
+    new_k = backward_euler(GRID, k, source, sink / k, of_tke, dt, ends)
     new_k = np.maximum(new_k, float(closure.turbulent_kinetic_energy_floor))
 
     c_1, c_3_stable, c_3_unstable, c_4 = variable.constants
@@ -250,7 +249,7 @@ def reference_step(closure, state, inputs, dt):
     buoyancy = np.where(b > 0.0, c_3_unstable, c_3_stable) * b
     source, sink = patankar(c_1 * p + c_4 * stokes, buoyancy, variable.sink(k, eps) * eps)
     ends = [value_end(*wall, tke) for wall, tke in zip(walls, (new_k[0], new_k[-1]), strict=True)]
-    new_value = implicit_step(value, value / k * source, sink / k, of_value, ends, dt)
+    new_value = backward_euler(GRID, value, value / k * source, sink / k, of_value, dt, ends)
     if isinstance(closure, MellorYamada):
         # What the flux has taken below zero has the shortest length, as in GOTM.
         shortest = cm0**3 * float(closure.turbulent_kinetic_energy_floor) ** 1.5
@@ -261,20 +260,30 @@ def reference_step(closure, state, inputs, dt):
         galperin = cm0**3 * new_k * np.sqrt(np.maximum(n2, 0.0)) / np.sqrt(2.0) / limit
         new_eps = np.maximum(new_eps, galperin)
     new_eps = np.maximum(new_eps, float(closure.dissipation_rate_floor))
-    c_mu, c_mu_prime = functions.in_flow(jnp.asarray((k / eps) ** 2), jnp.asarray(n2), jnp.asarray(s2))
+    c_mu, c_mu_prime = functions.in_flow((k / eps) ** 2 * n2, (k / eps) ** 2 * s2)
     return new_k, new_eps, c_mu * new_k**2 / new_eps, c_mu_prime * new_k**2 / new_eps
 
 
 WEAK = SecondMomentClosure(equilibrium="weak")
+A = SecondMoments("canuto_a")
+# Kind, its options, and the functions of its second moments.
 VARIANTS = {
-    "k-epsilon": (KEpsilon, {"c_eps_4": 0.7}),
-    "k-omega": (KOmega, {"stability": WEAK}),
+    "k-epsilon": (KEpsilon, {"c_eps_4": 0.7}, A),
+    # Buoyancy may also consume epsilon, which it never does with the default constants.
+    "k-epsilon, other constants": (
+        KEpsilon,
+        {"c_eps_1": 1.3, "c_eps_2": 1.8, "c_eps_3_minus": 0.5, "c_eps_3_plus": -0.4}
+        | {"sigma_k": 0.8, "sigma_eps": 1.1, "length_limit": 0.5},
+        A,
+    ),
+    "k-omega": (KOmega, {"stability": WEAK}, SecondMoments("canuto_a", equilibrium="weak")),
     "generic, half-integer exponents": (
         GenericLengthScale,
         {"exponents": Exponents(2.0, 1.5, -0.5), "c_psi_1": 1.5, "c_psi_2": 1.7, "c_psi_4": 0.3},
+        A,
     ),
-    "generic, other exponents": (GenericLengthScale, {"exponents": Exponents(3.0, 1.1, -1.07)}),
-    "Mellor-Yamada": (MellorYamada, {}),
+    "generic, other exponents": (GenericLengthScale, {"exponents": Exponents(3.0, 1.1, -1.07)}, A),
+    "Mellor-Yamada": (MellorYamada, {}, SecondMoments("kantha_clayson")),
 }
 ENDS = {
     "fluxes": {},
@@ -289,28 +298,29 @@ ENDS = {
 }
 
 
-# Values at both walls are those of `mixed`, one at each; other exponents change what `waves` holds.
-OF_EVERY_CHANGE = [
-    pytest.param(
-        variant,
-        ends,
-        marks=[pytest.mark.long]
-        if ends == "values" or (variant == "generic, other exponents" and ends != "waves")
-        else [],
-    )
+# Fluxes or values at both walls are those of `mixed`, one at each; other exponents change what `waves` holds.
+OF_EVERY_CHANGE = {
+    "fluxes": ["k-epsilon, other constants"],
+    "values": [],
+    "mixed": ["k-epsilon", "k-omega", "generic, half-integer exponents", "Mellor-Yamada"],
+    "waves": [name for name in VARIANTS if name != "k-epsilon, other constants"],
+}
+OF_EVERY_CHANGE["values below waves"] = OF_EVERY_CHANGE["mixed"]
+STEPS = [
+    pytest.param(variant, ends, marks=[] if variant in OF_EVERY_CHANGE[ends] else [pytest.mark.long])
     for variant in VARIANTS
     for ends in ENDS
 ]
 
 
-@pytest.mark.parametrize(("variant", "ends"), OF_EVERY_CHANGE)
+@pytest.mark.parametrize(("variant", "ends"), STEPS)
 def test_step_equals_the_published_equations_with_dense_matrices(variant, ends):
-    kind, options = VARIANTS[variant]
+    kind, options, functions = VARIANTS[variant]
     closure = kind(**(options | ENDS[ends]))
     for seed in range(2):
         state, inputs = random_state(seed), random_inputs(seed)
         found = step(closure, state, inputs, DT)
-        k, eps, nu, kappa = reference_step(closure, state, inputs, DT)
+        k, eps, nu, kappa = reference_step(closure, functions, state, inputs, DT)
         np.testing.assert_allclose(found.turbulent_kinetic_energy[1:-1], k, rtol=1e-9)
         np.testing.assert_allclose(found.dissipation_rate[1:-1], eps, rtol=1e-9)
         np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
@@ -323,10 +333,12 @@ def test_schmidt_number_under_breaking_waves(ends):
     for seed in range(2):
         state, inputs = random_state(seed), random_inputs(seed)
         found = step(closure, state, inputs, DT)
-        k, eps, nu, _ = reference_step(closure, state, inputs, DT)
+        k, eps, nu, _ = reference_step(closure, A, state, inputs, DT)
         np.testing.assert_allclose(found.turbulent_kinetic_energy[1:-1], k, rtol=1e-9)
         np.testing.assert_allclose(found.dissipation_rate[1:-1], eps, rtol=1e-9)
         np.testing.assert_allclose(found.eddy_viscosity[1:-1], nu, rtol=1e-8)
+    # Published for Canuto's model A: sigma below waves.
+    np.testing.assert_allclose(schmidt_numbers(A, 0.4, 1.44, 1.92)[1], 2.012, atol=5e-4)
     # It is made so that the length grows below waves as at a wall, and does so where c_mu is one number.
     constant = dataclasses.replace(closure, stability=ConstantStability(), **ENDS["waves"])
     waves = constant.prepare().walls.waves
@@ -462,8 +474,8 @@ def test_a_length_scale_below_zero_gives_a_dissipation_within_its_floors(closure
     assert bool(jnp.all(jnp.isfinite(dissipation)))
     assert bool(jnp.all(dissipation >= closure.dissipation_rate_floor))
     if isinstance(closure, MellorYamada):
-        floor, c_mu_0 = closure.turbulent_kinetic_energy_floor, stepper.functions.c_mu_0
-        shortest = c_mu_0**3 * floor**1.5 / closure.dissipation_rate_floor
+        floor, c_mu_0 = 1e-10, SecondMoments("kantha_clayson").c_mu_0
+        shortest = c_mu_0**3 * floor**1.5 / 1e-12
         np.testing.assert_allclose(dissipation, c_mu_0**3 * tke**1.5 / shortest, rtol=1e-12)
 
 
@@ -501,26 +513,18 @@ def test_shear_free_turbulence_of_k_epsilon(name, slope):
 
 
 def test_shear_free_turbulence_balances_transport_and_dissipation():
-    """alpha and L are such that both equations hold: d/dz (D dY/dz) = sink for k = z^alpha, l = L z."""
-    for closure in (KOmega(), GenericLengthScale(), MellorYamada(), KEpsilon()):
-        closure = dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES))
-        functions = closure.stability.stability_functions()
-        stepper: Any = closure.prepare()
-        waves, equation = stepper.walls.waves, stepper.length_scale
-        alpha, slope = float(waves.decay), float(waves.length_slope)
-        cm0, cmsf = float(functions.c_mu_0), float(functions.c_mu_shear_free)
-        _, m, n = equation.exponents
-        if isinstance(closure, MellorYamada):
-            of_tke, of_psi = (np.sqrt(2.0) * float(s) for s in (closure.s_q, closure.s_l))
-            c_2 = 0.5 * (1.0 + float(closure.e_2) * (slope / float(closure.von_karman)) ** 2)
-        else:
-            of_tke, of_psi = (cmsf / float(s) for s in (closure.sigma_k, equation.diffusion.sigma))
-            c_2 = float(equation.constants.c_2)
-        # D = d L z^(alpha/2 + 1); eps = cm0³ z^(3 alpha/2 - 1) / L; both sides over that power of z.
-        sink = cm0**3 / slope
-        np.testing.assert_allclose(of_tke * slope * alpha * 1.5 * alpha, sink, rtol=1e-6)
-        power = m * alpha + n
-        np.testing.assert_allclose(of_psi * slope * power * (power + 0.5 * alpha), c_2 * sink, rtol=1e-6)
+    """alpha and L are such that both equations hold."""
+    generic = constants(A, (3.0, 1.0, -0.67), 1.0, 1.22, 0.8, 1.07)
+    for closure, expected in (
+        (KEpsilon(), constants(A, EXPONENTS[KEpsilon], 1.44, 1.92, 1.0, 1.3)),
+        (KOmega(), constants(A, EXPONENTS[KOmega], 0.555, 0.833, 2.0, 2.0)),
+        (GenericLengthScale(), generic),
+        (MellorYamada(), constants_of_mellor_yamada(SecondMoments("kantha_clayson"), 1.8, 1.33, 0.2, 0.2)),
+    ):
+        waves: Any = (
+            dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES)).prepare().walls.waves
+        )
+        np.testing.assert_allclose((waves.decay, waves.length_slope), expected[2:], rtol=1e-10)
 
 
 def test_generated_model_has_the_properties_that_were_asked_for():
@@ -577,39 +581,10 @@ def test_constants_of_mellor_and_yamada_with_kantha_and_clayson():
 # Turbulence in a box: no walls, floors or limits.
 
 
-@eqx.filter_jit
-def run_box(closure, state, n_squared, s_squared, dt, n_steps):
-    grid = Grid.uniform(4.0, 4)
-    inputs, stepper = closure_inputs(grid, n_squared, s_squared), closure.prepare()
-
-    def advance(state, _):
-        state = stepper.step(state, inputs, dt)
-        return state, (state.turbulent_kinetic_energy[2], state.dissipation_rate[2])
-
-    return jax.lax.scan(advance, state, length=n_steps)[1]
-
-
-FREE: dict[str, Any] = dict(
-    surface_roughness_length=1e30,
-    bottom_roughness_length=1e30,
-    length_limit=None,
-    turbulent_kinetic_energy_floor=1e-300,
-    dissipation_rate_floor=1e-300,
-)
 # The length of Mellor and Yamada grows with the distance from a wall, and with it the flux from there.
 NO_WALL_LENGTH: dict[str, Any] = FREE | dict(
     imposed_von_karman=1e-12, surface_roughness_length=2e18, bottom_roughness_length=2e18
 )
-
-
-def uniform_state(tke, dissipation, coefficient=0.0):
-    ones = jnp.ones(5)
-    return TurbulenceState(
-        eddy_viscosity=coefficient * ones,
-        eddy_diffusivity=coefficient * ones,
-        turbulent_kinetic_energy=tke * ones,
-        dissipation_rate=dissipation * ones,
-    )
 
 
 @pytest.mark.parametrize(
@@ -626,7 +601,7 @@ def test_homogeneous_decay_follows_its_power_law(closure, exponent):
     # k = k_0 (1 - t / (d turnover))^d; the error of backward Euler halves with the step.
     exact, errors = (1.0 - 20.0 / exponent) ** exponent, []
     for n_steps in (2000, 4000):
-        k, _ = run_box(closure, uniform_state(1e-2, 1e-4), 0.0, 0.0, 20.0 * turnover / n_steps, n_steps)
+        k, _ = run_box(closure, (1e-2, 1e-4), 0.0, 0.0, 20.0 * turnover / n_steps, n_steps)
         errors.append(k[-1] / (1e-2 * exact) - 1.0)
     assert abs(errors[0]) < 0.02
     np.testing.assert_allclose(2.0 * errors[1] - errors[0], 0.0, atol=2e-4)
@@ -635,7 +610,7 @@ def test_homogeneous_decay_follows_its_power_law(closure, exponent):
 def test_k_omega_in_neutral_shear_grows_as_the_constants_say():
     shear, scaled_dt = 1e-2, 0.01
     closure = KOmega(stability=WEAK, **FREE)
-    k, eps = run_box(closure, uniform_state(1e-4, 2e-7, 1e-3), 0.0, shear**2, scaled_dt / shear, 20000)
+    k, eps = run_box(closure, (1e-4, 2e-7, 1e-3), 0.0, shear**2, scaled_dt / shear, 20000)
     # P / eps = c_2 / c_1 = 1.5009; c_mu(alpha_M) alpha_M = that.
     np.testing.assert_allclose((k[-1] / eps[-1] * shear) ** 2, 24.2588, rtol=0.01)
     np.testing.assert_allclose(np.log(k[-1] / k[-2]) / scaled_dt, 0.101699, rtol=0.01)
@@ -653,6 +628,6 @@ def test_k_omega_in_neutral_shear_grows_as_the_constants_say():
 )
 def test_turbulence_is_steady_at_the_steady_state_richardson_number(closure):
     shear, ri = 1e-2, 0.25
-    k, _ = run_box(closure, uniform_state(1e-4, 2e-7, 1e-3), ri * shear**2, shear**2, 4.0, 20000)
+    k, _ = run_box(closure, (1e-4, 2e-7, 1e-3), ri * shear**2, shear**2, 4.0, 20000)
     assert abs(np.log(k[-1] / k[-2])) < 1e-9
     assert k[-1] > 1e-8

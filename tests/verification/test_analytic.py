@@ -1,5 +1,7 @@
 """The whole model against exact solutions and empirical laws, before any comparison with data."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -126,17 +128,19 @@ CANUTO_B, CHENG, GIBSON_LAUNDER, KANTHA_CLAYSON = (
     for name in ("canuto_b", "cheng", "gibson_launder", "kantha_clayson")
 )
 WEAK = SecondMomentClosure(equilibrium="weak")
+# A number and not `None`: with and without a limit are one program.
+NO_LIMIT: dict[str, Any] = {"length_limit": 1e30}
 # Depths [m] after 6, 12, 18 and 24 h that an independent implementation finds, weak equilibrium without a
 # limit of the length unless said otherwise.
 KATO_PHILLIPS = {
     "k-epsilon, quasi-equilibrium, length limit": (KEpsilon(), [14.5, 21.5, 26.5, 30.5]),
-    "k-epsilon, quasi-equilibrium": (KEpsilon(length_limit=None), [15.0, 21.5]),
-    "k-epsilon": (KEpsilon(length_limit=None, stability=WEAK), [15.0, 21.5, 26.5, 31.0]),
-    "Canuto B": (KEpsilon(length_limit=None, stability=CANUTO_B), [15.0, 21.5, 26.5, 31.0]),
-    "Cheng": (KEpsilon(length_limit=None, stability=CHENG), [15.0, 21.5, 26.5, 30.5]),
-    "Gibson-Launder": (KEpsilon(length_limit=None, stability=GIBSON_LAUNDER), [15.0, 21.5, 26.5, 31.0]),
+    "k-epsilon, quasi-equilibrium": (KEpsilon(**NO_LIMIT), [15.0, 21.5]),
+    "k-epsilon": (KEpsilon(**NO_LIMIT, stability=WEAK), [15.0, 21.5, 26.5, 31.0]),
+    "Canuto B": (KEpsilon(**NO_LIMIT, stability=CANUTO_B), [15.0, 21.5, 26.5, 31.0]),
+    "Cheng": (KEpsilon(**NO_LIMIT, stability=CHENG), [15.0, 21.5, 26.5, 30.5]),
+    "Gibson-Launder": (KEpsilon(**NO_LIMIT, stability=GIBSON_LAUNDER), [15.0, 21.5, 26.5, 31.0]),
     "Kantha-Clayson": (
-        KEpsilon(length_limit=None, stability=KANTHA_CLAYSON, steady_state_richardson_number=0.2),
+        KEpsilon(**NO_LIMIT, stability=KANTHA_CLAYSON, steady_state_richardson_number=0.2),
         [14.5, 21.0, 26.0, 30.0],
     ),
     "k-omega": (KOmega(length_limit=None, stability=WEAK), [14.5, 21.0, 26.0, 30.5]),

@@ -118,6 +118,7 @@ def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
         assert rms(ours[:, inner] - theirs) < limits.turbulence * np.abs(theirs).max(), key
 
 
+@pytest.mark.long  # the length itself: test_algebraic_lengths
 @pytest.mark.parametrize("name", LES_CASES)
 def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_path):
     """The length of the paper changes the temperature by 0.1 to 0.3 mK."""
