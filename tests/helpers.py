@@ -8,15 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests.closures.columns import random_grid
 from tunax_lite import (
     Case,
     Constant,
+    ConstantForcing,
     ConvectiveAdjustment,
     Grid,
     KEpsilon,
     PacanowskiPhilander,
     SecondMomentClosure,
     State,
+    SurfaceFluxes,
     TimeSeriesForcing,
 )
 from tunax_lite._types import at_path
@@ -108,6 +111,15 @@ SMOOTHNESS = {None: 1e-6, "OneEquation": 5e-6, "epbl_om4": 5e-3}
 
 SAME = {None: 1e-8, "epbl_om4": 1e-6}
 """To how much of a derivative forward and reverse mode give the same."""
+
+
+def cooled_case(n_cells: int = 8, **changes) -> Case:
+    """16 m of stratified water in unequal cells, under wind and cooling."""
+    grid = random_grid(97, n_cells, depth=16.0)
+    state = State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z)
+    forcing = ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0))
+    return Case(grid, state, forcing, **{"coriolis_parameter": 1e-4, **changes})
+
 
 LES_CASES = ("free_convection", "strong_wind", "strong_wind_no_rotation", "strong_wind_weak_cooling")
 """Large-eddy simulations of the LESbrary with a reference run of GOTM each."""

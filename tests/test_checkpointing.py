@@ -8,11 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import random_grid
+from tests.helpers import cooled_case
 from tunax_lite import (
     Auto,
-    Case,
-    ConstantForcing,
     KEpsilon,
     Model,
     PacanowskiPhilander,
@@ -20,19 +18,11 @@ from tunax_lite import (
     SavePairs,
     SaveSegments,
     SaveSteps,
-    State,
-    SurfaceFluxes,
     simulate,
 )
 from tunax_lite.checkpointing import Layout, scan_frames
 
-GRID = random_grid(97, 8, depth=16.0)
-CASE = Case(
-    GRID,
-    State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.1 * z),
-    ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0)),
-    coriolis_parameter=1e-4,
-)
+CASE = cooled_case()
 
 
 @pytest.mark.parametrize(

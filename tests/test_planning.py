@@ -9,30 +9,19 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from tests.closures.columns import random_grid
+from tests.helpers import cooled_case
 from tunax_lite import (
-    Case,
-    ConstantForcing,
     KEpsilon,
     Model,
     PacanowskiPhilander,
     SaveSegments,
     SaveSteps,
-    State,
-    SurfaceFluxes,
     simulate,
 )
 from tunax_lite.planning import choose_checkpointing, estimate_memory
 
 ROOT = Path(__file__).parents[1]
-GRID = random_grid(97, 8, depth=16.0)
-CASE = Case(
-    GRID,
-    State.from_profiles(GRID, temperature=lambda z: 15.0 + 0.1 * z),
-    ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0)),
-    coriolis_parameter=1e-4,
-    duration=12000.0,
-)
+CASE = cooled_case(duration=12000.0)
 MODEL = Model(PacanowskiPhilander())
 N_FRAMES = 21  # of 10 steps, with the start
 

@@ -7,17 +7,13 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from tests.closures.columns import random_grid
+from tests.helpers import cooled_case
 from tunax_lite import (
-    Case,
-    ConstantForcing,
     KEpsilon,
     Model,
     PacanowskiPhilander,
     SaveEverything,
     SaveSegments,
-    State,
-    SurfaceFluxes,
     simulate,
 )
 from tunax_lite.checkpointing import AbstractCheckpointing
@@ -38,13 +34,7 @@ def expected_matrix(x, matrix):
 
 def run_case(n_cells: int, closure):
     """Parameters that every closure has, and residuals of twenty steps."""
-    grid = random_grid(97, n_cells, depth=16.0)
-    case = Case(
-        grid,
-        State.from_profiles(grid, temperature=lambda z: 15.0 + 0.1 * z),
-        ConstantForcing(SurfaceFluxes(stress_u=0.2, heat_flux=-300.0)),
-        coriolis_parameter=1e-4,
-    )
+    case = cooled_case(n_cells)
 
     def profiles(x, case, checkpointing: AbstractCheckpointing = SaveEverything()):  # noqa: B008
         closure_of_x = eqx.tree_at(lambda c: [getattr(c, name) for name in x], closure, list(x.values()))

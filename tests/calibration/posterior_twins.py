@@ -6,21 +6,15 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from tests.calibration.twins import make_case, observe
-from tunax_lite.calibration import FreeParameter, FreeParameters, Target, with_parameters
+from tests.calibration.twins import CHEAP_FREE, make_case, observe
+from tunax_lite.calibration import Target, with_parameters
 from tunax_lite.calibration.posterior import Likelihood
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.observations import Observations
 
 NOISE = 0.01  # [K]
-FREE = FreeParameters(
-    (
-        FreeParameter("alpha", 1.0, 20.0),
-        FreeParameter("viscosity_scale", 1e-3, 1e-1, scale="log"),
-        FreeParameter("convective_coefficient", 1e-2, 1.0, scale="log"),
-    )
-).resolve(PacanowskiPhilander())
+FREE = CHEAP_FREE.resolve(PacanowskiPhilander())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.calibration.twins import told
 from tunax_lite.calibration import LBFGS, Adam, ConstantRate, CosineDecay, ExponentialDecay
-from tunax_lite.calibration.problem import Evaluation, Fit
 
 METHODS = [Adam(0.1), Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
 
@@ -21,18 +21,12 @@ def rosenbrock(x):
     return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-def _told(method, state, loss, gradient):
-    """The state after an evaluation."""
-    fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
-    return method.tell(state, Evaluation(fit, np.asarray(gradient)))
-
-
 def _steps(method, function, x, n):
     """States after each of n evaluations."""
     state = method.init(jnp.asarray(x))
     states = [state]
     for _ in range(n):
-        state = _told(method, state, *function(*method.ask(state)))
+        state = told(method, state, *function(*method.ask(state)))
         states.append(state)
         if bool(state.finished):
             break
@@ -75,9 +69,9 @@ def test_values_that_are_not_finite_shorten_the_step(method):
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_the_rejected_trial_is_halved_towards_the_last_good_point(method):
     x = jnp.array([1.0, -2.0])
-    good = _told(method, method.init(x), 1.0, [0.3, -0.1])
-    bad = _told(method, good, math.inf, [0.3, -0.1])
-    worse = _told(method, bad, 1.0, [math.nan, 0.0])
+    good = told(method, method.init(x), 1.0, [0.3, -0.1])
+    bad = told(method, good, math.inf, [0.3, -0.1])
+    worse = told(method, bad, 1.0, [math.nan, 0.0])
     np.testing.assert_allclose(bad.trial - x, 0.5 * (good.trial - x), rtol=1e-12)
     np.testing.assert_allclose(worse.trial - x, 0.25 * (good.trial - x), rtol=1e-12)
     assert not bool(bad.accepted) and not bool(worse.accepted)
@@ -89,7 +83,7 @@ def test_a_state_that_was_saved_goes_on_bit_by_bit(method, tmp_path):
     eqx.tree_serialise_leaves(tmp_path / "state.eqx", states[6])
     state = eqx.tree_deserialise_leaves(tmp_path / "state.eqx", method.init(jnp.zeros(3)))
     for expected in states[7:]:
-        state = _told(method, state, *rosenbrock(state.trial))
+        state = told(method, state, *rosenbrock(state.trial))
         np.testing.assert_array_equal(state.trial, expected.trial)
 
 
@@ -118,8 +112,8 @@ def test_lbfgs_never_goes_further_than_its_largest_step():
 
 def test_clipping_bounds_the_gradient_that_adam_remembers():
     state = Adam(0.1, largest_gradient=1.0).init(jnp.zeros(2))
-    told = _told(Adam(0.1, largest_gradient=1.0), state, 1.0, [3e8, 4e8])
-    _, moments = told.transformation  # pyright: ignore[reportGeneralTypeIssues]
+    after = told(Adam(0.1, largest_gradient=1.0), state, 1.0, [3e8, 4e8])
+    _, moments = after.transformation  # pyright: ignore[reportGeneralTypeIssues]
     np.testing.assert_allclose(
         moments.mu,  # pyright: ignore[reportAttributeAccessIssue]
         0.1 * np.array([0.6, 0.8]),

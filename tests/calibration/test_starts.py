@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.calibration.twins import CHEAP_FREE, cheap_targets
+from tests.calibration.twins import CHEAP_FREE, cheap_targets, told
 from tunax_lite.calibration import (
     LBFGS,
     Adam,
@@ -17,15 +17,10 @@ from tunax_lite.calibration import (
     calibrate,
     write_history,
 )
-from tunax_lite.calibration.problem import Evaluation, Fit, MiniBatch
+from tunax_lite.calibration.problem import MiniBatch
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.model import Model
 from tunax_lite.plotting import history_figures
-
-
-def _told(method, state, loss, gradient):
-    fit = Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
-    return method.tell(state, Evaluation(fit, np.asarray(gradient)))
 
 
 def two_valleys(x):
@@ -42,7 +37,7 @@ def test_other_starts_find_the_lower_valley():
         number = state.start_number
         loss, gradient = two_valleys(*method.ask(state))
         losses.setdefault(number, []).append(loss)
-        state = _told(method, state, loss, gradient)
+        state = told(method, state, loss, gradient)
     assert list(losses) == list(range(6)) and max(map(len, losses.values())) <= 30
     assert min(losses[0]) == pytest.approx(0.9, abs=0.1)  # where one start stays
     assert min(min(each) for each in losses.values()) == pytest.approx(-2.0, abs=0.1)
@@ -55,7 +50,7 @@ def test_starts_are_those_of_the_seed():
         state, trials = method.init(jnp.zeros(2)), []
         for _ in range(3):
             trials.append(np.asarray(state.trial))
-            state = _told(method, state, 1.0, np.ones(2))
+            state = told(method, state, 1.0, np.ones(2))
         assert bool(state.finished)
         np.testing.assert_array_equal(trials[0], 0.0)
         assert np.abs(trials[1:]).min() > 0.0
@@ -67,8 +62,8 @@ def test_starts_are_those_of_the_seed():
 def test_a_start_that_breaks_down_is_given_up():
     method = MultiStart(LevenbergMarquardt(), n_starts=3, iterations_each=20)
     state = method.init(jnp.zeros(2))
-    told = _told(method, state, np.nan, np.full(2, np.nan))
-    assert told.start_number == 1 and not bool(told.accepted) and not bool(told.finished)
+    after = told(method, state, np.nan, np.full(2, np.nan))
+    assert after.start_number == 1 and not bool(after.accepted) and not bool(after.finished)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9])

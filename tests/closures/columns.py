@@ -121,6 +121,12 @@ def column_of(state: State, grid: Grid, *, time: float = 0.0, dt: float = 60.0, 
     )
 
 
+def mixed_depth(temperature, n_squared: float) -> np.ndarray:
+    """Of the first face, in cells of 1 m, with half of the first stratification [m]; time comes first."""
+    steep = np.diff(temperature, axis=1)[:, ::-1] > 0.5 * n_squared / (9.81 * 2e-4)
+    return 1.0 + np.argmax(steep, axis=1)
+
+
 def surface_waves(grid: Grid, *, drift=None, shear=None) -> SurfaceWaves:
     """Waves of a given drift of the cells, or shear along that of the flow; what is not given is zero."""
     cells, inner = jnp.zeros(grid.n_cells), jnp.zeros(grid.n_cells - 1)

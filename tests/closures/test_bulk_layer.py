@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs
+from tests.closures.columns import closure_inputs, mixed_depth
 from tunax_lite import (
     Case,
     ConstantForcing,
@@ -27,12 +27,6 @@ def stratified(n_squared, forcing, coriolis=0.0):
     gradient = n_squared / (GRAVITY * ALPHA)
     state = State.from_profiles(GRID, temperature=lambda z: 20.0 + gradient * z)
     return Case(GRID, state, forcing, coriolis, duration=DAY)
-
-
-def mixed_depth(temperature, n_squared):
-    """Of the first face from the surface with half of the first stratification [m]; time comes first."""
-    steep = np.diff(temperature, axis=1)[:, ::-1] > 0.5 * n_squared / (GRAVITY * ALPHA)
-    return 1.0 + np.argmax(steep, axis=1)
 
 
 def run(closure, case, dt, output_interval=6 * 3600.0):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import closure_inputs, random_grid
+from tests.closures.columns import closure_inputs, mixed_depth, random_grid
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import (
     EPBL,
@@ -154,256 +154,50 @@ def test_an_iterated_march(buoyancy_flux):
 
 
 MOM6_CELLS = [6.0, 6.0, 5.0, 5.0, 4.0, 4.0, 4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]
-MOM6 = [
-    # form, B [m2 s-3], f [s-1], u* [m s-1], step [s]; depth [m] and the ten uppermost K [m2 s-1]
-    (
-        "om4",
-        0.0,
-        0.0001,
-        0.013,
-        60.0,
-        18.805,
-        [
-            0.0,
-            0.000178996,
-            0.0106954,
-            0.0148082,
-            0.0158492,
-            0.014868,
-            0.0125075,
-            0.00869439,
-            0.00621166,
-            0.00332069,
-        ],
-    ),
-    (
-        "om4",
-        0.0,
-        0.0001,
-        0.013,
-        600.0,
-        19.4546,
-        [
-            0.0,
-            0.000929129,
-            0.0119319,
-            0.0155439,
-            0.0162239,
-            0.0150657,
-            0.0125798,
-            0.00869647,
-            0.00619865,
-            0.00330698,
-        ],
-    ),
-    (
-        "om4",
-        0.0,
-        0.0001,
-        0.013,
-        3600.0,
-        20.8396,
-        [
-            0.0,
-            0.0029081,
-            0.0142342,
-            0.0168956,
-            0.0168888,
-            0.0154041,
-            0.012694,
-            0.00868784,
-            0.00616668,
-            0.00327764,
-        ],
-    ),
-    (
-        "om4",
-        -1e-07,
-        0.0,
-        0.008,
-        60.0,
-        17.637,
-        [0.0, 0.0, 0.00644696, 0.0122998, 0.0140268, 0.0134135, 0.011371, 0.00788763, 0.00563083, 0.00305464],
-    ),
-    (
-        "om4",
-        -1e-07,
-        0.0,
-        0.008,
-        600.0,
-        17.8662,
-        [
-            0.0,
-            0.0,
-            0.00795102,
-            0.0137699,
-            0.0154757,
-            0.0146514,
-            0.0123086,
-            0.00843376,
-            0.00584197,
-            0.00305574,
-        ],
-    ),
-    (
-        "om4",
-        -1e-07,
-        0.0,
-        0.008,
-        3600.0,
-        19.8574,
-        [
-            0.0,
-            0.00125471,
-            0.0148937,
-            0.019026,
-            0.0191045,
-            0.0169372,
-            0.0135455,
-            0.00886862,
-            0.00595417,
-            0.00305104,
-        ],
-    ),
-    (
-        "om4",
-        2e-08,
-        0.0001,
-        0.01,
-        60.0,
-        17.7616,
-        [
-            0.0,
-            0.0,
-            0.00647913,
-            0.0112659,
-            0.0126691,
-            0.0121168,
-            0.0103428,
-            0.00727712,
-            0.00523015,
-            0.00281672,
-        ],
-    ),
-    (
-        "om4",
-        2e-08,
-        0.0001,
-        0.01,
-        600.0,
-        17.9758,
-        [0.0, 0.0, 0.00725034, 0.0112973, 0.0125748, 0.0119954, 0.0102411, 0.0072316, 0.005215, 0.00281868],
-    ),
-    (
-        "om4",
-        2e-08,
-        0.0001,
-        0.01,
-        3600.0,
-        19.2466,
-        [
-            0.0,
-            0.000453292,
-            0.00905492,
-            0.0121101,
-            0.0129176,
-            0.012184,
-            0.0103495,
-            0.00728993,
-            0.00524853,
-            0.00282939,
-        ],
-    ),
-    (
-        "rh18",
-        0.0,
-        0.0001,
-        0.015,
-        60.0,
-        22.5393,
-        [
-            0.000109436,
-            0.00365191,
-            0.00743158,
-            0.0122898,
-            0.0169469,
-            0.0187975,
-            0.0185203,
-            0.0149008,
-            0.0113973,
-            0.00650184,
-        ],
-    ),
-    (
-        "rh18",
-        0.0,
-        0.0001,
-        0.015,
-        3600.0,
-        23.657,
-        [
-            0.000394938,
-            0.00481135,
-            0.00893318,
-            0.0138998,
-            0.0183319,
-            0.0198671,
-            0.0191999,
-            0.0151993,
-            0.0115429,
-            0.00654162,
-        ],
-    ),
-    (
-        "rh18",
-        2e-08,
-        0.0001,
-        0.015,
-        60.0,
-        23.9725,
-        [
-            0.000695205,
-            0.0051584,
-            0.00936715,
-            0.0143517,
-            0.0187125,
-            0.0201579,
-            0.0193831,
-            0.0152792,
-            0.0115817,
-            0.0065522,
-        ],
-    ),
-    (
-        "rh18",
-        2e-08,
-        0.0001,
-        0.015,
-        3600.0,
-        24.5777,
-        [
-            0.000980471,
-            0.00584691,
-            0.0102097,
-            0.0152142,
-            0.0194302,
-            0.0207029,
-            0.0197246,
-            0.0154275,
-            0.0116537,
-            0.00657178,
-        ],
-    ),
-]
-"""Of `ePBL_column` of MOM6, src/parameterizations/vertical/MOM_energetic_PBL.F90, commit b18bca244c8f.
-
-One step on cells of `MOM6_CELLS`, with N² = 1e-7 s-2 above and 2e-5 s-2 from 14 m on; EPBL_MLD_TOLERANCE
-1e-9, TKE_DECAY 0; the numbers of OM4 (NOAA-GFDL/MOM6-examples 642364e5, ice_ocean_SIS2/OM4_025) without
-ML_OMEGA_FRAC, or EPBL_MSTAR_SCHEME and EPBL_VEL_SCALE_SCHEME "REICHL_H18", EKMAN_SCALE_COEF 0, NSTAR 0.066.
+# Of `ePBL_column` of MOM6, src/parameterizations/vertical/MOM_energetic_PBL.F90, commit b18bca244c8f. One
+# step on cells of `MOM6_CELLS`, with N² = 1e-7 s-2 above and 2e-5 s-2 from 14 m on; EPBL_MLD_TOLERANCE
+# 1e-9, TKE_DECAY 0; the numbers of OM4 (NOAA-GFDL/MOM6-examples 642364e5, ice_ocean_SIS2/OM4_025) without
+# ML_OMEGA_FRAC, or EPBL_MSTAR_SCHEME and EPBL_VEL_SCALE_SCHEME "REICHL_H18", EKMAN_SCALE_COEF 0, NSTAR 0.066.
+# A case has two lines: form, B [m2 s-3], f [s-1], u* [m s-1], step [s], depth [m]; ten uppermost K [m2 s-1].
+MOM6 = """
+om4 0 0.0001 0.013 60 18.805
+  0 0.000178996 0.0106954 0.0148082 0.0158492 0.014868 0.0125075 0.00869439 0.00621166 0.00332069
+om4 0 0.0001 0.013 600 19.4546
+  0 0.000929129 0.0119319 0.0155439 0.0162239 0.0150657 0.0125798 0.00869647 0.00619865 0.00330698
+om4 0 0.0001 0.013 3600 20.8396
+  0 0.0029081 0.0142342 0.0168956 0.0168888 0.0154041 0.012694 0.00868784 0.00616668 0.00327764
+om4 -1e-07 0 0.008 60 17.637
+  0 0 0.00644696 0.0122998 0.0140268 0.0134135 0.011371 0.00788763 0.00563083 0.00305464
+om4 -1e-07 0 0.008 600 17.8662
+  0 0 0.00795102 0.0137699 0.0154757 0.0146514 0.0123086 0.00843376 0.00584197 0.00305574
+om4 -1e-07 0 0.008 3600 19.8574
+  0 0.00125471 0.0148937 0.019026 0.0191045 0.0169372 0.0135455 0.00886862 0.00595417 0.00305104
+om4 2e-08 0.0001 0.01 60 17.7616
+  0 0 0.00647913 0.0112659 0.0126691 0.0121168 0.0103428 0.00727712 0.00523015 0.00281672
+om4 2e-08 0.0001 0.01 600 17.9758
+  0 0 0.00725034 0.0112973 0.0125748 0.0119954 0.0102411 0.0072316 0.005215 0.00281868
+om4 2e-08 0.0001 0.01 3600 19.2466
+  0 0.000453292 0.00905492 0.0121101 0.0129176 0.012184 0.0103495 0.00728993 0.00524853 0.00282939
+rh18 0 0.0001 0.015 60 22.5393
+  0.000109436 0.00365191 0.00743158 0.0122898 0.0169469 0.0187975 0.0185203 0.0149008 0.0113973 0.00650184
+rh18 0 0.0001 0.015 3600 23.657
+  0.000394938 0.00481135 0.00893318 0.0138998 0.0183319 0.0198671 0.0191999 0.0151993 0.0115429 0.00654162
+rh18 2e-08 0.0001 0.015 60 23.9725
+  0.000695205 0.0051584 0.00936715 0.0143517 0.0187125 0.0201579 0.0193831 0.0152792 0.0115817 0.0065522
+rh18 2e-08 0.0001 0.015 3600 24.5777
+  0.000980471 0.00584691 0.0102097 0.0152142 0.0194302 0.0207029 0.0197246 0.0154275 0.0116537 0.00657178
 """
 
 
-@pytest.mark.parametrize("case", MOM6, ids=lambda case: f"{case[0]} {case[1]:g} {case[4]:g}")
+def of_mom6():
+    """Form, B, f, u*, step, depth and K of each case."""
+    lines = MOM6.strip().splitlines()
+    for head, coefficients in zip(lines[::2], lines[1::2], strict=True):
+        form, *numbers = head.split()
+        yield form, *map(float, numbers), [float(k) for k in coefficients.split()]
+
+
+@pytest.mark.parametrize("case", list(of_mom6()), ids=lambda case: f"{case[0]} {case[1]:g} {case[4]:g}")
 def test_as_in_mom6(case):
     """The depth to a millimetre, and K to 3e-5 of the largest, at steps of a minute to an hour."""
     form, buoyancy_flux, coriolis, friction_velocity, dt, depth, coefficients = case
@@ -445,12 +239,6 @@ def simulated(closure, dt, n_squared, *, stress=0.0, heat_flux=0.0) -> Any:
     case = Case(GRID, state, forcing, 0.0, duration=DAY)
     model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return simulate(model, case, dt=dt, output_interval=6 * 3600.0)
-
-
-def mixed_depth(temperature, n_squared):
-    """Of the first face from the surface with half of the first stratification [m]; time comes first."""
-    steep = np.diff(temperature, axis=1)[:, ::-1] > 0.5 * n_squared / (GRAVITY * ALPHA)
-    return 1.0 + np.argmax(steep, axis=1)
 
 
 @pytest.mark.parametrize("dt", [600.0, 3600.0])

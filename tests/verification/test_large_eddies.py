@@ -36,7 +36,7 @@ def test_error_of_temperature(closure, name, lesbrary_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_cells", [32, 256])
+@pytest.mark.parametrize("n_cells", [32, pytest.param(256, marks=pytest.mark.long)])
 def test_catke_takes_steps_of_ten_minutes(n_cells, lesbrary_path):
     """Cells of 8 m and of 1 m, under wind and cooling: no worse than with short steps."""
     case, observations = read_lesbrary(lesbrary_path("strong_wind_weak_cooling"))
