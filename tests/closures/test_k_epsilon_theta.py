@@ -82,7 +82,7 @@ def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
     alpha_n, alpha_m = jnp.array([-1.5, 0.4, 6.0, 25.0]), jnp.array([0.3, 2.0, 15.0, 50.0])
     c_mu, c_mu_prime = WITHOUT(np.asarray(alpha_n), np.asarray(alpha_m))
     # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
-    alpha_theta = CT * c_mu_prime * alpha_n**2
+    alpha_theta = jnp.asarray(CT * c_mu_prime) * alpha_n**2
     ones = jnp.ones(4)
     ours = functions().in_flow(ones, alpha_n, alpha_m, alpha_theta)
     np.testing.assert_allclose(ours[0], c_mu, rtol=1e-12)

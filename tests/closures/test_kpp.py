@@ -116,7 +116,7 @@ def test_velocity_scales(speed):
 def test_derivative_at_neutral_forcing_is_the_mean_of_both_sides():
     scales, friction = VelocityScales(), Friction.of(jnp.asarray(0.01))
     for function, unstable in ((scales.momentum, -4.0), (scales.scalar, -8.0)):
-        slope = jax.grad(lambda x, f=function: f(x, friction))(jnp.asarray(0.0))
+        slope = jax.jit(jax.grad(lambda x, f=function: f(x, friction)))(jnp.asarray(0.0))
         np.testing.assert_allclose(slope, 0.4 * 0.01 * 0.5 * (unstable - 5.0) / 0.01**3, rtol=1e-12)
 
 
