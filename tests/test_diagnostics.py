@@ -8,7 +8,7 @@ import pytest
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate, stack_cases
 from tunax_lite._types import Scalar, parameter
-from tunax_lite.closures import KEpsilon
+from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.forcing import AbstractForcing, TimeSeriesForcing
@@ -16,7 +16,7 @@ from tunax_lite.quantities import QUANTITIES
 from tunax_lite.terms import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 
-GRID = Grid.uniform(40.0, 20)
+GRID, SIMPLE = Grid.uniform(40.0, 20), Model(PacanowskiPhilander())
 PRODUCTION = ("shear_production", "buoyancy_production", "shear_squared")
 
 
@@ -57,7 +57,7 @@ def test_mixing_raises_the_potential_energy_and_cools_the_mixed_layer():
 def test_potential_energy_of_two_layers():
     state = State.from_profiles(GRID, temperature=lambda z: jnp.where(z > -20.0, 20.0, 10.0), salinity=35.0)
     case = Case(GRID, state, ConstantForcing(SurfaceFluxes()), duration=3600.0)
-    trajectory = simulate(Model(KEpsilon()), case, dt=600.0, output_interval=3600.0)
+    trajectory = simulate(SIMPLE, case, dt=600.0, output_interval=3600.0)
     light = 9.81 * 2e-4 * 10.0
     found = diagnose(trajectory, case, ["potential_energy", "buoyancy"])
     np.testing.assert_allclose(found["buoyancy"][0][-1] - found["buoyancy"][0][0], light, rtol=1e-9)
@@ -136,7 +136,7 @@ class Restoring(AbstractForcing):
 def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
     """The heat that has come in since the step before, and the production with its coefficients."""
     case = dataclasses.replace(case_of(0.0), forcing=Restoring(), duration=10800.0)
-    model, names = Model(KEpsilon()), ["surface_heat_flux", "heat_content", *PRODUCTION]
+    model, names = SIMPLE, ["surface_heat_flux", "heat_content", *PRODUCTION]
     every = simulate(model, case, dt=600.0, output_interval=600.0)
     third = simulate(model, case, dt=600.0, output_interval=1800.0, step_starts=True, means=means)
     of_step, of_frame = diagnose(third, case, names, model), diagnose(third, case, names)
@@ -162,7 +162,7 @@ def test_steps_of_a_batch_in_blocks_are_those_of_its_columns():
     cases = [
         dataclasses.replace(case_of(0.0), forcing=Restoring(k), duration=3600.0) for k in (4e3, 1e3, 9.0)
     ]
-    both, model = stack_cases(cases), Model(KEpsilon())
+    both, model = stack_cases(cases), SIMPLE
     options = {"dt": 600.0, "output_interval": 1800.0, "step_starts": True}
     names = ["surface_heat_flux", *PRODUCTION]
     together = diagnose(simulate(model, both, column_block=2, **options), both, names, model)

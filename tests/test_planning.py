@@ -61,8 +61,6 @@ def test_a_gradient_needs_what_its_layout_keeps():
 
     steps, segments = gradient(SaveSteps()), gradient(SaveSegments())
     assert segments.temporary < 0.7 * steps.temporary
-    # 200 steps of state and solutions.
-    assert steps.temporary > 200 * 1.75 * 8 * (4 * 8 + 2 * 9) * 0.8
     # The loss and one derivative per parameter.
     names = ["alpha", "exponent"]
     assert gradient(SaveSegments(), parameters=names).outputs < segments.outputs
