@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.helpers import LES_CASES
+from tests.helpers import LES_CASES, SOME_LES_CASES
 from tunax_lite import KEpsilon, Model, SecondMomentClosure, simulate
 from tunax_lite.closures import (
     KPP,
@@ -92,7 +92,7 @@ def rms(values) -> float:
 
 
 @pytest.mark.parametrize("closure", CLOSURES)
-@pytest.mark.parametrize("name", LES_CASES)
+@pytest.mark.parametrize("name", SOME_LES_CASES)
 def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
     case, _ = read_lesbrary(lesbrary_path(name))
     interval, limits = (600.0 if closure == "keps" else 3600.0), (JUMPS if closure == "tke" else Limits())
@@ -130,7 +130,7 @@ def test_bougeault_andre_without_gotms_errors(name, lesbrary_path, reference_pat
     assert 5e-5 < rms(run.state.temperature - theirs) < 5e-4
 
 
-@pytest.mark.parametrize("name", LES_CASES)
+@pytest.mark.parametrize("name", SOME_LES_CASES)
 def test_kpp_reproduces_gotm(name, lesbrary_path, reference_path):
     case, _ = read_lesbrary(lesbrary_path(name))
     closure = KPP(shear=None, background_viscosity=0.0, background_diffusivity=0.0)

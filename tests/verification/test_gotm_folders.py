@@ -65,11 +65,11 @@ IDEALISED = [
     ("entrainment", "entrainment_gls"),
     ("entrainment", "entrainment_my"),
     ("wave_breaking", "wave_breaking"),
-    ("wave_breaking", "wave_breaking_gls"),
+    pytest.param("wave_breaking", "wave_breaking_gls", marks=pytest.mark.long),  # the step: test_two_equation
 ]
 
 
-@pytest.mark.parametrize(("folder", "name"), IDEALISED, ids=[name for _, name in IDEALISED])
+@pytest.mark.parametrize(("folder", "name"), IDEALISED)
 def test_idealised_cases(folder, name, reference_path):
     run, acted, expected = ran(folder, name, reference_path)
     # What GOTM's constants in single precision make; S² of one spacing takes 1e-5 from wave_breaking.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.helpers import LES_CASES
+from tests.helpers import LES_CASES, SOME_LES_CASES
 from tunax_lite import Grid, KEpsilon, Model, simulate
 from tunax_lite.closures import CATKE, EPBL, RiBased
 from tunax_lite.io import read_lesbrary
@@ -26,7 +26,7 @@ def temperature_error(run, observations) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LES_CASES)
+@pytest.mark.parametrize("name", SOME_LES_CASES)
 @pytest.mark.parametrize("closure", ERRORS)
 def test_error_of_temperature(closure, name, lesbrary_path):
     model, expected = ERRORS[closure]
