@@ -134,11 +134,8 @@ def measured(
     values = np.where(good, variable.converted(quantity, unit), np.nan)
     check_possible(variable.path, variable.name, quantity, values, axis.describe)
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
-        raise variable.error(
-            "salinity in g kg-1 or on the practical scale",
-            f"at most {np.nanmax(values):g}",
-            "it looks like kg kg-1; say so (units)",
-        )
+        expected, got = "salinity in g kg-1 or on the practical scale", f"at most {np.nanmax(values):g}"
+        raise variable.error(expected, got, "it looks like kg kg-1; say so (units)")
     return values
 
 
@@ -182,11 +179,9 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
     # The coordinate variable of the dimension itself comes before others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
     if len(candidates) != 1:
-        raise variable.error(
-            f"one {kind} coordinate among the dimensions {variable.dims}",
-            " and ".join(one.name for one in candidates) or "none with CF attributes",
-            f"name it in the mapping ('{kind}')",
-        )
+        expected = f"one {kind} coordinate among the dimensions {variable.dims}"
+        got = " and ".join(one.name for one in candidates) or "none with CF attributes"
+        raise variable.error(expected, got, f"name it in the mapping ('{kind}')")
     return candidates[0]
 
 
@@ -205,11 +200,9 @@ def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
             epoch = netCDF4.num2date(np.zeros(()), f"seconds since {reference}", calendar, **options)
             epoch = epoch.replace(tzinfo=None)
     except (ValueError, OverflowError):
-        raise variable.error(
-            "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar",
-            f"'{unit}' in the calendar '{calendar}'",
-            "give the unit of time in the mapping (units)",
-        ) from None
+        expected = "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar"
+        got = f"'{unit}' in the calendar '{calendar}'"
+        raise variable.error(expected, got, "give the unit of time in the mapping (units)") from None
     values = variable.numbers()
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
@@ -233,11 +226,9 @@ def _is_downward(variable: Variable, given: str | None, values: np.ndarray) -> b
         return True
     if np.all(values <= 0.0):
         return False
-    raise variable.error(
-        "heights of at most 0 m, or an attribute 'positive'",
-        f"{np.nanmin(values):g} to {np.nanmax(values):g}",
-        "say 'positive: down' in the mapping if these are depths",
-    )
+    expected = "heights of at most 0 m, or an attribute 'positive'"
+    got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+    raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
 
 
 def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:

@@ -176,11 +176,9 @@ def _since(axis: TimeAxis, flux: str, start: float, epoch: datetime.datetime | N
     """Times of a flux [s] since the start of the case."""
     if axis.epoch is None or epoch is None:
         if axis.epoch is not epoch:
-            raise axis.variable.error(
-                "times with a reference date ('since') for both profiles and fluxes, or for neither",
-                f"{axis.epoch or 'none'} for {flux}, {epoch or 'none'} for the profiles",
-                "give the unit of time in the mapping (units)",
-            )
+            expected = "times with a reference date ('since') for both profiles and fluxes, or for neither"
+            got = f"{axis.epoch or 'none'} for {flux}, {epoch or 'none'} for the profiles"
+            raise axis.variable.error(expected, got, "give the unit of time in the mapping (units)")
         return axis.seconds + (0.0 - start)
     return axis.seconds + ((axis.epoch - epoch).total_seconds() - start)
 

@@ -116,12 +116,9 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
         found[key] = file.named(name, key, "correct the mapping")
     found = {key: variable for key, variable in found.items() if variable is not None}
     if "temperature" not in found:
-        raise file.error(
-            "temperature",
-            f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}",
-            f"only {file.listing}",
-            "name it in the mapping (variables)",
-        )
+        expected = f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}"
+        got = f"only {file.listing}"
+        raise file.error("temperature", expected, got, "name it in the mapping (variables)")
     return found
 
 
@@ -155,11 +152,10 @@ def _first_complete(
         here = np.isfinite(values).all(axis=1)
         if not np.any(here & allowed):
             best = int(np.isfinite(values).sum(axis=1).max())
-            raise variables[key].error(
-                "at least one profile without gaps, for the initial state",
-                f"at most {best} of {values.shape[1]} levels at any time",
-                "fill the gaps, choose fewer levels, or leave the variable out of the mapping",
-            )
+            expected = "at least one profile without gaps, for the initial state"
+            got = f"at most {best} of {values.shape[1]} levels at any time"
+            advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
+            raise variables[key].error(expected, got, advice)
         complete = complete & here
     if not np.any(complete):
         names = ", ".join(variable.name for variable in variables.values())
@@ -190,11 +186,10 @@ def _grid(vertical: VerticalAxis, mapping: Mapping) -> Grid:
     if mapping.depth is not None:
         faces[0] = -mapping.depth
     if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
-        raise vertical.variable.error(
-            "cells of positive thickness from the bottom to the surface",
-            f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m",
-            "check the bounds of the levels, or 'depth' in the mapping",
-        )
+        expected = "cells of positive thickness from the bottom to the surface"
+        got = f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m"
+        advice = "check the bounds of the levels, or 'depth' in the mapping"
+        raise vertical.variable.error(expected, got, advice)
     faces[-1] = 0.0
     uniform = Grid.uniform(-float(faces[0]), z.size)
     slack = 1e-6 * np.diff(faces).min()
@@ -259,12 +254,9 @@ def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
         return stated["coriolis_parameter"]
     latitude = _degrees(file, "latitude")
     if not -90.0 <= latitude <= 90.0:
-        raise file.error(
-            "latitude",
-            "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter",
-            "none" if np.isnan(latitude) else f"{latitude:g}",
-            "give one of them in the mapping",
-        )
+        expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
+        got = "none" if np.isnan(latitude) else f"{latitude:g}"
+        raise file.error("latitude", expected, got, "give one of them in the mapping")
     return float(coriolis_parameter(latitude))
 
 

@@ -152,11 +152,9 @@ def _heights(
     own = [one for one in along if one.name == one.dims[0]]
     candidates = own or along or [one for one in levels if one.values.size == 1]
     if len(candidates) != 1:
-        raise variable.error(
-            "one coordinate DEPTH that does not change in time",
-            " and ".join(one.name for one in candidates) or "none",
-            "choose another file, or interpolate it to fixed depths",
-        )
+        expected = "one coordinate DEPTH that does not change in time"
+        got = " and ".join(one.name for one in candidates) or "none"
+        raise variable.error(expected, got, "choose another file, or interpolate it to fixed depths")
     depth = candidates[0]
     values = np.ravel(depth.converted("z", units.get("z")))
     # The format counts depth downward, whether or not a file repeats it.
@@ -165,11 +163,8 @@ def _heights(
     order = np.argsort(z)
     check_increasing(file.path, depth.name, z[order])
     if z[order][-1] > 0.0:
-        raise depth.error(
-            "instruments in the water, depths counted downward",
-            f"a height of {z[order][-1]:g} m",
-            "correct its attribute 'positive', or leave the instrument out",
-        )
+        expected, got = "instruments in the water, depths counted downward", f"a height of {z[order][-1]:g} m"
+        raise depth.error(expected, got, "correct its attribute 'positive', or leave the instrument out")
     return z[order], order, depth.dims if along else ()
 
 
@@ -183,11 +178,9 @@ def _good(file: Contents, variable: Variable, good_flags: Sequence[int], n_there
     flags = file[names[0]].along(variable.dims, "repair the file")
     good = has_flag(flags.values, good_flags)
     if n_there and not np.any(good & np.isfinite(variable.numbers())):
-        raise flags.error(
-            f"values with a quality flag among {tuple(good_flags)}",
-            f"none of {n_there}",
-            "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)",
-        )
+        expected = f"values with a quality flag among {tuple(good_flags)}"
+        advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
+        raise flags.error(expected, f"none of {n_there}", advice)
     return good
 
 
@@ -214,13 +207,10 @@ def _merged(found: list[_Instruments], time: np.ndarray, z: np.ndarray) -> dict[
         twice = np.isfinite(there) & np.isfinite(record.values) & (there != record.values)
         if np.any(twice):
             i, j = (int(n) for n in np.argwhere(twice)[0])
-            raise FileFormatError(
-                record.variable.path,
-                one.key,
-                f"the value of the files before it, {there[i, j]:g}",
-                f"{record.values[i, j]:g} at time {record.time[i]:g} s, height {one.z[j]:g} m",
-                "read deployments that overlap one by one",
-            )
+            expected = f"the value of the files before it, {there[i, j]:g}"
+            got = f"{record.values[i, j]:g} at time {record.time[i]:g} s, height {one.z[j]:g} m"
+            advice = "read deployments that overlap one by one"
+            raise FileFormatError(record.variable.path, one.key, expected, got, advice)
         merged[place] = np.where(np.isfinite(there), there, record.values)
     return profiles
 

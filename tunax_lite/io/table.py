@@ -201,13 +201,9 @@ def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
         try:
             moment = datetime.datetime.fromisoformat(text)
         except ValueError:
-            raise FileFormatError(
-                path,
-                f"line {number}: time",
-                "an ISO 8601 time such as 2012-06-10T00:00:00",
-                f"'{text}'",
-                "write it so, or name a unit, time [days since 2012-01-01]",
-            ) from None
+            expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
+            advice = "write it so, or name a unit, time [days since 2012-01-01]"
+            raise FileFormatError(path, f"line {number}: time", expected, f"'{text}'", advice) from None
         aware = moment.tzinfo is not None
         moments.append(moment.astimezone(datetime.UTC).replace(tzinfo=None) if aware else moment)
     seconds = np.array([(moment - moments[0]).total_seconds() for moment in moments])
@@ -328,12 +324,9 @@ def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | N
         if any(_find(table, quantity, None) for table in tables)
     ]
     if len(found) != 1:
-        raise tables[0].error(
-            "humidity",
-            f"one of {', '.join(HUMIDITY_QUANTITIES.values())}",
-            " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none",
-            "name it (variables.humidity) and say what it measures (humidity_measure)",
-        )
+        got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
+        advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
+        raise tables[0].error("humidity", f"one of {', '.join(HUMIDITY_QUANTITIES.values())}", got, advice)
     return found[0]
 
 
