@@ -38,20 +38,16 @@ class TimeAxis:
 
     def since(self, start_time: str | None) -> np.ndarray:
         """Times [s] since the start of the case; without a date, as they are."""
-        if (self.epoch is None) != (start_time is None):
-            expected, got, advice = (
-                "times since a date, such as 'days since 1950-01-01'",
-                "no date",
-                "give the unit of time (units)",
-            )
-            if self.epoch is not None:
-                expected = "times in seconds, or another unit, since the start of a case without a date"
-                got = f"times since {self.epoch.isoformat()}"
-                advice = "choose a case with `start_time`"
-            raise self.variable.error(expected, got, advice)
-        if self.epoch is None or start_time is None:
-            return self.seconds
-        return self.seconds + (self.epoch - start_of_case(start_time)).total_seconds()
+        if self.epoch is not None and start_time is not None:
+            return self.seconds + (self.epoch - start_of_case(start_time)).total_seconds()
+        if self.epoch is not None:
+            expected = "times in seconds, or another unit, since the start of a case without a date"
+            got = f"times since {self.epoch.isoformat()}"
+            raise self.variable.error(expected, got, "choose a case with `start_time`")
+        if start_time is not None:
+            expected, advice = "times since a date, such as 'days since 1950-01-01'", "give the unit of time"
+            raise self.variable.error(expected, "no date", f"{advice} (units)")
+        return self.seconds
 
     def check_gaps(self, longest: float | None) -> None:
         """Raise `FileFormatError` where no record follows another within `longest` [s]."""
@@ -72,15 +68,12 @@ class TimeAxis:
 
 @dataclass(frozen=True)
 class VerticalAxis:
-    """Heights of the levels [m], increasing, and the faces between them if the file has bounds.
-
-    `is_reversed` says that the file has the uppermost level first.
-    """
+    """Heights of the levels [m], increasing, and the faces between them if the file has bounds."""
 
     variable: Variable
     z: np.ndarray
     faces: np.ndarray | None
-    is_reversed: bool
+    is_reversed: bool  # whether the file has the uppermost level first
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,15 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
 
     grid = _grid(vertical, mapping)
     name = mapping.name or str(file.attrs.get("case") or file.path.stem)
+    words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
+    duration = float(time.seconds[-1] - start) if mapping.duration is None else float(mapping.duration)
+    if duration <= 0.0:
+        got, advice = f"only {time.describe(-1)}", "give 'duration' [s] in the mapping"
+        raise time.variable.error("a complete profile and later ones", got, advice)
+    start_time = None
+    # The project's own files of idealised cases count from a date that means nothing.
+    if time.epoch is not None and file.attrs.get("start_time") != "":
+        start_time = (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")
     case = Case(
         grid=grid,
         initial_state=_initial_state(grid, vertical, profiles, first, mapping),
@@ -80,9 +89,9 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
             **_number_attributes(file, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES)
         ),
         absorption=TwoBandAbsorption(**_number_attributes(file, TwoBandAbsorption, ABSORPTION_ATTRIBUTES)),
-        duration=_duration(time, start, mapping),
+        duration=duration,
         name=name,
-        start_time=_start_time(file, time, start),
+        start_time=start_time,
         **_place(file, mapping),
     )
     return case, Observations(
@@ -91,14 +100,9 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         profiles={v: jnp.asarray(values[first:], dtype=float) for v, values in profiles.items()},
         uncertainty=_uncertainties(file, variables),
         name=name,
-        source=_source(file),
+        # Whether title or source speak of a large-eddy simulation.
+        source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
     )
-
-
-def _source(file: Contents) -> str:
-    """Whether title or source of a file speak of a large-eddy simulation."""
-    words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
-    return "LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations"
 
 
 def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
@@ -274,19 +278,3 @@ def _place(file: Contents, mapping: Mapping) -> dict[str, float | None]:
     latitude = _degrees(file, "latitude") if mapping.latitude is None else mapping.latitude
     place = {"latitude": (latitude, 90.0), "longitude": (_degrees(file, "longitude"), 360.0)}
     return {name: x if abs(x) <= largest else None for name, (x, largest) in place.items()}
-
-
-def _duration(time: TimeAxis, start: float, mapping: Mapping) -> float:
-    if mapping.duration is not None:
-        return float(mapping.duration)
-    if time.seconds[-1] <= start:
-        got, advice = f"only {time.describe(-1)}", "give 'duration' [s] in the mapping"
-        raise time.variable.error("a complete profile and later ones", got, advice)
-    return float(time.seconds[-1] - start)
-
-
-def _start_time(file: Contents, time: TimeAxis, start: float) -> str | None:
-    # The project's own files of idealised cases count from a date that means nothing.
-    if time.epoch is None or file.attrs.get("start_time") == "":
-        return None
-    return (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -81,9 +81,7 @@ def read_trajectory(
     if SELECTED in file.attrs:
         got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
         raise file.error("file", "a file of a run with all variables", got, advice)
-    cls = clo_state_class
-    if cls is None:
-        cls = _find_state_class(file, str(file.attrs.get("closure_state", "")))
+    cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
 
     def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
         fields = {}
@@ -98,11 +96,9 @@ def read_trajectory(
         # Frame by frame: shapes are those of a closure state without the axis of time.
         return jax.vmap(lambda frame: cls(**frame))(fields)
 
-    def profiles(names: Sequence[str]) -> dict[str, jax.Array]:
-        return {name: _values(file, name, "time", "z_center") for name in names}
-
-    tracers = profiles(str(file.attrs.get("tracers", "")).split())
-    state = State(**profiles(STATE_NAMES), tracers=tracers)
+    names = str(file.attrs.get("tracers", "")).split()
+    profiles = {name: _values(file, name, "time", "z_center") for name in (*STATE_NAMES, *names)}
+    state = State(tracers={name: profiles.pop(name) for name in names}, **profiles)
     try:
         return Trajectory(
             _read_grid(file),
@@ -311,21 +307,13 @@ _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
 _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredRun:
-    """What a file holds of a run.
+class StoredRun(NamedTuple):
+    """What a file holds of a run."""
 
-    Args:
-        time: since the start [s], `(n_times,)`.
-        z_face: heights of the faces [m], `(n_cells + 1,)`.
-        profiles: of temperature, u and v, `(n_cells, n_times)`.
-        dt: time step that it was made with [s]; NaN if the file does not say.
-    """
-
-    time: np.ndarray
-    z_face: np.ndarray
-    profiles: dict[str, np.ndarray]
-    dt: float
+    time: np.ndarray  # since the start [s], `(n_times,)`
+    z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
+    profiles: dict[str, np.ndarray]  # of temperature, u and v, `(n_cells, n_times)`
+    dt: float  # time step that it was made with [s]; NaN if the file does not say
 
 
 @names_its_file("the result of a run")
@@ -358,20 +346,9 @@ def read_stored_run(path: str | Path) -> StoredRun:
         raise file.error("zi", expected, f"faces {faces.shape}", "name another file")
     unit = str(file["time"].attrs.get("units", "")).partition(" since ")[0]
     if unit not in _SECONDS:
-        raise file["time"].error(
-            f"units of {', '.join(_SECONDS)} since", unit or "none", "correct the attribute"
-        )
-    return StoredRun(
-        (time - time[0]) * _SECONDS[unit],
-        faces[0] - faces[0, -1],
-        profiles,
-        _time_step(file.attrs.get("gotm_yaml", "")),
-    )
-
-
-def _time_step(text: str) -> float:
-    """Of a configuration of GOTM."""
-    try:
-        return float(parse_yaml(str(text))["time"]["dt"])
-    except (ConfigError, KeyError, TypeError, ValueError):
-        return float("nan")
+        expected = f"units of {', '.join(_SECONDS)} since"
+        raise file["time"].error(expected, unit or "none", "correct the attribute")
+    dt = float("nan")
+    with contextlib.suppress(ConfigError, KeyError, TypeError, ValueError):
+        dt = float(parse_yaml(str(file.attrs.get("gotm_yaml", "")))["time"]["dt"])
+    return StoredRun((time - time[0]) * _SECONDS[unit], faces[0] - faces[0, -1], profiles, dt)

@@ -295,20 +295,22 @@ def read_weather(
         if parts:
             found[field] = joined(in_order(parts, "give each time once"))
         elif field not in _OPTIONAL or value is not None:
-            raise _missing(tables, field, quantity, value, kind)
+            known = (*_KNOWN[quantity]["names"], *_KNOWN[quantity].get(kind or "standard_names", ()))
+            wanted = f"a variable {repr(value) if value else ' or '.join(known)}"
+            there = ", ".join(table.listing for table in tables)
+            formula = "" if kind is None else ", or choose a formula of the radiation"
+            advice = f"name it, or give a number (variables.{field}){formula}"
+            raise tables[0].error(field, wanted, f"only {there}", advice)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
 
 
-def _names_of(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
-    """Plain names and CF standard names of a quantity; radiation has a kind, downward or net."""
-    known = _KNOWN[quantity]
-    return known["names"], known.get("standard_names" if kind is None else kind, [])
-
-
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
-    return table.find(quantity, *_names_of(quantity, kind), f"choose one (variables.{quantity})")
+    """The variable that is a quantity; radiation is of a kind, downward or net."""
+    known = _KNOWN[quantity]
+    standard_names = known.get(kind or "standard_names", [])
+    return table.find(quantity, known["names"], standard_names, f"choose one (variables.{quantity})")
 
 
 def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
@@ -342,15 +344,3 @@ def _check_radiation(record: Record, field: str, kind: str | None) -> None:
     if is_other:
         got = f"{values.min():g} to {values.max():g} W m-2, which is {other}"
         raise record.variable.error(f"{kind} {field} radiation", got, f"set {field}: {other}")
-
-
-def _missing(
-    tables: list[Contents], field: str, quantity: str, name: str | None, kind: str | None
-) -> FileFormatError:
-    names, standard_names = _names_of(quantity, kind)
-    wanted = f"'{name}'" if name else " or ".join((*names, *standard_names))
-    advice = f"name it, or give a number (variables.{field})"
-    if kind is not None:
-        advice += ", or choose a formula of the radiation"
-    there = ", ".join(table.listing for table in tables)
-    return tables[0].error(field, f"a variable {wanted}", f"only {there}", advice)
