@@ -211,23 +211,18 @@ def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
     return axis
 
 
-def _is_downward(variable: Variable, given: str | None, values: np.ndarray) -> bool:
-    stated = given or str(variable.attrs.get("positive", "")).lower()
-    if stated in ("up", "down"):
-        return stated == "down"
-    if str(variable.attrs.get("standard_name", "")).startswith("depth"):
-        return True
-    if np.all(values <= 0.0):
-        return False
-    expected = "heights of at most 0 m, or an attribute 'positive'"
-    got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
-    raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
-
-
 def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
     """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
     values = variable.converted("z", unit)
-    sign = -1.0 if _is_downward(variable, positive, values) else 1.0
+    stated = positive or str(variable.attrs.get("positive", "")).lower()
+    if stated not in ("up", "down"):
+        is_depth = str(variable.attrs.get("standard_name", "")).startswith("depth")
+        stated = "down" if is_depth else "up" if np.all(values <= 0.0) else ""
+    if not stated:
+        expected = "heights of at most 0 m, or an attribute 'positive'"
+        got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+        raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
+    sign = -1.0 if stated == "down" else 1.0
     z = sign * values
     is_reversed = bool(z.size > 1 and z[0] > z[-1])
     z = z[::-1] if is_reversed else z

@@ -325,7 +325,7 @@ def read_legay(
         FileFormatError: a variable that is missing, of another shape, not finite or out of range.
     """
     file = read_contents(path)
-    z, time = (_axis(file, name) for name in ("z", "t"))
+    z, time = (_array(file, name) for name in ("z", "t"))
     thickness = np.diff(z)
     mean = thickness.mean()
     if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
@@ -333,7 +333,7 @@ def read_legay(
         got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
         raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
     buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
-    values = {name: _over_time(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
+    values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
     profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
     for name, found in profiles.items():
         check_possible(path, "b" if name == "temperature" else name, name, found)
@@ -355,21 +355,18 @@ def read_legay(
 _NOT_LEGAY = "this is not the file of Legay et al."
 
 
-def _axis(file: Contents, name: str) -> np.ndarray:
-    if name not in file or len(file[name].dims) != 1 or file[name].shape[0] < 3:
+def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """An axis, which increases; or values of a shape, which are finite."""
+    expected = f"a variable of shape (t, z) = {shape}"
+    if shape is None:
         expected = "a variable with one dimension and at least 3 values"
-        got = "another shape" if name in file else f"only {file.listing}"
+        shape = file[name].shape if name in file and file[name].values.ndim == 1 else (3,)
+    if name not in file or file[name].shape != shape or shape[0] < 3:
+        got = file[name].shape if name in file else f"none among {file.listing}"
         raise file.error(name, expected, got, _NOT_LEGAY)
     values = file[name].numbers()
-    check_increasing(file.path, name, values)
-    return values
-
-
-def _over_time(file: Contents, name: str, shape: tuple[int, int]) -> np.ndarray:
-    if name not in file or file[name].shape != shape:
-        got = file[name].shape if name in file else "none"
-        raise file.error(name, f"a variable of shape (t, z) = {shape}", got, _NOT_LEGAY)
-    values = file[name].numbers()
+    if len(shape) == 1:
+        check_increasing(file.path, name, values)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"

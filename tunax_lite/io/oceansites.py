@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import Record, TimeAxis, as_paths, find_axis, has_flag, is_vertical, measured, read_time
+from .axes import Record, as_paths, find_axis, has_flag, is_vertical, measured, read_time
 from .errors import FileFormatError, check_increasing, check_names, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import modelled_water
@@ -114,7 +114,11 @@ def _read(
     good_flags: Sequence[int],
     longest_gap: float | None,
 ) -> _Instruments:
-    axis, kept = _time(file, variable, units)
+    time = find_axis(file, variable, None, "time")
+    flags, kept = file.variables.get(f"{time.name}_QC"), np.ones(time.shape, dtype=bool)
+    if flags is not None and flags.shape == time.shape:
+        kept = ~has_flag(flags.values, BAD_FLAGS)
+    axis = read_time(time.with_values(time.values[kept]), units.get("time"))
     axis.check_gaps(longest_gap)
     z, order, dims = _heights(file, variable, units)
     dims = (axis.variable.dims[0], *dims)
@@ -132,15 +136,6 @@ def _read(
     kinds = _KNOWN[key]["kinds"]
     kind = kinds.get(str(variable.attrs.get("standard_name")), next(iter(kinds.values())))
     return _Instruments(key, kind, Record(variable, axis, seconds, values), z, n_rejected, _position(file))
-
-
-def _time(file: Contents, variable: Variable, units: dict[str, str]) -> tuple[TimeAxis, np.ndarray]:
-    """The times that are not flagged as bad, and which these are."""
-    time = find_axis(file, variable, None, "time")
-    flags, kept = file.variables.get(f"{time.name}_QC"), np.ones(time.shape, dtype=bool)
-    if flags is not None and flags.shape == time.shape:
-        kept = ~has_flag(flags.values, BAD_FLAGS)
-    return read_time(time.with_values(time.values[kept]), units.get("time")), kept
 
 
 def _heights(

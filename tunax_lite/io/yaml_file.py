@@ -6,6 +6,7 @@ number, `no`, `12:30` and `2020-01-01` are texts, and `true` and `false` alone a
 """
 
 import contextlib
+import copy
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -169,21 +170,16 @@ def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
         node = _node_of(text)
     except ConfigError:
         raise
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError(
-            f"{where}expected YAML, got an error ({shortened(error.problem or error.context)}); correct the "
-            "syntax there or in the line before."
-        ) from error
-    except YAMLError as error:
-        raise ConfigError(
-            f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
-        ) from error
-    except ValueError as error:  # of int(), for thousands of digits
-        raise ConfigError(
-            f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
-        ) from error
+    except (YAMLError, ValueError) as error:
+        said = f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
+        if isinstance(error, MarkedYAMLError):
+            mark = error.problem_mark or error.context_mark
+            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+            said = f"{where}expected YAML, got an error ({shortened(error.problem or error.context)}); correct "
+            said += "the syntax there or in the line before."
+        elif isinstance(error, ValueError):  # of int(), for thousands of digits
+            said = f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
+        raise ConfigError(said) from error
     if node is None:
         return None, origins
     if node.n_values > _MOST_VALUES:
@@ -268,7 +264,7 @@ def with_overrides(
         ConfigError: a setting without `=`, a value that is not YAML, or a path through a value that has
             no keys; `source` says where it was set.
     """
-    data, origins = _copy(document.data), dict(document.origins)
+    data, origins = copy.deepcopy(document.data), dict(document.origins)
     pairs = overrides.items() if isinstance(overrides, Mapping) else ((each, None) for each in overrides)
     for override, given in pairs:
         key_path, separator, text = override.partition("=")
@@ -282,12 +278,6 @@ def with_overrides(
             raise ConfigError(f"{where}: {error}") from error
         origins[_assign(data, parts, value, where)] = where
     return Document(data, origins, document.source)
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _assign(data: Any, parts: list[str], value: Any, where: str) -> tuple[str, ...]:
