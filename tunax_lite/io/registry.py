@@ -31,21 +31,13 @@ _DATA_FOLDERS = (_PACKAGE / "data", _PACKAGE.parent / "data")
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the manifest.
+    """One file of the manifest."""
 
-    Args:
-        name: by which it is known.
-        file: path below a data folder.
-        url: where it can be downloaded; `None` if nowhere.
-        sha256: its checksum; `None` if it has none.
-        licence, citation: of its source.
-    """
-
-    name: str
-    file: str
-    url: str | None
-    sha256: str | None
-    licence: str
+    name: str  # by which it is known
+    file: str  # path below a data folder
+    url: str | None  # where it can be downloaded; `None` if nowhere
+    sha256: str | None  # its checksum; `None` if it has none
+    licence: str  # of its source
     citation: str
 
 

@@ -174,9 +174,9 @@ def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
         said = f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
         if isinstance(error, MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
-            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-            said = f"{where}expected YAML, got an error ({shortened(error.problem or error.context)}); correct "
-            said += "the syntax there or in the line before."
+            said = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+            said += f"expected YAML, got an error ({shortened(error.problem or error.context)}); "
+            said += "correct the syntax there or in the line before."
         elif isinstance(error, ValueError):  # of int(), for thousands of digits
             said = f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
         raise ConfigError(said) from error
