@@ -80,7 +80,7 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
             return {key: sum(one[key] for one in values) for key in values[0]}
         if values[0].ndim == 2:
             wide = [((0, 0), (0, n_levels - one.shape[1])) for one in values]
-            values = [np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True)]
+            values = tuple(np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True))
         return np.concatenate(values)
 
     fields = [field.name for field in dataclasses.fields(ArgoProfiles)]

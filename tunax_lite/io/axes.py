@@ -201,8 +201,9 @@ def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
     try:
         known = axis.seconds[np.isfinite(axis.seconds)]
-        for seconds in (known.min(initial=0.0), known.max(initial=0.0)) if epoch is not None else ():
-            _ = epoch + datetime.timedelta(seconds=float(seconds))
+        if epoch is not None:
+            for one in (known.min(initial=0.0), known.max(initial=0.0)):
+                _ = epoch + datetime.timedelta(seconds=float(one))
     except OverflowError:
         got = f"{values.min():g} to {values.max():g} in {unit}"
         expected = "times between the years 1 and 9999"

@@ -165,7 +165,8 @@ def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[
         if not np.isfinite(values):
             raise variable.error("a finite number", values, "repair the file")
         return values, None
-    shares_time = mapping.time in file and file[mapping.time].dims == variable.dims
+    of_profiles = file.variables.get(mapping.time or "")
+    shares_time = of_profiles is not None and of_profiles.dims == variable.dims
     coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
     axis = read_time(coordinate, mapping.units.get("time"))
     axis.check_complete(variable, values, "forcing without gaps")
@@ -203,32 +204,12 @@ def write_observations(
     """
     import xarray as xr  # takes long
 
-    def check(is_known: bool, expected: str, got: str) -> None:
-        if not is_known:
-            raise ValueError(f"{path}: expected {expected}, got {got}.")
-
-    forcing = case.forcing
-    check(
-        not (observations.moves or observations.series),
-        "profiles at the same heights at all times and no series of numbers, which the format does not hold",
-        "others; leave them out",
-    )
-    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing)) and not forcing.fluxes.tracer_fluxes
-    check(
-        known and not case.batch_shape,
-        "a single column with constant or tabulated fluxes of momentum, heat and salt",
-        f"a batch of shape {case.batch_shape} or another forcing",
-    )
-    stated = {"Conventions": "CF-1.11", "case": case.name, "start_time": case.start_time or ""}
-    stated["coriolis_parameter"] = float(case.coriolis_parameter)
-    for module, kind, names in (
-        (case.equation_of_state, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES),
-        (case.absorption, TwoBandAbsorption, ABSORPTION_ATTRIBUTES),
-    ):
-        expected, got = f"{kind.__name__}, which attributes of the file can say", type(module).__name__
-        check(isinstance(module, kind), expected, f"{got}; replace it in the case first")
-        stated |= {name: float(getattr(module, name)) for name in names}
-
+    if observations.moves or observations.series:
+        raise ValueError(
+            f"{path}: expected profiles at the same heights at all times and no series of numbers, which the "
+            "format does not hold, got others; leave them out."
+        )
+    forcing, stated = _stated(path, case)
     variables: dict[str, tuple] = {}
     for name, values in observations.profiles.items():
         own: dict[str, object] = dict(attributes_of(name))
@@ -258,3 +239,27 @@ def write_observations(
         of_z.pop("bounds")
     coordinates["z_center"] = ("z_center", z, of_z)
     write_dataset(xr.Dataset(variables, coordinates, stated | (attributes or {})), path)
+
+
+def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
+    """The forcing of a case, and what global attributes say of it, where the format holds both."""
+    forcing = case.forcing
+    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
+    if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:
+        raise ValueError(
+            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
+            f"salt, got a batch of shape {case.batch_shape} or another forcing."
+        )
+    stated: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
+    stated |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
+    for module, kind, names in (
+        (case.equation_of_state, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES),
+        (case.absorption, TwoBandAbsorption, ABSORPTION_ATTRIBUTES),
+    ):
+        if not isinstance(module, kind):
+            raise ValueError(
+                f"{path}: expected {kind.__name__}, which attributes of the file can say, got "
+                f"{type(module).__name__}; replace it in the case first."
+            )
+        stated |= {name: float(getattr(module, name)) for name in names}
+    return forcing, stated

@@ -71,6 +71,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
 
     grid = _grid(vertical, mapping)
     name = mapping.name or str(file.attrs.get("case") or file.path.stem)
+    place = _place(file, mapping)
     words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
     duration = float(time.seconds[-1] - start) if mapping.duration is None else float(mapping.duration)
     if duration <= 0.0:
@@ -92,7 +93,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         duration=duration,
         name=name,
         start_time=start_time,
-        **_place(file, mapping),
+        latitude=place["latitude"],
+        longitude=place["longitude"],
     )
     return case, Observations(
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),

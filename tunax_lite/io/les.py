@@ -62,8 +62,8 @@ def _found(
     initial = {name: values[0] for name, values in arrays.items()}
     state = State.from_profiles(grid, salinity=salinity, **initial)
     built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
-    time = jnp.asarray(time, dtype=float)
-    return built, Observations(time, grid.z_center, arrays, name=built.name, source="LES")
+    times = jnp.asarray(time, dtype=float)
+    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
 
 
 class _Jld2:

@@ -87,7 +87,7 @@ def record_of(
 ) -> Record:
     """One column of a table."""
     variable = table.named(name, quantity, "correct its name (variables)")
-    given = time if time in table and table[time].dims[0] in variable.dims else None
+    given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
     coordinate = find_axis(table, variable, given, "time")
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = variable.along(coordinate.dims, advice, expected)

@@ -1,0 +1,96 @@
+"""The door through which NetCDF files are read: missing values, packing, parts, and where errors are."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+from tunax_lite.io import FileFormatError
+from tunax_lite.io.netcdf import read_contents
+
+
+@pytest.fixture
+def path(tmp_path):
+    with netCDF4.Dataset(tmp_path / "file.nc", "w") as file:
+        file.title = "a file"
+        file.createDimension("time", 4)
+        file.createDimension("place", 1)
+        packed = file.createVariable("packed", "i2", ("time",), fill_value=-99)
+        packed.set_auto_maskandscale(False)
+        packed.setncatts({"scale_factor": 0.5, "add_offset": 10.0, "units": "degC"})
+        packed[:] = [2, -99, 4, 6]
+        odd = file.createVariable("odd", "f4", ("time", "place"))
+        odd.setncatts({"FillValue_": 1e35, "valid_min": np.float32(0.0), "units": "m"})
+        odd[:] = np.array([[1e35], [-1.0], [2.0], [3.0]], dtype="f4")
+        file.createVariable("unwritten", "f8", ("time",))
+        file.createVariable("steps", "i8", ("time",))[:] = [1, 2, 3, 4]
+        small = file.createVariable("small", "i1", ("time",))
+        small.set_auto_maskandscale(False)
+        small._Unsigned = "true"
+        small[:] = np.array([-1, 0, 1, 2], dtype="i1")
+        file.createVariable("flags", "S1", ("time",))[:] = np.array(list("1249"), dtype="S1")
+    return tmp_path / "file.nc"
+
+
+def test_missing_values_are_nan_and_packed_ones_unpacked(path):
+    file = read_contents(path)
+    np.testing.assert_array_equal(file["packed"].values, [11.0, np.nan, 12.0, 13.0])
+    assert file["packed"].attrs == {"units": "degC"}
+    np.testing.assert_array_equal(file["odd"].values[:, 0], [np.nan, -1.0, 2.0, 3.0])
+    assert np.isnan(file["unwritten"].values).all()
+    assert file["steps"].values.dtype == np.int64
+    np.testing.assert_array_equal(file["small"].values, [255, 0, 1, 2])
+    assert b"".join(file["flags"].values) == b"1249"
+    assert file.attrs == {"title": "a file"}
+
+
+def test_values_out_of_the_declared_range_are_missing_where_that_is_asked_for(path):
+    values = read_contents(path, valid_range=True)["odd"].values[:, 0]
+    np.testing.assert_array_equal(values, [np.nan, np.nan, 2.0, 3.0])
+
+
+def test_parts_of_a_file(path):
+    file = read_contents(path, only=("steps", "odd"), at={"time": [1, 3]})
+    assert set(file.variables) == {"steps", "odd"} and "packed" in file.names
+    np.testing.assert_array_equal(file["steps"].values, [2, 4])
+    every = read_contents(path, at={"time": slice(None, None, 3)})
+    np.testing.assert_array_equal(every["steps"].values, [1, 4])
+
+
+def test_axes_of_length_one_go_and_others_are_refused(path):
+    odd = read_contents(path)["odd"]
+    assert odd.along(("time",), "choose one place").dims == ("time",)
+    assert odd.along(("place", "time"), "choose one place").shape == (1, 4)
+    with pytest.raises(
+        FileFormatError, match=r"file\.nc: odd: expected the dimensions .*; choose one place\."
+    ):
+        odd.along(("place",), "choose one place")
+
+
+def test_variables_are_found_by_name_then_by_standard_name(path):
+    with netCDF4.Dataset(path, "a") as file:
+        for name in ("odd", "steps"):
+            file[name].standard_name = "sea_water_temperature"
+    file = read_contents(path)
+    found = file.find("temperature", ("no", "packed", "odd"), ("sea_water_temperature",), "choose")
+    assert found is not None and found.name == "packed"
+    with pytest.raises(
+        FileFormatError, match="temperature: expected one variable .*, got odd and steps; choose"
+    ):
+        file.find("temperature", (), ("sea_water_temperature",), "choose")
+    assert file.find("salinity", ("PSAL",), (), "choose") is None
+    with pytest.raises(
+        FileFormatError, match=r"PSAL: expected a variable for salinity, got only packed, odd"
+    ):
+        file.named("PSAL", "salinity", "correct its name")
+
+
+def test_units_are_those_of_the_package(path):
+    file = read_contents(path)
+    np.testing.assert_array_equal(file["odd"].converted("z", "dm")[2:, 0], [2.0 * 0.1, 3.0 * 0.1])
+    for name, given, message in (
+        ("flags", "m", "flags: expected numbers, got type"),
+        ("steps", None, "steps: expected an attribute 'units', got none; give the unit of z"),
+        ("odd", "kg", "odd: expected a unit that converts to m, got 'kg'"),
+    ):
+        with pytest.raises(FileFormatError, match=message):
+            file[name].converted("z", given)
