@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ..io.netcdf import described, titled, variable_name, write_dataset
+from ..io.dataset import write_dataset
+from ..io.netcdf import described, titled, variable_name
 from ..observables import unit_of_difference
 from .history import CalibrationResult
 from .known import split_path
@@ -22,7 +23,7 @@ def write_history(
         result: of a calibration.
         attributes: where the numbers come from (version, command, ...).
     """
-    write_dataset(path, history_dataset(result, attributes))
+    write_dataset(history_dataset(result, attributes), path)
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> xr.Dataset:

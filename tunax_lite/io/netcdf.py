@@ -16,7 +16,6 @@ import numpy as np
 from ..quantities import quantity_of
 from .errors import FileFormatError, check_size, existing_file, names_its_file
 from .units import conversion
-from .writing import replacing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -310,9 +309,3 @@ def titled(kind: str, closure: str) -> dict[str, str]:
 def variable_name(path: str) -> str:
     """A parameter's path as the name of a variable: a case may be called anything."""
     return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")
-
-
-def write_dataset(path, dataset: "xr.Dataset") -> None:
-    """Write NetCDF that replaces an older file when it is complete."""
-    with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4")

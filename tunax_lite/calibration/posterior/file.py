@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ...io.netcdf import described, titled, variable_name, write_dataset
+from ...io.dataset import write_dataset
+from ...io.netcdf import described, titled, variable_name
 from ...io.writing import replacing
 from ...io.yaml_file import yaml_text
 from .result import Posterior
@@ -25,7 +26,7 @@ def write_posterior(
         posterior: of any method.
         attributes: where the numbers come from (version, command, ...).
     """
-    write_dataset(path, posterior_dataset(posterior, attributes))
+    write_dataset(posterior_dataset(posterior, attributes), path)
 
 
 def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> xr.Dataset:
