@@ -24,25 +24,15 @@ from .. import __version__
 
 @dataclasses.dataclass(frozen=True)
 class Provenance:
-    """Where a file comes from; all of it becomes global attributes.
+    """Where a file comes from; all of it becomes global attributes."""
 
-    Args:
-        version: of the package.
-        config: text of the configuration.
-        case: name of the case, or of its file.
-        parameters: of the closure, as JSON.
-        command: the command line.
-        closure: what it is made of besides its parameters, as JSON.
-        restart: the file and the frame that the run goes on from; empty for one from the start.
-    """
-
-    version: str = __version__
-    config: str = ""
-    case: str = ""
-    parameters: str = ""
-    command: str = ""
-    closure: str = ""
-    restart: str = ""
+    version: str = __version__  # of the package
+    config: str = ""  # text of the configuration
+    case: str = ""  # its name, or that of its file
+    parameters: str = ""  # of the closure, as JSON
+    command: str = ""  # the command line
+    closure: str = ""  # what it is made of besides its parameters, as JSON
+    restart: str = ""  # the file and the frame that the run goes on from; empty for one from the start
 
 
 def read_provenance(path) -> Provenance:
