@@ -91,17 +91,9 @@ class Mapping:
 def read_forcing(
     file: Contents, mapping: Mapping, start: float, epoch: datetime.datetime | None
 ) -> AbstractForcing:
-    """Fluxes as the mapping says, or as the names and CF standard names of the file say.
+    """Fluxes as the mapping says, or as the names and CF standard names of the file of the profiles say.
 
-    Args:
-        file: of the profiles.
-        mapping: numbers and names of fluxes.
-        start: of the case [s] since `epoch`.
-        epoch: of the times of the profiles.
-
-    Raises:
-        FileFormatError: no flux at all, a name that does not exist, a gap (with its time), another unit,
-            or times that do not fit those of the profiles.
+    The case starts at `start` [s] since `epoch`, from which the profiles count.
     """
     if mapping.forcing_file is not None:
         file = read_contents(file.path.parent / mapping.forcing_file, valid_range=True)

@@ -299,13 +299,7 @@ def _given(name: str, values: Any, dims: tuple[str, ...], shape: tuple[int, ...]
 
 
 def write_dataset(dataset: "xr.Dataset", path) -> None:
-    """Write a dataset to NetCDF: complete, or not at all.
-
-    Missing folders are created; an older file is replaced at the end.
-
-    Raises:
-        OSError: a path that cannot be written.
-    """
+    """Write a dataset to NetCDF as `replacing` does: complete, or not at all."""
     kept = ("units", "calendar", "dtype")  # of times
     encoding = {
         name: {"_FillValue": None}

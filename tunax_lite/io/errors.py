@@ -44,13 +44,8 @@ def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1
 
 
 class FileFormatError(ValueError):
-    """A file that cannot be used: says which file and key, what was expected and got, what to do.
-
-    Args:
-        path: the file.
-        key: variable, group or attribute in it.
-        expected, got: without a full stop.
-        advice: what the user can do.
+    """A file that cannot be used: says which, which variable, group or attribute in it (the key), what was
+    expected and got, and what the user can do; parts are without a full stop.
     """
 
     def __init__(self, path, key: str, expected: str, got: str, advice: str):
@@ -66,15 +61,8 @@ class ConfigError(ValueError):
 def reading(path, kind: str) -> Iterator[None]:
     """Whatever goes wrong while a file is read becomes an error that names it.
 
-    Libraries answer damaged files with errors of all kinds, of which no list is complete.
-
-    Args:
-        path: the file, or several.
-        kind: what it should be, such as "a NetCDF file".
-
-    Raises:
-        FileFormatError: instead of any error of a library.
-        FileNotFoundError, ConfigError, ValueError: those of the package, as they are.
+    Libraries answer damaged files with errors of all kinds, of which no list is complete: they all become a
+    `FileFormatError`, of a file (or several) that should be of a kind; those of the package stay as they are.
     """
     try:
         with warnings.catch_warnings():
@@ -216,11 +204,7 @@ def check_possible(
 ) -> None:
     """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC.
 
-    Args:
-        path, key: for the message.
-        quantity: its name in the table of quantities.
-        values: in the unit of this package; NaN passes.
-        describe: says when a record (the first axis) was taken.
+    Values are in the unit of the package, NaN passes; `describe` says when a record (first axis) was taken.
     """
     try:
         known = quantity_of(quantity)

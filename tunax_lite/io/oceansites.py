@@ -232,20 +232,17 @@ def _modelled(
     measured_salinity = profiles.get("salinity", missing)
     salinity = _complete(measured_salinity, z, constant)
     if "temperature" in profiles and not np.all(np.isfinite(salinity)):
-        raise FileFormatError(
-            path,
-            "salinity",
-            "salinity to convert the temperature with",
-            "none",
-            "add the file of the salinity, give `salinity`, or conservative=False for in-situ temperature",
+        advice = (
+            "add the file of the salinity, give `salinity`, or conservative=False for in-situ temperature"
         )
+        expected = "salinity to convert the temperature with"
+        raise FileFormatError(path, "salinity", expected, "none", advice)
     positions = [one.position for one in found if one.position is not None]
     positions += [] if position is None else [position]
     if not positions and kinds["salinity"] == "practical":
         advice = "add them to the file, give `position`, or conservative=False"
-        raise FileFormatError(
-            path, "LATITUDE, LONGITUDE", "the position, for absolute salinity", "none", advice
-        )
+        expected = "the position, for absolute salinity"
+        raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
     longitude, latitude = positions[0] if positions else (0.0, 0.0)
     temperature, absolute = modelled_water(
         profiles.get("temperature", missing),

@@ -142,10 +142,7 @@ _PROBE = 8 * 2**20  # bytes; a file that is compressed leaves some room behind w
 def with_reason(error: Exception, path: Path, temporary: Path) -> Exception:
     """The error to raise in place of one: an `OSError` that names file and remedy where there was no room.
 
-    Args:
-        error: of the write.
-        path: what the file was to be called.
-        temporary: what it is called until it is complete; it is spoilt here.
+    The file was to be called `path`; until it is complete it is `temporary`, which is spoilt here.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number not in _NO_ROOM and isinstance(error, (OSError, RuntimeError)):
