@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 from tests.io.observation_files import LES_TIMES, N_CELLS, cf_dataset, les_temperature, write_lesbrary
-from tests.io.test_legay import small_file
+from tests.io.test_les import small_file
 from tunax_lite.io import (
     FileFormatError,
     Mapping,
