@@ -214,3 +214,35 @@ def test_equation_of_state_by_name(config, name):
     alpha, _ = eos.expansion(*(jnp.asarray(x) for x in (20.0, 35.0, 0.0)))
     slope = (state.temperature[-1] - state.temperature[-2]) / (z[-1] - z[-2])
     np.testing.assert_allclose(slope, 1e-4 / (9.81 * float(alpha)), rtol=1e-9)
+
+
+TERM = """
+from tunax_lite._types import Scalar, parameter
+from tunax_lite.terms import AbstractTerm, Tendency
+
+
+class Heater(AbstractTerm):
+    rate: Scalar = parameter(1e-5, unit="K s-1", valid_range=(0.0, 1e-3))
+
+    def on_scalars(self, column):
+        return {"temperature": Tendency(cells=self.rate * column.grid.cell_thickness)}
+"""
+
+
+def test_a_term_of_ones_own_acts_in_a_run(config, tmp_path, monkeypatch):
+    (tmp_path / "my_heater.py").write_text(TERM)
+    monkeypatch.syspath_prepend(tmp_path)
+    run = build_run(load_run(config, ["case.terms={sun: {name: 'my_heater:Heater', rate: 2e-5}}"]))
+    assert float(run.case.terms["sun"].rate) == 2e-5  # pyright: ignore
+    assert (
+        float(build_run(load_run(config, ["case.terms={sun: 'my_heater:Heater'}"])).case.terms["sun"].rate)
+        > 0
+    )  # pyright: ignore
+    for said, message in (
+        ("{sun: {name: 'my_heater:Heater', rate: 2.0}}", "terms.sun.rate: expected a number less than"),
+        ("{sun: {name: 'my_heater:Heater', rat: 2.0}}", "rat: unknown key; did you mean 'rate'"),
+        ("{sun: {name: 'my_heater:Sun'}}", "package.module:Class that can be imported"),
+        ("{sun: {name: heater}}", "the name of a term, or package.module:Class, got 'heater'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load_run(config, [f"case.terms={said}"])

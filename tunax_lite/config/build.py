@@ -18,12 +18,10 @@ from ..model import Model
 from ..observations import Observations
 from ..run import Run
 from .build_site import placed_case
-from .cases import GotmCase, LegayCase, LesbraryCase
+from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .load import Loaded, validated
-from .schema import RunConfig
-from .sections import FacesGrid, ModelSection, NativeGrid, StretchedGrid, UniformGrid
+from .schema import FacesGrid, ModelSection, NativeGrid, RunConfig, StretchedGrid, UniformGrid
 from .series import Place, Setting
-from .site import IdealisedCase, SiteCase
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
@@ -99,7 +97,7 @@ def _in_our_words(
         replaced["grid.method"] = "analytical"  # whatever its file
     if step is not None:
         replaced["time.dt"] = step
-    options = GotmOptions(salinity_anomaly=case.salinity_anomaly, vertical_velocity=case.vertical_velocity)
+    options = GotmOptions(**case.given())
     made = translate(load_gotm(path, replaced, f"{place.path}:", config=options), case.observed)
     if not case.ignore_unsupported or "model" not in made.content:
         made.report.check()

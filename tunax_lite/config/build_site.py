@@ -19,9 +19,7 @@ from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from .air_sea import bulk_forcing, wind_of
 from .build_interior import build_interior
-from .profiles import initial_state, profile_series, stratified
-from .series import Setting, read_timed
-from .site import (
+from .cases import (
     ArgoProfilesSection,
     FluxesSection,
     IdealisedCase,
@@ -30,6 +28,9 @@ from .site import (
     NumbersSection,
     SiteCase,
 )
+from .closures import term_of
+from .profiles import initial_state, profile_series, stratified
+from .series import Setting, read_timed
 
 Placed = IdealisedCase | SiteCase
 
@@ -85,6 +86,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         interior=build_interior(
             section.interior, setting, None if profiled is None else observed, wind_of(forcing), given
         ),
+        terms={name: term_of(given) for name, given in section.terms.items()},
         duration=section.duration,
         name=section.name,
         start_time=None if section.start_time is None else start_of_case(section.start_time).isoformat(),

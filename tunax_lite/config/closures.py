@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..declarations import names_of
+from ..terms import AbstractTerm
 from .builder import (
     Located,
     Made,
@@ -36,11 +37,15 @@ def closure_class(name: str) -> type[AbstractClosure]:
     Raises:
         PydanticCustomError: a name that is neither.
     """
-    if (known := names_of(AbstractClosure).get(name)) is not None:
+    return _class_of(AbstractClosure, name, "closure")
+
+
+def _class_of(family: type, name: str, what: str) -> Any:
+    if (known := names_of(family).get(name)) is not None:
         return known.kind
     if ":" not in name:
-        hint = closest(name, closure_names())
-        raise invalid("the name of a closure, or package.module:Class", f"'{name}'", hint)
+        hint = closest(name, list(names_of(family)))
+        raise invalid(f"the name of a {what}, or package.module:Class", f"'{name}'", hint)
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -50,9 +55,36 @@ def closure_class(name: str) -> type[AbstractClosure]:
             f"'{name}' ({error})",
             "install the package, or add its folder to PYTHONPATH",
         ) from error
-    if not (isinstance(found, type) and issubclass(found, AbstractClosure)):
-        raise invalid("a subclass of AbstractClosure", f"'{name}'", "name a closure")
+    if not (isinstance(found, type) and issubclass(found, family)):
+        raise invalid(f"a subclass of {family.__name__}", f"'{name}'", f"name a {what}")
     return found
+
+
+def term_of(given: Mapping[str, Any]) -> AbstractTerm:
+    """A term by the name of its class, with its numbers and settings.
+
+    Raises:
+        PydanticCustomError, ValidationError: a name, a setting or a value that cannot be.
+    """
+    settings = dict(given)
+    kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
+    try:
+        return section_of(kind).model_validate(settings).build()
+    except TypeError as error:
+        raise invalid("a term that numbers and settings make", str(error), "give what it needs") from error
+
+
+def _checked_term(said: Any) -> Any:
+    given = {"name": said} if isinstance(said, str) else said
+    if isinstance(given, dict):
+        term_of(given)
+    return given
+
+
+TermSection = Annotated[
+    dict[str, Any], BeforeValidator(_checked_term, json_schema_input_type=dict[str, Any] | str)
+]
+"""A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
 
 
 @functools.cache

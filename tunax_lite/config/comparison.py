@@ -20,7 +20,7 @@ from .builder import Parameters, Section, closest, invalid
 from .cases import CaseSection
 from .closures import ClosureSection, closure_names, closure_with
 from .load import validated
-from .sections import NativeGrid, NCells, Precision
+from .schema import NativeGrid, NCells, Precision
 from .series import Place
 
 _ALL = "all"

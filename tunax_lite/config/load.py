@@ -85,32 +85,27 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | Loaded[CalibrationConfig]:
     """Read the configuration of a run, or of a calibration if it has `cases`."""
     document = with_overrides(read_document(Path(path)), overrides)
-    _refuse_comparison(document, "a run or a calibration")
+    _refuse(document, "a run or a calibration", {"closures": "a comparison"}, "use `tunax-lite compare`")
     if "cases" in document.data:
         return Loaded(validated(document, CalibrationConfig), Path(path), document.origins)
     return Loaded(validated(document, RunConfig), Path(path), document.origins)
 
 
-def _refuse_comparison(document: Document, expected: str) -> None:
-    if "closures" in document.data:
-        raise ConfigError(
-            f"{document.source}: expected the configuration of {expected}, got that of a comparison (it has "
-            "`closures`); use another file or `tunax-lite compare`."
-        )
+def _refuse(document: Document, expected: str, others: Mapping[str, str], todo: str) -> None:
+    """Raise `ConfigError` for a file of another kind, known by one of its keys."""
+    for key, kind in others.items():
+        if key in document.data:
+            raise ConfigError(
+                f"{document.source}: expected the configuration of {expected}, got that of {kind} (it has "
+                f"`{key}`); {todo}."
+            )
 
 
 def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: type[ConfigT]) -> Loaded[ConfigT]:
     document = with_overrides(read_document(Path(path)), overrides)
-    _refuse_comparison(document, "a run" if model is RunConfig else "a calibration")
-    for key, other, kinds in (
-        ("case", CalibrationConfig, ("a calibration", "a run")),
-        ("cases", RunConfig, ("a run", "a calibration")),
-    ):
-        if model is other and key in document.data:
-            raise ConfigError(
-                f"{path}: expected the configuration of {kinds[0]}, got that of {kinds[1]} (it has "
-                f"`{key}`); use another file or another command."
-            )
+    is_run = model is RunConfig
+    others = {"closures": "a comparison"} | ({"cases": "a calibration"} if is_run else {"case": "a run"})
+    _refuse(document, "a run" if is_run else "a calibration", others, "use another file or another command")
     return Loaded(validated(document, model), Path(path), document.origins)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..declarations import setting
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from ..run import Run
 from .closure import closure_section
@@ -182,7 +183,7 @@ class ObservedInputs:
     """
 
     surface_temperature: bool = True
-    surface_interval: float | None = None
+    surface_interval: float | None = setting(None, above=0.0)
     profiles: bool = False
     z: tuple[float, ...] | None = None
 
