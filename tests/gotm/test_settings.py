@@ -1,6 +1,7 @@
 """Configurations of GOTM: defaults, the forms that values take, and errors with file and line."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import looks_like_gotm
-from tunax_lite.gotm.keys import INPUTS, KEYS
+from tunax_lite.gotm.keys import INPUTS, KEYS, WORDS
 from tunax_lite.gotm.settings import Settings
 from tunax_lite.io.yaml_file import read_document
 
@@ -48,6 +49,19 @@ def test_the_schema_is_complete_and_consistent():
             assert len(set(key.choices.values())) == len(key.choices), path
         if key.kind in ("number", "integer"):
             assert key.low <= key.default <= key.high, path
+
+
+def test_rules_and_words_name_keys_that_there_are():
+    def keys_of(rules):
+        for rule in rules:
+            yield from keys_of(rule.get("rules", []))
+            yield from (key for part in ("ignore", "refuse", "if", "unless") for key in rule.get(part, ()))
+            yield from [rule["of"]] if "of" in rule else re.findall(r"\{(.*?)\}", rule.get("why", ""))
+
+    known = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 2)}
+    assert set(keys_of(WORDS["rules"])) <= known
+    for equation in WORDS["equations"].values():
+        assert {f"turbulence.{equation['group']}.{name}" for name in equation["numbers"]} <= known
 
 
 @pytest.mark.parametrize(

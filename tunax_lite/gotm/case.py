@@ -10,10 +10,10 @@ from ..io.yaml_file import ConfigError, Document, read_document, with_overrides,
 from ..run import Run
 from .closure import closure_section
 from .interior import interior_section
-from .keys import KEYS
+from .keys import KEYS, WORDS
 from .output import read_times
 from .settings import Said, Settings
-from .surface import check_ice, ignore_what_only_observes, surface_sections
+from .surface import surface_sections
 from .water import (
     absorption,
     coriolis_parameter,
@@ -252,8 +252,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     """
     settings, options = Settings(loaded.document), loaded.config
     times, grid = read_times(settings), grid_section(settings)
-    check_ice(settings)
-    ignore_what_only_observes(settings)
+    settings.follow(WORDS["rules"])
     _check_extensions(settings)
     closure = closure_section(settings)
     water, relaxation, held = hydrography(settings, times["dt"])
@@ -327,12 +326,9 @@ def _check_extensions(settings: Settings) -> None:
             )
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
-    if settings["seagrass.method"] != "off":
-        settings.refuse("seagrass.method", "sea grass is not supported; set it to off")
-    settings.without_effect("seagrass", "seagrass.method is off")
-    if settings["restart.load"]:
-        settings.refuse("restart.load", "restart.nc of GOTM cannot be read; set it to false")
-    settings.without_effect("restart", "restart.load is false")
+    _ = settings["seagrass.method"], settings["restart.load"]  # which the rules refuse
+    if settings["surface.ice.H"] > 0.0 and settings["surface.ice.model"] != "no_ice":
+        settings.refuse("surface.ice.H", "water that starts under ice is not supported; set it to 0")
 
 
 def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:

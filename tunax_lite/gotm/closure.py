@@ -22,15 +22,11 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
     method = settings["turbulence.turb_method"]
     if method == "cvmix":
         return kpp_section(settings)
-    settings.without_effect("cvmix", f"turbulence.turb_method is {method}")
     if method == "no_model":
-        for group in ("turbulence", "surface.roughness"):
-            settings.without_effect(group, "turbulence.turb_method is no_model")
         numbers = {"viscosity": "const_num", "diffusivity": "const_nuh"}
         said = {ours: settings.said(f"turbulence.turb_param.{theirs}") for ours, theirs in numbers.items()}
         return {"name": "constant", "parameters": said}
     length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
-    _ignore_inactive(settings, method, length_scale)
     common = _common(settings, method)
     if length_scale not in _EQUATIONS:
         return _one_equation(settings, length_scale, tke, common)
@@ -53,11 +49,8 @@ def _numbers(settings: Settings, equation: dict[str, Any]) -> dict[str, Said]:
                 f"{prefix}sig_peps",
                 "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
             )
-    settings.without_effect(f"{prefix}{equation['sea_grass']}", "there is no sea grass")
     if equation["group"] == "generic":
         computed = settings[f"{prefix}compute_param"]
-        for name in WORDS["generated"] if computed else _PROPERTIES:
-            settings.without_effect(prefix + name, f"generic.compute_param is {str(computed).lower()}")
         names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
         names += ["gen_m", "gen_p"]
     return {name: settings.said(prefix + name) for name in names}
@@ -173,13 +166,9 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
         options["length_limit"] = None
     if settings["surface.roughness.charnock"]:
         parameters["charnock_constant"] = settings.said("surface.roughness.charnock_val")
-    else:
-        settings.without_effect("surface.roughness.charnock_val", "surface.roughness.charnock is false")
     waves = get("iw.method")
     if waves == "large" and method == "second_order":
-        settings.without_effect("turbulence.iw", "GOTM adds such internal waves to first-order closures only")
         return {"options": options, "parameters": parameters}
-    settings.without_effect("turbulence.iw", f"turbulence.iw.method is {waves}")
     if waves != "off":
         numbers = {
             ours: settings.said(f"turbulence.iw.{key}")
@@ -204,8 +193,6 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
         constants = {name: settings.said(f"turbulence.scnd.{name}") for name in WORDS["second_moment"]}
         name = "canuto_a"  # with other numbers
     else:
-        for key in WORDS["second_moment"]:
-            settings.without_effect(f"turbulence.scnd.{key}", "turbulence.scnd.scnd_coeff is not custom")
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}
     if get("scnd.method") != _LANGMUIR:
@@ -238,29 +225,6 @@ def _one_equation(
     }
 
 
-def _ignore_inactive(settings: Settings, method: str, length_scale: str) -> None:
-    """Say why groups that are not in effect are not."""
-    say = lambda key, reason: settings.without_effect(f"turbulence.{key}", reason)  # noqa: E731
-    for equation in _EQUATIONS.values():
-        say(equation["group"], f"turbulence.len_scale_method is {length_scale}")
-    say("turb_param.kappa", "turb_param.compute_kappa is true")
-    say("turb_param.Ri_st", "turb_param.compute_c3 is false")
-    say("turb_param.galp", "turb_param.length_lim is false")
-    for name in ("const_num", "const_nuh"):
-        say(f"turb_param.{name}", f"turbulence.turb_method is {method}")
-    for name in ("kb_min", "epsb_min"):
-        say(f"turb_param.{name}", "nothing depends on the buoyancy variance")
-    say("turb_param.cm0_fix", "a second-order closure has its own")
-    say("turb_param.Prandtl0_fix", "a second-order closure has its own")
-    say("bc.lbc_type", "there is only one")
-    say("scnd.epsb_method", "there is only one")
-    if method == "second_order":
-        say("stab_method", "turbulence.turb_method is second_order")
-        say("scnd.kb_method", "neither of GOTM's two equilibria depends on the buoyancy variance")
-        return
-    say("scnd", f"turbulence.turb_method is {method}")
-
-
 _LEAST_WAVES = 0.02
 """Height of the waves that GOTM assumes at least [m]."""
 
@@ -268,21 +232,13 @@ _LEAST_WAVES = 0.02
 def kpp_section(settings: Settings) -> dict[str, Any] | None:
     """The closure, or `None` after a refusal that leaves none."""
     get = lambda key: settings[f"cvmix.surface_layer.{key}"]  # noqa: E731
-    settings.without_effect("turbulence", "turbulence.turb_method is cvmix")
-    if settings["cvmix.bottom_layer.use"]:
-        settings.refuse("cvmix.bottom_layer.use", "a boundary layer at the bottom is not supported")
-    settings.without_effect("cvmix.bottom_layer", "cvmix.bottom_layer.use is false")
-    if not get("use"):
-        settings.refuse("cvmix.surface_layer.use", "KPP without its surface layer is not supported")
-        settings.without_effect("cvmix", "cvmix.surface_layer.use is false")
+    if not get("use"):  # which the rules refuse, as they do a layer at the bottom
         return None
+    _ = settings["cvmix.bottom_layer.use"]
     shape = get("match_technique")
     matches = shape in ("gradient", "both")
     if matches and get("OBL_interp_type") != "lmd94":
         settings.refuse("cvmix.surface_layer.OBL_interp_type", "only lmd94 is supported")
-    for name in () if matches else ("OBL_interp_type", "use_noDGat1"):
-        reason = f"cvmix.surface_layer.match_technique is {shape}"
-        settings.without_effect(f"cvmix.surface_layer.{name}", reason)
     options, background = _interior(settings)
     return {
         "name": "kpp",
@@ -331,11 +287,7 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     options: dict[str, Any] = {"shear": None}
     background: dict[str, Any] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
     if not get("use"):
-        settings.without_effect(group, f"{group}.use is false")
         return options, background
-    for name in ("background", "shear", "convection", "tidal_mixing", "double_diffusion"):
-        if not get(f"{name}.use"):
-            settings.without_effect(f"{group}.{name}", f"{group}.{name}.use is false")
     if get("tidal_mixing.use"):
         settings.refuse(f"{group}.tidal_mixing.use", "tidal mixing is not supported, nor is it in GOTM")
     if get("background.use"):
@@ -360,8 +312,6 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
 def _shear(settings: Settings, group: str) -> dict[str, Any]:
     scheme = settings[f"{group}.mix_scheme"]
     numbers = WORDS["interior_shear"]
-    for name in (*numbers["kpp" if scheme == "pp" else "pp"], *(["KPP_exp"] if scheme == "pp" else [])):
-        settings.without_effect(f"{group}.{name}", f"mix_scheme is {scheme}")
     if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
         settings.refuse(f"{group}.KPP_exp", "only an exponent of 3 is supported")
     said = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in numbers[scheme].items()}

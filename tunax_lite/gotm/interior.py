@@ -40,7 +40,6 @@ def _constant_tide_or_file(settings: Settings, path: str, group: str, times: Map
     Source: GOTM counts the time of tides from midnight of the first day.
     """
     if settings[f"{path}.method"] != "tidal":
-        settings.without_effect(f"{path}.tidal", f"{path}.method is not tidal")
         return settings.input(path)
     settings.input(path)
     harmonics = []
@@ -63,8 +62,6 @@ def _external_pressure(settings: Settings, times: Mapping[str, Any]) -> dict[str
         ours: _constant_tide_or_file(settings, f"{group}.{theirs}", group, times)
         for theirs, ours in (("dpdx", "x"), ("dpdy", "y"))
     }
-    if kind != "velocity":
-        settings.without_effect(f"{group}.h", f"{group}.type is {kind}")
     if kind == "elevation" and all(is_zero(slope) for slope in given.values()):
         return None
     if kind == "velocity":
@@ -78,11 +75,6 @@ def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
     at_surface = settings[f"{group}.plume.type"] == "surface"
     advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
     if kind == "plume":
-        settings.without_effect(f"{group}.gradients", f"{group}.type is plume")
-        if at_surface:
-            settings.refuse(
-                f"{group}.plume.type", "friction at the surface of a plume below a lid is not supported"
-            )
         if any(advected.values()):
             settings.refuse(
                 f"{group}.t_adv",
@@ -90,13 +82,7 @@ def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
             )
         slopes = {f"slope_{axis}": settings.said(f"{group}.plume.{axis}_slope") for axis in ("x", "y")}
         return {"kind": "plume", **slopes, "at_surface": at_surface}
-    settings.without_effect(f"{group}.plume", f"{group}.type is {kind}")
-    if at_surface:
-        settings.refuse(
-            f"{group}.plume.type", "GOTM takes the stress from a lid even without a plume; set it to bottom"
-        )
     if kind == "none" and not any(advected.values()):
-        settings.without_effect(f"{group}.gradients", f"{group}.type is none")
         return None
     if kind == "none":
         settings.refuse(
@@ -137,7 +123,6 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
             "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
         )
     if not settings["bottom.calc_bottom_stress"]:
-        settings.without_effect("bottom", "bottom.calc_bottom_stress is false")
         return None
     # KPP has no wall at the bottom; GOTM takes the kappa of the other closures there.
     has_wall = settings["turbulence.turb_method"] != "cvmix"
@@ -153,7 +138,6 @@ def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:
     path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
     if ice != "no_ice":
-        settings.without_effect(path, f"GOTM follows it only with surface.ice.model no_ice, got {ice}")
         return None
     elevation = _constant_tide_or_file(settings, path, f"{path}.tidal", times)
     if is_zero(elevation):

@@ -6,6 +6,7 @@ or it is an error: no key of a file is ever passed over in silence.
 
 import difflib
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,6 +178,25 @@ class Settings:
         self._used.add(path)
         if (path, reason) not in self.refusals:
             self.refusals.append((path, reason))
+
+    def follow(self, rules: list[dict[str, Any]]) -> None:
+        """Ignore and refuse keys as the rules of `words.yaml` say."""
+        for rule in rules:
+            holds, hinders = rule.get("if", {}), rule.get("unless", {})
+            if any(self.peek(key) not in values for key, values in holds.items()):
+                continue
+            if any(self.peek(key) in values for key, values in hinders.items()):
+                continue
+            self.follow(rule.get("rules", []))
+            why = re.sub(r"\{(.*?)\}", lambda key: self._shown(key[1]), rule.get("why", ""))
+            for key in rule.get("ignore", []):
+                self.without_effect(key, why or f"{rule['of']} is {self._shown(rule['of'])}")
+            for key in rule.get("refuse", []):
+                self.refuse(key, why)
+
+    def _shown(self, key: str) -> str:
+        value = self.peek(key)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     def is_used(self, path: str) -> bool:
         return path in self._used

@@ -4,8 +4,6 @@ from typing import Any
 
 from .settings import Said, Settings, is_zero
 
-_FLUXES = "surface.fluxes.method is off"
-
 _FRESHWATER_DENSITY = 1000.0
 """Of rain in the air-sea fluxes [kg m-3]."""
 
@@ -26,10 +24,6 @@ def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
 
 def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     """Stress, heat, shortwave radiation and fresh water from constants and series."""
-    for name in ("u10", "v10", "ssuv_method", "airp", "airt", "hum", "cloud", "calc_evaporation"):
-        settings.without_effect(f"surface.{name}", _FLUXES)
-    settings.without_effect("surface.precip.flux_impact", _FLUXES)
-    settings.without_effect("surface.longwave_radiation", _FLUXES)
     given: dict[str, Any] = {
         "stress_u": settings.input("surface.fluxes.tx"),
         "stress_v": settings.input("surface.fluxes.ty"),
@@ -37,15 +31,10 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     if "temperature" not in held:
         given["heat_flux"] = settings.input("surface.fluxes.heat")
         given["shortwave_flux"] = _net_shortwave(settings)
-    else:
-        for name in ("fluxes.heat", "swr", "albedo"):
-            settings.without_effect(f"surface.{name}", "temperature.method is off")
     if "salinity" not in held:
         # GOTM's salt flux is -S P, whatever the densities.
         density = settings["equation_of_state.rho0"]
         given["freshwater_flux"] = _times(density, settings.input("surface.precip"))
-    else:
-        settings.without_effect("surface.precip", "salinity.method is off")
     return {name: flux for name, flux in given.items() if not is_zero(flux)}
 
 
@@ -56,12 +45,9 @@ def _net_shortwave(settings: Settings) -> Any:
             "surface.swr.method",
             "GOTM computes shortwave radiation only with fluxes.method kondo or fairall; it is zero here too",
         )
-        settings.without_effect("surface.swr", _FLUXES)
-        settings.without_effect("surface.albedo", "no shortwave radiation is computed")
         return 0.0
     shortwave = settings.input("surface.swr")
     if settings["surface.swr.type"] == "net":
-        settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
         return shortwave
     if settings["surface.albedo.method"] != "constant":
         settings.refuse(
@@ -83,11 +69,6 @@ def _times(factor: float, flux: Any) -> Any:
 
 def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
     """Fluxes of Kondo or Fairall, shortwave radiation and longwave radiation."""
-    reason = f"surface.fluxes.method is {settings['surface.fluxes.method']}"
-    for name in ("heat", "tx", "ty"):
-        settings.without_effect(f"surface.fluxes.{name}", reason)
-    if "temperature" in held:
-        settings.refuse("temperature.method", "off together with bulk formulae is not supported")
     is_calculated = settings["surface.swr.method"] == "calculate"
     method = settings["surface.longwave_radiation.method"]
     longwave = settings["surface.longwave_radiation.type"] if method == "file" else method
@@ -132,13 +113,10 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
         if not is_formula:
             given[name] = radiation
             continue
-        settings.without_effect(f"surface.{group}.type", f"surface.{group} is computed")
         if "cloud_cover" not in given:
             given["cloud_cover"] = settings.input("surface.cloud")
-    settings.without_effect("surface.cloud", "no formula of radiation needs it")
     if has_salinity or rain_acts:
         given |= _rain(settings, rain_acts)
-    settings.without_effect("surface.precip", "salinity.method is off")
     return {"format": "series", "humidity_measure": measure, **given}
 
 
@@ -158,14 +136,9 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Any]:
 
 def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Any]:
     if not is_calculated and settings["surface.swr.type"] == "net":
-        settings.without_effect("surface.albedo", "surface.swr.type is net: GOTM then takes no albedo off")
         return {"shortwave": "net"}
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
-    albedo = method
-    if method == "constant":
-        albedo = settings.said(key)
-    else:
-        settings.without_effect(key, f"surface.albedo.method is {method}")
+    albedo = settings.said(key) if method == "constant" else method
     return {"shortwave": "clear_sky" if is_calculated else "downward", "albedo": albedo}
 
 
@@ -177,24 +150,3 @@ def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> boo
             "GOTM computes evaporation only together with precip.flux_impact; it is zero here too",
         )
     return wanted and rain_acts and has_salinity
-
-
-def ignore_what_only_observes(settings: Settings) -> None:
-    """Keys that GOTM copies to its output, and that change nothing in the column."""
-    for path in ("surface.sst", "surface.sss", "turbulence.epsprof", "o2"):
-        settings.without_effect(path, "GOTM copies it to its output")
-    for path in ("waves.Hs", "waves.Tz", "waves.phiw"):
-        settings.without_effect(path, "only GOTM's sediments and KPP use it")
-    settings.without_effect("title", "it names GOTM's output")
-    settings.without_effect("location.name", "it is a label")
-    settings.without_effect("version", "it names the format")
-
-
-def check_ice(settings: Settings) -> None:
-    """Without ice, or with the bound of freezing."""
-    model = settings["surface.ice.model"]
-    if model not in ("no_ice", "simple"):
-        settings.refuse("surface.ice.model", f"the ice model {model} is not supported; use no_ice or simple")
-    if settings["surface.ice.H"] > 0.0 and model != "no_ice":
-        settings.refuse("surface.ice.H", "water that starts under ice is not supported; set it to 0")
-    settings.without_effect("surface.ice", f"surface.ice.model is {model}")

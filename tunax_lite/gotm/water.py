@@ -20,16 +20,12 @@ _TEOS10_HEAT_CAPACITY = 3991.86795711963
 def grid_section(settings: Settings) -> dict[str, Any]:
     """The section `grid`."""
     method, depth, n_cells = (settings[path] for path in ("grid.method", "location.depth", "grid.nlev"))
-    settings.without_effect("grid.fixed_grid", "it chooses coordinates of GOTM's output")
     if method == "analytical":
-        settings.without_effect("grid.file", "grid.method is analytical")
         cells = {"n_cells": settings.said("grid.nlev")}
         zooms = {"surface_zoom": settings.said("grid.ddu"), "bottom_zoom": settings.said("grid.ddl")}
         if any(zoom.value for zoom in zooms.values()):
             return {"kind": "stretched", **cells, **zooms}
         return {"kind": "uniform", **cells}
-    for key in ("grid.ddu", "grid.ddl"):
-        settings.without_effect(key, f"grid.method is {method}")
     file = settings.file("grid.file").value
     with reading(file, "a file of layer thicknesses"):
         thickness = _thicknesses(settings, file, n_cells, depth if method == "file_h" else 1.0)
@@ -80,15 +76,12 @@ def _profile(settings: Settings, name: str) -> Any:
     keys = {"upper_depth": "z_s", "upper": f"{letter}_s", "lower_depth": "z_b", "lower": f"{letter}_b"}
     layers = {ours: f"{name}.two_layer.{theirs}" for ours, theirs in keys.items()}
     given = settings.input(name)
-    if method != "buoyancy":
-        settings.without_effect(f"{name}.NN", f"{name}.method is {method}")
     if method == "two_layer":
         layer = {ours: settings.said(path) for ours, path in layers.items()}
         if layer["lower_depth"].value < layer["upper_depth"].value:
             top, bottom = layer["upper_depth"].value, layer["lower_depth"].value
             raise settings.error(layers["lower_depth"], f"expected at least z_s = {top:g} m, got {bottom:g}")
         return {"two_layer": layer}
-    settings.without_effect(f"{name}.two_layer", f"{name}.method is {method}")
     if method == "off":
         return settings.peek(f"{name}.constant_value")
     if method != "buoyancy":
@@ -108,7 +101,6 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
     """Relaxation of temperature or salinity; `None` where there is none."""
     read = {key: settings.said(f"{name}.relax.{key}") for key in ("tau", "tau_s", "tau_b", "h_s", "h_b")}
     if settings[f"{name}.method"] == "off":
-        settings.without_effect(f"{name}.relax", f"{name}.method is off")
         return None
     for key, (value, path) in read.items():
         if key.startswith("tau") and value <= 0.0:
@@ -128,7 +120,6 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
 def _velocity_rates(settings: Settings) -> dict[str, Any] | None:
     tau, ramp = settings.said("velocities.relax.tau"), settings.said("velocities.relax.ramp")
     if tau.value >= NO_RELAXATION:
-        settings.without_effect("velocities.relax.ramp", "velocities.relax.tau is off")
         return None
     if tau.value <= 0.0:
         raise settings.error(tau.key, f"expected a positive time scale [s], got {tau.value:g}")
@@ -150,18 +141,14 @@ def equation_of_state(settings: Settings) -> dict[str, Any]:
         "reference_density": settings.said("equation_of_state.rho0"),
         "heat_capacity": _TEOS10_HEAT_CAPACITY,
     }
-    reason = f"equation_of_state.method is {method}"
     if method == "linear_custom":
-        settings.without_effect(f"{group}.p0", reason)
         names = WORDS["linear_equation_of_state"]
         numbers = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in names.items()}
         return {"name": "linear"} | section | numbers
     if method == "full_teos-10":
-        settings.without_effect(group, reason)
         return {"name": "specific_volume"} | section
     point = {"temperature": "T0", "salinity": "S0", "pressure": "p0"}
     tangent: dict[str, Any] = {ours: settings.said(f"{group}.{theirs}") for ours, theirs in point.items()}
-    settings.without_effect(group, reason)
     return {"name": "linear", "tangent_to_teos10": tangent | {"form": "specific_volume"}} | section
 
 
@@ -170,8 +157,6 @@ def absorption(settings: Settings) -> dict[str, Any]:
     method = settings["light_extinction.method"]
     section: dict[str, Any] = {"name": "two_band", "bottom_absorbs": False}
     if method != "custom":
-        for name in WORDS["optics"]:
-            settings.without_effect(f"light_extinction.{name}", f"light_extinction.method is {method}")
         return section | dict(zip(WORDS["optics"].values(), WORDS["jerlov"][method], strict=True))
     for name, ours in WORDS["optics"].items():
         section[ours] = settings.constant(f"light_extinction.{name}", "optics that vary in time")
