@@ -25,7 +25,7 @@ from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
 from .builder import Section, choice, invalid, one_of, section_of
-from .series import Paths, Setting, TimedSection, TimedValue, read_common, timed
+from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_common
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
 """Quantities that measures of humidity are, where they have another name."""
@@ -114,24 +114,22 @@ class TableWeather(Section):
     )
 
 
-class GivenWeather(Section):
+class GivenWeather(Quantities):
     """Weather that does not change, or series of each of its quantities."""
 
     format: Literal["constant", "series"]
-    wind_u: timed("wind_u") = Field(description="eastward wind [m s-1]")
-    wind_v: timed("wind_v") = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
-    air_temperature: timed("air_temperature") = Field(description="air temperature [degC]")
+    wind_u: TimedSection = Field(description="eastward wind [m s-1]")
+    wind_v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
+    air_temperature: TimedSection = Field(description="air temperature [degC]")
     humidity: TimedSection = Field(description="humidity, in the unit of its measure")
     humidity_measure: HumidityMeasure = Field(
         default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
     )
-    air_pressure: timed("air_pressure") = Field(
-        default=TimedValue(constant=101325.0), description="air pressure [Pa]"
-    )
-    cloud_cover: timed("cloud_cover") | None = Field(default=None, description="cloud cover, 0 to 1")
-    precipitation: timed("precipitation") | None = Field(default=None, description="rain [m s-1]")
-    shortwave: timed("shortwave") | None = Field(default=None, description="shortwave radiation [W m-2]")
-    longwave: timed("longwave") | None = Field(default=None, description="longwave [W m-2]")
+    air_pressure: TimedSection = Field(default=TimedValue(constant=101325.0), description="air pressure [Pa]")
+    cloud_cover: TimedSection | None = Field(default=None, description="cloud cover, 0 to 1")
+    precipitation: TimedSection | None = Field(default=None, description="rain [m s-1]")
+    shortwave: TimedSection | None = Field(default=None, description="shortwave radiation [W m-2]")
+    longwave: TimedSection | None = Field(default=None, description="longwave [W m-2]")
 
     def _given(self) -> dict[str, TimedValue]:
         names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]

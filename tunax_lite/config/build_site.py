@@ -129,6 +129,7 @@ def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dic
     """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
     if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
         return dict(values)
+    assert isinstance(section, SiteCase)  # which alone has kinds
     if not {"temperature", "salinity"} <= values.keys():
         raise ValueError(
             "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; add "
@@ -209,6 +210,7 @@ def _observations(
         return None
     if isinstance(given, InputObservations):
         return _observed_inputs(section, given, setting, own)
+    assert isinstance(section, SiteCase)  # which alone has any
     paths = [setting.file(path, key, "paths") for path in given.paths]
     with setting.naming(key):
         if isinstance(given, MooringProfiles):
@@ -241,7 +243,7 @@ def _start(section: Placed, initial: Observations | None, grid: Grid) -> dict[st
     measured = {}
     for name in ("temperature", "salinity"):
         if getattr(section, name) is None:
-            assert initial is not None and source is not None
+            assert initial is not None and isinstance(source, MooringProfiles | ArgoProfilesSection)
             series = profiles_on_grid(
                 initial, name, np.asarray(grid.z_center), longest_gap=source.longest_gap, duration=0.0
             )

@@ -12,7 +12,7 @@ from .builder import Section, closest, flatten, invalid, section_of
 from .closures import TermSection
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .series import CoriolisParameter, Paths, TimedSection, TimedValue, timed
+from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedValue
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
@@ -103,30 +103,26 @@ ObservationsSection = Annotated[
 """Measured profiles."""
 
 
-def _flux(quantity: str) -> Any:
-    """Type of a flux: a quantity over time, or a list of values at the `time` of all."""
-    given = TimedValue | float | list[float] | None
-    return Annotated[timed(quantity) | None, BeforeValidator(lambda v: v, json_schema_input_type=given)]
+_Flux = Annotated[
+    TimedSection | None,
+    BeforeValidator(lambda v: v, json_schema_input_type=TimedValue | float | list[float] | None),
+]
 
 
-class FluxesSection(Section):
+class FluxesSection(Quantities):
     """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
 
     time: list[float] | None = Field(
         default=None, min_length=2, description="times of the lists [s] since the start, increasing"
     )
-    stress_u: _flux("stress_u") = Field(default=None, description="eastward stress on the water [N m-2]")
-    stress_v: _flux("stress_v") = Field(default=None, description="northward stress on the water [N m-2]")
-    heat_flux: _flux("heat_flux") = Field(
+    stress_u: _Flux = Field(default=None, description="eastward stress on the water [N m-2]")
+    stress_v: _Flux = Field(default=None, description="northward stress on the water [N m-2]")
+    heat_flux: _Flux = Field(
         default=None, description="heat into the surface, without shortwave radiation [W m-2]"
     )
-    shortwave_flux: _flux("shortwave_flux") = Field(
-        default=None, description="shortwave radiation into the water [W m-2]"
-    )
-    freshwater_flux: _flux("freshwater_flux") = Field(
-        default=None, description="precipitation minus evaporation [kg m-2 s-1]"
-    )
-    salt_flux: _flux("salt_flux") = Field(default=None, description="salt [kg m-2 s-1]")
+    shortwave_flux: _Flux = Field(default=None, description="shortwave radiation into the water [W m-2]")
+    freshwater_flux: _Flux = Field(default=None, description="precipitation minus evaporation [kg m-2 s-1]")
+    salt_flux: _Flux = Field(default=None, description="salt [kg m-2 s-1]")
     tracer_fluxes: dict[str, TimedSection] = Field(
         default_factory=dict, description="tracer fluxes by name [tracer unit m s-1]"
     )

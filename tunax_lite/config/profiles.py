@@ -101,8 +101,8 @@ def values_of(
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), np.asarray(profile.values)
         return lambda z: jnp.interp(z, heights, values)
-    if profile.two_layer is not None:
-        return lambda z: jnp.asarray(profile.two_layer.on(np.asarray(z)))
+    if (layers := profile.two_layer) is not None:
+        return lambda z: jnp.asarray(layers.on(np.asarray(z)))
     slope = gradient if gradient is not None else (profile.gradient or 0.0)
     surface = profile.surface or 0.0
     return lambda z: surface + slope * z
@@ -201,12 +201,13 @@ def stratified(
         raise ValueError(
             f"{name}: expected the other of temperature and salinity constant with `everywhere`."
         )
+    constant = other.surface
     strength = profile.buoyancy_frequency_squared / float(water.gravity)
     sign = 1.0 if name == "temperature" else -1.0
 
     @eqx.filter_jit
     def expansion(value, height):
-        fixed = jnp.full_like(value, other.surface)
+        fixed = jnp.full_like(value, constant)
         if name == "temperature":
             return water.expansion(value, fixed, height)[0] + 0.0 * height
         return water.expansion(fixed, value, height)[1] + 0.0 * height

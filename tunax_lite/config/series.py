@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .. import io
 from ..gotm.files import Column, Period, SeriesReader
@@ -21,7 +21,7 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import Section, check_keys, invalid
+from .builder import Located, Section, check_keys, invalid
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
@@ -113,17 +113,21 @@ TimedSection = Annotated[
 ]
 
 
-def timed(quantity: str) -> Any:
-    """Type of a key for a quantity over time, whose numbers must be possible ones."""
+class Quantities(Section):
+    """A section whose keys are quantities over time; their numbers must be possible ones."""
 
-    def check(section: TimedValue) -> TimedValue:
-        (low, high), unit = quantity_of(quantity).possible, quantity_of(quantity).unit
-        for value in (section.constant, *(section.values or ())):
-            if value is not None and not low <= value <= high:
-                raise invalid(f"{quantity} from {low:g} to {high:g} [{unit}]", f"{value:g}", "check its unit")
-        return section
-
-    return Annotated[TimedSection, AfterValidator(check)]
+    @model_validator(mode="after")
+    def _check_possible(self):
+        for name in type(self).model_fields:
+            section = getattr(self, name)
+            if not isinstance(section, TimedValue) or name == "humidity":
+                continue
+            (low, high), unit = quantity_of(name).possible, quantity_of(name).unit
+            for value in (section.constant, *(section.values or ())):
+                if value is not None and not low <= value <= high:
+                    expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
+                    raise Located((name,), f"{expected}, got {value:g}; check its unit.")
+        return self
 
 
 @dataclasses.dataclass(frozen=True)
