@@ -123,7 +123,7 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     from_gotm = build()
     assert from_gotm is not None
     source, target = tmp_path / "small.gotm.yaml", tmp_path / "ours.yaml"
-    check(source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
+    check(config=source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
     assert "wrote" in capsys.readouterr().out
     run = build_run(load_run(target))
     assert (run.dt, run.output_interval, run.duration_from(0.0)) == (300.0, 21600.0, 86400.0)
@@ -134,7 +134,7 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
     ours, theirs = (simulate(r.model, r.case, dt=r.dt, output_interval=r.output_interval) for r in (run, own))
     np.testing.assert_array_equal(ours.state.u, theirs.state.u)
     with pytest.raises(typer.Exit):
-        check(target, write_config=tmp_path / "again.yaml")
+        check(config=target, write_config=tmp_path / "again.yaml")
     assert not (tmp_path / "again.yaml").exists() and "copy the file" in capsys.readouterr().err
 
 
@@ -143,7 +143,7 @@ def test_what_gotm_does_not_solve_for_is_held_in_a_configuration_of_the_package(
     off = {"method": "off", "constant_value": 12.0, "type": "in-situ"}
     stated = build({"salinity_anomaly": False}, {"temperature": off, "salinity": off | {"type": "practical"}})
     target = tmp_path / "ours.yaml"
-    check(tmp_path / "small.gotm.yaml", write_config=target)
+    check(config=tmp_path / "small.gotm.yaml", write_config=target)
     runs = [
         simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
         for run in (build_run(load_run(target, ["case.salinity_anomaly=false"])), stated)

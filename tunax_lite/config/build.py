@@ -75,6 +75,8 @@ def _gotm_run(loaded: Loaded[RunConfig], case: GotmCase, parameters: dict[str, f
         output_interval=config.time.output_interval if "output_interval" in times else run.output_interval,
         duration=config.time.duration,
         source=loaded.path,
+        diagnostics=tuple(dict.fromkeys((*run.diagnostics, *config.output.diagnostics))),
+        means=run.means or config.output.means,
         notes=(*report.errors, *report.differences, *run.notes),
     )
 

@@ -262,17 +262,7 @@ def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:
-    """The checks of a calibration, and a sentence for each that is left out because a file is missing.
-
-    Args:
-        sections: of the configuration.
-        place: the configuration.
-
-    Raises:
-        ConfigError: a run that cannot be built, or that cannot be compared in this way; two of one name.
-        FileNotFoundError: a missing file, named, unless the check may be left out.
-        FileFormatError: a file that cannot be used.
-    """
+    """The checks of a calibration, and a sentence for each that is left out because a file is missing."""
     checks: list[AbstractCheck] = []
     notes: list[str] = []
     for index, section in enumerate(sections):

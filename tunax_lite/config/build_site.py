@@ -318,14 +318,7 @@ def _fluxes(section: FluxesSection, setting: Setting, key: str) -> AbstractForci
 def with_numbers(
     observations: Observations | None, section: Placed, salinity: float, setting: Setting
 ) -> Observations | None:
-    """The observations with the series of the section, on the times of all of them.
-
-    Args:
-        observations: profiles; `None` where there are none.
-        section: of the case.
-        salinity: absolute, of the surface at the start [g kg-1], to convert temperatures with.
-        setting: of the case.
-    """
+    """The observations with the series of the section, on the times of all of them."""
     if not section.series:
         return observations
     read = {name: _read(name, given, section, salinity, setting) for name, given in section.series.items()}

@@ -88,12 +88,7 @@ class TiedSection(Section):
 
 
 def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
-    """What a calibration does with a number.
-
-    Args:
-        path: dotted name of the number.
-        section: one of `FreeParameterSection`.
-    """
+    """What a calibration does with the number of a dotted name."""
     if isinstance(section, TiedSection):
         return Tied(path, section.tied_to, section.factor, section.offset)
     if isinstance(section, BoundedSection):

@@ -215,14 +215,15 @@ class ComparisonSetup:
 
     def _reference(self, index: int) -> Reference:
         section, key = self.config.cases[index], f"cases.{index}"
-        if section.format == "idealised":
+        native = NativeGrid(kind="native")
+        made = None if section.format == "idealised" else build_case(section, native, self.place, key)
+        if made is None or made.observations is None:
             raise ConfigError(
                 f"{self.path}: {key}.format: expected a case with observations, got one without; choose "
                 "another format."
             )
-        case, observations, _ = build_case(section, NativeGrid(kind="native"), self.place, key)
+        case, observations, _ = made
         with self.place.naming(key):
-            assert observations is not None  # only idealised cases have none
             reference = Reference(case, observations)
             for step in self.config.time_steps:
                 check_steps(case.duration, step)

@@ -150,11 +150,7 @@ class CorrectionsSection(Section):
         return self
 
     def of(self, case: Case) -> Case:
-        """The case with corrections that change nothing.
-
-        Raises:
-            ValueError: knots or heights that cannot be used, or the scale of a flux that the case lacks.
-        """
+        """The case with corrections that change nothing."""
         if self.initial:
             z = case.grid.z_center if self.z is None else self.z
             correction = InitialCorrection.zero(z, self.initial)

@@ -232,14 +232,7 @@ class Setting:
 
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
-    """The quantity of a section.
-
-    Args:
-        section: of the configuration.
-        quantity: what it is: its name in the table of quantities.
-        setting: of the case.
-        keys: of the section below the case, for messages.
-    """
+    """The quantity, a name in the table of quantities, of a section; `keys` are its place in the case."""
     if section.column is not None:
         return setting.series.read(setting.column(section, quantity, *keys))
     if section.path is not None and section.variable is not None:
@@ -262,13 +255,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
 def read_common(
     parts: dict[str, tuple[TimedValue, str]], setting: Setting, *keys: str
 ) -> tuple[Float[Array, " time"], dict[str, Float[Array, " time"]]]:
-    """Times, and arrays over them, of the quantities of one part.
-
-    Args:
-        parts: section and kind of each quantity, by name.
-        setting: of the case.
-        keys: of the part below the case, for messages.
-    """
+    """Times, and arrays over them, of the quantities of one part: sections and quantities by name."""
     given = {
         name: read_timed(section, quantity, setting, *keys, *([name] if len(parts) > 1 else []))
         for name, (section, quantity) in parts.items()

@@ -30,9 +30,7 @@ class OutputOptions:
 
     folder: str = "results"
     figures: bool = True
-    diagnostics: tuple[str, ...] = ()
     variables: list[str] | None = None
-    means: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

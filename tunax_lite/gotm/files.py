@@ -221,12 +221,7 @@ _IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
 
 @dataclasses.dataclass(frozen=True)
 class Period:
-    """Times that a run needs.
-
-    Args:
-        start: [s] since 1970.
-        length: [s].
-    """
+    """Times that a run needs: its start [s] since 1970, and its length [s]."""
 
     start: int
     length: float
@@ -249,11 +244,7 @@ class Period:
 
 
 class SeriesReader:
-    """Reads series of the files of a case, each file once.
-
-    Args:
-        period: what the run needs.
-    """
+    """Reads series of the files of a case over a period, each file once."""
 
     def __init__(self, period: Period):
         self.period = period

@@ -14,13 +14,7 @@ _DRIFT = "waves.stokes_drift"
 def interior_section(
     settings: Settings, times: Mapping[str, Any], *, vertical_velocity: bool
 ) -> dict[str, Any]:
-    """What acts below the surface, but for relaxation and what is held.
-
-    Args:
-        settings: of the case.
-        times: its time step, its length, and the seconds of its start since midnight.
-        vertical_velocity: whether that of the case carries the profiles.
-    """
+    """What acts below the surface, but for relaxation and what is held."""
     freezes = settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
     parts = {
         "pressure_gradient": _external_pressure(settings, times),

@@ -22,14 +22,7 @@ OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.
 
 @dataclasses.dataclass(frozen=True)
 class OutputFile:
-    """A file that GOTM would write.
-
-    Args:
-        name: without the suffix.
-        interval: between its frames [s].
-        variables: GOTM's names, patterns resolved to what is computed here.
-        means: whether they are means over the interval.
-    """
+    """A file that GOTM would write: how often [s], and which of GOTM's variables, patterns resolved."""
 
     name: str
     interval: float

@@ -22,15 +22,7 @@ from .files import (
 
 @dataclasses.dataclass(frozen=True)
 class _Profiles:
-    """Places of the profiles of a file.
-
-    Args:
-        file: the lines.
-        headers: index of the header of each profile.
-        counts: number of levels of each.
-        upward: whether the levels of each go from the bottom up.
-        time: of each [s] since 1970.
-    """
+    """Headers, numbers of levels, directions and times [s] since 1970 of the profiles of a file."""
 
     file: TextFile
     headers: np.ndarray
@@ -40,12 +32,7 @@ class _Profiles:
 
 
 class ProfileReader:
-    """Reads profiles on the cells of a grid, each file once.
-
-    Args:
-        period: what the run needs.
-        z_center: heights of the centers of the cells [m].
-    """
+    """Reads profiles on cells with centers at the heights `z_center` [m], each file once."""
 
     def __init__(self, period: Period, z_center: np.ndarray):
         self.period = period

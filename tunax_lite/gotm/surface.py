@@ -11,12 +11,7 @@ _ZERO_CELSIUS = 273.15
 
 
 def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
-    """The section `fluxes`, or the sections `weather` and `air_sea`.
-
-    Args:
-        settings: of the case.
-        held: a variable that GOTM does not solve for takes no flux.
-    """
+    """The section `fluxes`, or `weather` and `air_sea`; a variable that is held takes no flux."""
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}
     return _bulk(settings, held)
