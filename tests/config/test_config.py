@@ -1,5 +1,7 @@
 """Reading configurations: YAML as people write it, overrides, and the objects that come out."""
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -214,6 +216,16 @@ def test_equation_of_state_by_name(config, name):
     alpha, _ = eos.expansion(*(jnp.asarray(x) for x in (20.0, 35.0, 0.0)))
     slope = (state.temperature[-1] - state.temperature[-2]) / (z[-1] - z[-2])
     np.testing.assert_allclose(slope, 1e-4 / (9.81 * float(alpha)), rtol=1e-9)
+
+
+RUNS = sorted((Path(__file__).parents[2] / "configs/runs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_what_is_stored_with_results_is_a_configuration_of_the_same_run(path, tmp_path):
+    loaded = load_run(path)
+    (tmp_path / "again.yaml").write_text(loaded.text)
+    assert load_run(tmp_path / "again.yaml").text == loaded.text
 
 
 TERM = """

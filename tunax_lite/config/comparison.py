@@ -217,12 +217,13 @@ class ComparisonSetup:
         section, key = self.config.cases[index], f"cases.{index}"
         native = NativeGrid(kind="native")
         made = None if section.format == "idealised" else build_case(section, native, self.place, key)
-        if made is None or made.observations is None:
+        observations = None if made is None else made.observations
+        if made is None or observations is None:
             raise ConfigError(
                 f"{self.path}: {key}.format: expected a case with observations, got one without; choose "
                 "another format."
             )
-        case, observations, _ = made
+        case = made.case
         with self.place.naming(key):
             reference = Reference(case, observations)
             for step in self.config.time_steps:
