@@ -150,14 +150,6 @@ def batch_shape_of(tree: Any) -> tuple[int, ...]:
     return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, eqx.Module]]:
-    """The module that a field holds, or those in a mapping that it holds, with their dotted paths."""
-    if isinstance(value, eqx.Module):
-        yield name, value
-    elif isinstance(value, dict):
-        yield from ((f"{name}.{key}", part) for key, part in value.items() if isinstance(part, eqx.Module))
-
-
 def at_path(module: Any, path: str) -> Any:
     """What a dotted path leads to, through modules and mappings."""
     for name in path.split("."):
@@ -168,12 +160,16 @@ def at_path(module: Any, path: str) -> Any:
 def _declared(module: eqx.Module, key: str, prefix: str = "") -> Iterator[tuple[str, Any, Any, eqx.Module]]:
     """Dotted path, value, metadata and owner of fields whose metadata has a key, in nested modules too."""
     for field in dataclasses.fields(module):
-        value = getattr(module, field.name)
+        value, path = getattr(module, field.name), prefix + field.name
         if key in field.metadata:
-            yield prefix + field.name, value, field.metadata, module
+            yield path, value, field.metadata, module
         else:
-            for path, part in _parts(field.name, value):
-                yield from _declared(part, key, f"{prefix}{path}.")
+            parts = (
+                {f"{path}.{name}": part for name, part in value.items()} if isinstance(value, dict) else {}
+            )
+            for own, part in (parts or {path: value}).items():
+                if isinstance(part, eqx.Module):
+                    yield from _declared(part, key, f"{own}.")
 
 
 def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:

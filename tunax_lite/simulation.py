@@ -136,18 +136,15 @@ def run_frames(
         carry = (start, (start.state, start.clo_state))
         both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
     if step_starts:
-        step, both, carry = _with_start(step, both, carry, current_of=lambda c: c[0] if means else c)
+        step, both, carry = _with_start(step, both, carry, of=lambda carry: carry[0] if means else carry)
     length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
     return scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)[1]
 
 
-def _with_start(step, save, carry, current_of):
+def _with_start(step, save, carry, of):
     """Step, save and first carry of a loop that keeps what its last step started from."""
-    return (
-        lambda both: (step(both[0]), current_of(both[0])),
-        lambda both, given: (save(both[0], given), both[1]),
-        (carry, current_of(carry)),
-    )
+    advance = lambda both: (step(both[0]), of(both[0]))  # noqa: E731
+    return advance, lambda both, given: (save(both[0], given), both[1]), (carry, of(carry))
 
 
 def advance(

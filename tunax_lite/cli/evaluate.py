@@ -60,13 +60,9 @@ def evaluate(
         session.report_written([output])
 
 
-def _number(error: float) -> str:
+def _number(error: float, sign: str = "") -> str:
     """Five decimals, or powers of ten where these would hide it."""
-    return f"{error:.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:.4e}"
-
-
-def _signed(error: float) -> str:
-    return _number(error) if error < 0.0 else f"+{_number(error)}"
+    return f"{error:{sign}.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:{sign}.4e}"
 
 
 def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
@@ -87,7 +83,9 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
         lines.append(line("mean", "temperature", [_number(mean) for mean in means], "K"))
     lines.append("mean errors, model minus observed")
     for row in rows:
-        lines.append(line(row.case, row.variable, [_signed(row.means[label]) for label in labels], row.unit))
+        lines.append(
+            line(row.case, row.variable, [_number(row.means[label], "+") for label in labels], row.unit)
+        )
     return "\n".join(["root mean square errors", *lines])
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -86,9 +85,11 @@ def plot_profiles(
             values = np.where(values > 0.0, values, np.nan)
         for frame, shade in zip(frames, shades, strict=True):
             panel.plot(values[frame], height, color=shade, label=axis.moment(float(seconds[frame])))
-        if is_logarithmic:
-            _logarithmic(panel, values[frames])
-        else:
+        if is_logarithmic and np.isfinite(shown := values[frames]).any():
+            top, least = float(np.nanmax(shown)), float(np.nanmin(shown))
+            panel.set_xscale("log")
+            panel.set_xlim(max(0.5 * least, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
+        if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
         style.label(panel, style.name_and_unit(name))
     axes.flat[0].legend(fontsize="small")
@@ -112,13 +113,6 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
             f"plotting: expected variables among {', '.join(fields)}, got {', '.join(unknown) or 'none'}."
         )
     return {name: fields[name] for name in variables}
-
-
-def _logarithmic(panel: Axes, values: np.ndarray) -> None:
-    if np.isfinite(values).any():
-        top, lowest = float(np.nanmax(values)), float(np.nanmin(values))
-        panel.set_xscale("log")
-        panel.set_xlim(max(0.5 * lowest, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
 
 
 class MixedLayer:
