@@ -270,7 +270,7 @@ def _undisturbed(case: Case) -> Case:
     return dataclasses.replace(case, forcing=forcing, interior=Interior(), terms={}, coriolis_parameter=f)
 
 
-Candidate = tuple[Model, Sequence[Target]]
+ModelOnTargets = tuple[Model, Sequence[Target]]
 """A model, and what it is compared with."""
 
 
@@ -284,16 +284,16 @@ class ErrorRow(NamedTuple):
     means: dict[str, float]
 
 
-def with_values(candidate: Candidate, values: Mapping[str, float]) -> Candidate:
+def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnTargets:
     """The same with values of parameters by path, those of cases among them."""
-    model, targets = candidate
+    model, targets = judged
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
     return model, [
         dataclasses.replace(target, case=with_case_parameters(target.case, values)) for target in targets
     ]
 
 
-def errors_by_label(candidates: Mapping[str, Candidate]) -> list[ErrorRow]:
+def errors_by_label(candidates: Mapping[str, ModelOnTargets]) -> list[ErrorRow]:
     """Errors of models on the same targets.
 
     Raises:

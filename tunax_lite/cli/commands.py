@@ -11,9 +11,8 @@ from ..runtime import configure
 from ..runtime.memory import lift_limits
 from .calibrate import calibrate, cross_validate
 from .check import check, describe, schema
-from .compare import compare
 from .doctor import doctor
-from .evaluate import evaluate, plot, report
+from .evaluate import compare, evaluate, plot, report
 from .posterior import posterior
 from .run import run
 from .session import check_devices, check_flags, errors_as_messages, prepare_terminal
