@@ -24,15 +24,15 @@ from .calibration import plot_marginals as plot_marginals
 from .calibration import plot_parameters as plot_parameters
 from .calibration import plot_spectrum as plot_spectrum
 from .calibration import posterior_figures as posterior_figures
-from .comparison import plot_closure_profiles as plot_closure_profiles
-from .comparison import plot_closure_sections as plot_closure_sections
-from .comparison import plot_cost as plot_cost
 from .fits import CaseRuns as CaseRuns
 from .fits import calibration_figures as calibration_figures
 from .fits import fit_figures as fit_figures
 from .fits import plot_differences as plot_differences
 from .fits import plot_fits as plot_fits
 from .fits import plot_series as plot_series
+from .runs import plot_closure_profiles as plot_closure_profiles
+from .runs import plot_closure_sections as plot_closure_sections
+from .runs import plot_cost as plot_cost
 from .runs import plot_profiles as plot_profiles
 from .runs import plot_sections as plot_sections
 from .style import in_words
