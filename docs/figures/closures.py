@@ -17,8 +17,7 @@ import tunax_lite as tl
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.comparison import ShownCase, compare_closures
 from tunax_lite.config import load_comparison
-from tunax_lite.plotting import plot_closure_profiles
-from tunax_lite.plotting.style import label_profile
+from tunax_lite.plotting import plot_closure_profiles, style
 from tunax_lite.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.time_series import TimeSeries
 
@@ -94,7 +93,7 @@ def langmuir() -> Figure:
         grey = {} if drift else {"color": "0.15", "linewidth": 4.0, "alpha": 0.4}
         for panel, name in zip(panels, ("temperature", "u", "v"), strict=True):
             panel.plot(np.asarray(getattr(state, name))[-1], grid.z_center, label=label, **grey)
-            label_profile(panel, name)
+            style.label(panel, style.name_and_unit(name))
     panels[0].set(ylabel="z [m]", ylim=(-60.0, 0.0), xlim=(11.75, 12.0))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     figure.suptitle("wind, cooling and waves, 48 h", fontsize="medium")
