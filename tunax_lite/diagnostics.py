@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from .case import Case
 from .closures.base import CloState, ClosureInputs
-from .closures.energy import AbstractEnergyStepper
+from .closures.energy import AbstractEnergyStepper, TurbulenceState
 from .forcing import SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .model import Model
@@ -50,9 +50,9 @@ class LastStep(eqx.Module):
         time = start.step.astype(dt.dtype) * dt
         inputs = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
         fluxes = case.forcing.at(time + dt, WaterSurface.of(start.state))
-        closure, produced = model.closure.prepare(), None
-        if isinstance(closure, AbstractEnergyStepper):
-            produced = closure.production(start.clo_state, inputs)
+        closure, before, produced = model.closure.prepare(), start.clo_state, None
+        if isinstance(closure, AbstractEnergyStepper) and isinstance(before, TurbulenceState):
+            produced = closure.production(before, inputs)
         return cls(start.clo_state, inputs, fluxes, produced)
 
 

@@ -76,7 +76,7 @@ def evaluate(
         rows = errors_by_label(candidates)
         typer.echo(_table(rows, list(candidates)))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
-            checks, notes = build_checks(loaded.config.checks, loaded.path)
+            checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
             before, after = (one.closure for one, _ in candidates.values())
             if checks:
