@@ -22,7 +22,6 @@ from ..config import (
     load_any,
     reference,
 )
-from ..config.reference import KINDS, json_schema
 from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import build_gotm, load_gotm
 from ..io import replacing
@@ -152,7 +151,9 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
 
 @session.command()
 def schema(
-    kind: Annotated[str, typer.Argument(help=f"Kind of configuration: {', '.join(KINDS)}.")] = "run",
+    kind: Annotated[
+        str, typer.Argument(help=f"Kind of configuration: {', '.join(reference.KINDS)}.")
+    ] = "run",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
@@ -160,7 +161,7 @@ def schema(
     overwrite: session.Overwrite = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
-    text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         typer.echo(text, nl=False)
     else:
