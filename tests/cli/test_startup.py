@@ -73,6 +73,11 @@ def test_libraries_for_files_and_figures_are_imported_when_they_are_needed(modul
     assert not {"matplotlib", "xarray", "pandas", "netCDF4", "h5py"} & set(listed)
 
 
+def test_jax_does_not_start_before_it_is_configured():
+    program = "import tunax_lite.cli.commands\nfrom jax._src import xla_bridge\n"
+    assert run_python("-c", program + "print(xla_bridge.backends_are_initialized())") == "False\n"
+
+
 def test_names_that_are_imported_late_are_names_of_the_package():
     import tunax_lite.calibration
     import tunax_lite.io

@@ -30,6 +30,8 @@ from ..model import Model
 from ..observations import Observations
 from . import session
 
+_KINDS = ", ".join(reference.KINDS)
+
 
 @session.command()
 def check(
@@ -151,9 +153,7 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
 
 @session.command()
 def schema(
-    kind: Annotated[
-        str, typer.Argument(help=f"Kind of configuration: {', '.join(reference.KINDS)}.")
-    ] = "run",
+    kind: Annotated[str, typer.Argument(help=f"Kind of configuration: {_KINDS}.")] = "run",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),

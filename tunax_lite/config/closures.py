@@ -180,7 +180,8 @@ class ClosureSection(Section):
 
     @model_validator(mode="after")
     def _check_together(self):
-        self.build()
+        if self.model_fields_set:  # of the default no array is made while modules are imported
+            self.build()
         return self
 
     def build(self) -> AbstractClosure:
