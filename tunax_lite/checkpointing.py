@@ -18,7 +18,7 @@ import abc
 import itertools
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -215,7 +215,8 @@ def _(primals, tangents):
         # The second turn starts where the first ends. The first is computed again by the code that
         # linearises, though nobody asks for its derivative: code of its own would have to be compiled.
         index, given_change = given
-        advance = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
+        # Any: its type says nothing of out_struct.
+        advance: Any = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
         nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
         _, derivative = lax.fori_loop(
             0, index + 1, lambda i, current: advance(current[0], _row(inputs, i)), (start, nothing)

@@ -184,6 +184,7 @@ def choose_checkpointing(
         )
     budget = int(_SHARE_OF_FREE_MEMORY * free_memory()) if memory_budget is None else memory_budget
     tried: list[str] = []
+    needed = 0
     for layout in candidates:
         program = compile_program(function_of_layout(layout), *arguments)
         needed = program.memory.temporary

@@ -172,7 +172,7 @@ def test_the_law_of_the_wall_is_solved():
 
 def drag_coefficient(speed: float, thickness: float) -> float:
     """(u* / speed)² of the law of the wall, by iteration; the roughness is 0.03 times 0.05 m."""
-    roughness = 0.0015
+    roughness, u_star = 0.0015, speed
     for _ in range(50):
         u_star = 0.4 * speed / np.log(1.0 + 0.5 * thickness / roughness)
         roughness = 0.1 * 1.3e-6 / u_star + 0.0015

@@ -182,7 +182,7 @@ class _PlacedCase(Section):
 class IdealisedCase(_PlacedCase):
     """A case that needs no file."""
 
-    format: Literal["idealised"]
+    format: Literal["idealised"]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: str = Field(default="idealised", min_length=1, description="name for files and figures")
     temperature: ProfileSection = Field(description="initial temperature [degC]")
     salinity: ProfileSection = Field(default=Profile(surface=35.0), description="initial salinity [g kg-1]")
@@ -217,7 +217,7 @@ class IdealisedCase(_PlacedCase):
 class SiteCase(_PlacedCase):
     """A place with a date: fluxes from the weather, and profiles that were measured there."""
 
-    format: Literal["site"]
+    format: Literal["site"]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: str = Field(default="site", min_length=1, description="name for files and figures")
     latitude: float = Field(ge=-90.0, le=90.0, description="latitude [degrees north]")
     longitude: float = Field(ge=-360.0, le=360.0, description="longitude [degrees east]")

@@ -31,7 +31,7 @@ class ComparedClosureSection(ClosureSection):
 
     name: str = Field(description="name of the closure, or package.module:Class")
     label: str = Field(default="", description="what its rows are called; by default its name")
-    parameters: Annotated[
+    parameters: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         Annotated[Parameters, Tag("values")] | Annotated[str, Tag("file")],
         Discriminator(lambda value: "file" if isinstance(value, str) else "values"),
     ] = Field(

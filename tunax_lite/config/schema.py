@@ -267,11 +267,11 @@ def _as_grids(value: Any) -> Any:
 
 
 class _UniformGrids(UniformGrid):
-    n_cells: list[NCells]
+    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _StretchedGrids(StretchedGrid):
-    n_cells: list[NCells]
+    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 _Grid = GridSection | _UniformGrids | _StretchedGrids
