@@ -22,6 +22,7 @@ from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .history import CalibrationResult, History, remarks, remarks_in_short
 from .known import known_parameters, split_path
 from .methods import MethodState
+from .parameters import FreeNumber
 from .problem import Problem
 
 PARAMETERS_NAME = "parameters.yaml"
@@ -57,29 +58,21 @@ def write_parameters(
         attributes: where the numbers come from (version, command, ...).
     """
     best, start, units, remarked = result.best, result.start, result.units, remarks(result)
-    parameters: dict[str, dict] = {
-        free.path: {
-            "value": best[free.path],
-            "unit": units[free.path],
-            "start": start[free.path],
-            "lower": free.lower,
-            "upper": free.upper,
-            **({} if free.prior is None else {"prior": repr(free.prior)}),
-            **({"remark": remarked[free.path]} if free.path in remarked else {}),
-        }
-        for free in result.free_parameters.numbers
-        if split_path(free.path)[1] is None
-    }
-    for tied in result.free_parameters.tied:
-        least, largest = result.free_parameters.bounds_of(tied)
-        parameters[tied.path] = {
-            "value": best[tied.path],
-            "unit": units[tied.path],
-            "start": start[tied.path],
-            "lower": least,
-            "upper": largest,
-            "tied_to": str(tied),
-        }
+    free_parameters = result.free_parameters
+
+    def entry(path: str, lower: float, upper: float) -> dict[str, Any]:
+        value = {"value": best[path], "unit": units[path], "start": start[path]}
+        return {**value, "lower": lower, "upper": upper}
+
+    parameters: dict[str, dict] = {}
+    for free in free_parameters.numbers:
+        if split_path(free.path)[1] is None:
+            parameters[free.path] = entry(free.path, free.lower, free.upper) | prior_of(free)
+            if free.path in remarked:
+                parameters[free.path]["remark"] = remarked[free.path]
+    for tied in free_parameters.tied:
+        bounds = free_parameters.bounds_of(tied)
+        parameters[tied.path] = entry(tied.path, *bounds) | {"tied_to": str(tied)}
     parameters |= _vectors(result, remarked)
     content = {
         "closure": type(result.closure).__name__,
@@ -103,6 +96,10 @@ def write_parameters(
         temporary.write_text(yaml_text(content), encoding="utf-8")
 
 
+def prior_of(free: FreeNumber) -> dict[str, str]:
+    return {} if free.prior is None else {"prior": repr(free.prior)}
+
+
 def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
     """All numbers of each vector of which some were free, with what is known of the free ones."""
     known, start = known_parameters(result.closure, result.cases), result.start
@@ -111,16 +108,18 @@ def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str
         field, index = split_path(path)
         if index is not None and field not in entries:
             numbers = [number for name, number in known.items() if split_path(name)[0] == field]
-            entries[field] = {"unit": numbers[0].unit, "value": [float(number.value) for number in numbers]}
-            # What was not free is where it started.
-            entries[field]["start"] = [start.get(each.path, float(each.value)) for each in numbers]
+            entries[field] = {
+                "unit": numbers[0].unit,
+                "value": [float(number.value) for number in numbers],
+                # What was not free is where it started.
+                "start": [start.get(each.path, float(each.value)) for each in numbers],
+            }
             if numbers[0].coordinate is not None:
                 entries[field]["coordinate"] = [number.coordinate for number in numbers]
     for free in result.free_parameters.numbers:
         field = split_path(free.path)[0]
         if field in entries:
-            entries[field] |= {"lower": free.lower, "upper": free.upper}
-            entries[field] |= {} if free.prior is None else {"prior": repr(free.prior)}
+            entries[field] |= {"lower": free.lower, "upper": free.upper} | prior_of(free)
     for label, said in remarks_in_short(remarked, result.best).items():
         field = split_path(label.partition(" (")[0])[0]
         if field in entries:
@@ -192,9 +191,8 @@ def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
     }
     for free in problem.free_parameters.numbers:
         known = free.scale if free.prior is None else repr(free.prior)
-        parts[f"free parameter {free.path}"] = (
-            f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
-        )
+        said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
+        parts[f"free parameter {free.path}"] = said
     for tied in problem.free_parameters.tied:
         parts[f"tied parameter {tied.path}"] = str(tied)
     for name, comparison in zip(problem.case_names, problem.comparisons, strict=True):
@@ -215,7 +213,7 @@ def _digest(tree) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointFile:
-    """The checkpoint of a folder."""
+    """The checkpoint of a folder, of the calibration that a fingerprint belongs to."""
 
     folder: Path
 
@@ -231,12 +229,7 @@ class CheckpointFile:
     def read(
         self, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
     ) -> tuple[MethodState, History]:
-        """State of the method and history of the same calibration.
-
-        Args:
-            parts: from `fingerprint`.
-            state: of the same structure as the one on disk.
-            shape: numbers of parameters, cases and variables.
+        """State, of the structure of the one given, and history for so many parameters, cases and variables.
 
         Raises:
             ValueError: a file that is damaged, or the checkpoint of another calibration.
@@ -249,13 +242,7 @@ class CheckpointFile:
 
 
 def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
-    """Replace a file of arrays.
-
-    Args:
-        path: of the file.
-        header: can be written as JSON; its `fingerprint` says what the arrays belong to.
-        tree: of arrays.
-    """
+    """Replace a file of arrays; the header is of JSON, its `fingerprint` says what the arrays belong to."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")
         eqx.tree_serialise_leaves(file, tree)
@@ -276,7 +263,7 @@ def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any],
     try:
         with open(path, "rb") as file:
             header = json.loads(file.readline())
-            check_same(path.parent, header["fingerprint"], parts)
+            _check_same(path.parent, header["fingerprint"], parts)
             return eqx.tree_deserialise_leaves(file, like(header))
     except OtherCalibrationError:
         raise
@@ -302,14 +289,11 @@ def check_folder(kind: str, folder: Path, held: Sequence[str], resume: bool, ove
         )
 
 
-def check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Raise where two fingerprints differ, with what differs."""
+def _check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
     different = [name for name in {**started, **now} if started.get(name) != now.get(name)]
     if different:
-        listed = "; ".join(
-            f"{name}: started with {started.get(name, 'none')}, now {now.get(name, 'none')}"
-            for name in different
-        )
+        pairs = [(name, started.get(name, "none"), now.get(name, "none")) for name in different]
+        listed = "; ".join(f"{name}: started with {before}, now {after}" for name, before, after in pairs)
         raise OtherCalibrationError(
             f"{folder}: expected to go on with the calibration that was started there, got another one "
             f"({listed}). Restore the settings, or choose another folder."

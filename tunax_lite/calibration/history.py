@@ -48,19 +48,16 @@ class History(eqx.Module):
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to be read into or, with no rows, to append to."""
-        return cls(
-            loss=np.zeros(n_iterations),
-            gradient_norm=np.zeros(n_iterations),
-            is_finite=np.zeros(n_iterations, dtype=bool),
-            of_all_cases=np.zeros(n_iterations, dtype=bool),
-            rejected=np.zeros(n_iterations, dtype=bool),
-            start=np.zeros(n_iterations, dtype=int),
-            n_failed=np.zeros(n_iterations, dtype=int),
-            x=np.zeros((n_iterations, n_parameters)),
-            values=np.zeros((n_iterations, n_parameters)),
-            scores=np.zeros((n_iterations, n_cases)),
-            errors=np.zeros((n_iterations, n_cases, n_variables)),
-        )
+        columns = {"is_finite": bool, "of_all_cases": bool, "rejected": bool, "start": int, "n_failed": int}
+        shapes = {
+            "x": (n_parameters,),
+            "values": (n_parameters,),
+            "scores": (n_cases,),
+            "errors": (n_cases, n_variables),
+        }
+        names = [field.name for field in dataclasses.fields(cls)]
+        empty = (np.zeros((n_iterations, *shapes.get(name, ())), columns.get(name, float)) for name in names)
+        return cls(*empty)
 
     @property
     def n_iterations(self) -> int:
@@ -90,11 +87,9 @@ class History(eqx.Module):
     @property
     def best_by_start(self) -> tuple[int | None, ...]:
         """The best iteration of each start, `None` where no loss was finite."""
-        best = []
-        for number in range(int(self.start.max(initial=-1)) + 1):
-            own = np.where(self._comparable & (self.start == number), self.loss, np.inf)
-            best.append(int(np.argmin(own)) if np.isfinite(own).any() else None)
-        return tuple(best)
+        starts = range(int(self.start.max(initial=-1)) + 1)
+        own = [np.where(self._comparable & (self.start == i), self.loss, np.inf) for i in starts]
+        return tuple(int(np.argmin(loss)) if np.isfinite(loss).any() else None for loss in own)
 
     @property
     def n_non_finite_at_end(self) -> int:
@@ -116,13 +111,8 @@ class History(eqx.Module):
             evaluation.fit.scores,
             evaluation.fit.errors,
         )
-        columns = (getattr(self, field.name) for field in dataclasses.fields(self))
-        return History(
-            *(
-                np.append(column, np.asarray(new, column.dtype)[None], axis=0)
-                for column, new in zip(columns, row, strict=True)
-            )
-        )
+        pairs = zip(vars(self).values(), row, strict=True)
+        return History(*(np.append(old, np.asarray(new, old.dtype)[None], axis=0) for old, new in pairs))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,14 +206,9 @@ class CalibrationResult:
             iteration: by default the best one; 0 is the start.
         """
         row = self.history.errors[self.history.best_iteration if iteration is None else iteration]
-        return {
-            case: {
-                variable: float(row[i, j])
-                for j, variable in enumerate(self.variables)
-                if not np.isnan(row[i, j])
-            }
-            for i, case in enumerate(self.case_names)
-        }
+        by_case = (zip(self.variables, errors.tolist(), strict=True) for errors in row)
+        known = [{name: error for name, error in pairs if not math.isnan(error)} for pairs in by_case]
+        return dict(zip(self.case_names, known, strict=True))
 
 
 NEAR_A_BOUND = 0.02

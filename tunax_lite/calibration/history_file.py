@@ -9,6 +9,7 @@ import xarray as xr
 from ..io.dataset import write_dataset
 from ..io.netcdf import described, titled, variable_name
 from ..observables import unit_of_difference
+from .files import prior_of
 from .history import CalibrationResult
 from .known import split_path
 
@@ -31,34 +32,26 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
     The free numbers of a vector are one variable, with their times or heights as another.
     """
-    history, units = result.history, result.units
+    history, units, free_parameters = result.history, result.units, result.free_parameters
 
     of_priors = " and half the square of the unconstrained parameters times prior_weight"
     what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
-    data = {
-        "loss": described("iteration", history.loss, what, "1"),
-        "gradient_norm": described(
-            "iteration", history.gradient_norm, "norm of the gradient to the unconstrained parameters", "1"
-        ),
-        "rejected": described(
-            "iteration", history.rejected.astype(np.int8), "whether the method took the step back", "1"
-        ),
-        "of_all_cases": described(
-            "iteration", history.of_all_cases.astype(np.int8), "whether the loss is that of all cases", "1"
-        ),
-        "start": described("iteration", history.start, "number of the start that the iteration follows", "1"),
-        "n_failed": described("iteration", history.n_failed, "members of the ensemble that broke down", "1"),
-        "score": described(("iteration", "case"), history.scores, "score of the case", "1"),
+    columns = {
+        "loss": (history.loss, what),
+        "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
+        "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
+        "of_all_cases": (history.of_all_cases.astype(np.int8), "whether the loss is that of all cases"),
+        "start": (history.start, "number of the start that the iteration follows"),
+        "n_failed": (history.n_failed, "members of the ensemble that broke down"),
     }
+    data = {name: described("iteration", *both) for name, both in columns.items()}
+    by_case = "iteration", "case"
+    data["score"] = described(by_case, history.scores, "score of the case")
     for column, name in enumerate(result.variables):
-        data[f"{name}_error"] = described(
-            ("iteration", "case"),
-            history.errors[:, :, column],
-            f"root mean square error of {name}",
-            unit_of_difference(name),
-        )
+        errors, text = history.errors[:, :, column], f"root mean square error of {name}"
+        data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
     vectors: dict[str, list[int]] = {}
-    for column, free in enumerate(result.free_parameters.numbers):
+    for column, free in enumerate(free_parameters.numbers):
         field, index = split_path(free.path)
         if index is not None:
             vectors.setdefault(field, []).append(column)
@@ -68,32 +61,29 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
             history.values[:, column],
             f"parameter {free.path}",
             units[free.path],
-            valid_min=free.lower,
-            valid_max=free.upper,
-            **({} if free.prior is None else {"prior": repr(free.prior)}),
+            **_bounds(free.lower, free.upper),
+            **prior_of(free),
         )
-    for tied in result.free_parameters.tied:
-        least, largest = result.free_parameters.bounds_of(tied)
+    for tied in free_parameters.tied:
+        followed = history.values[:, free_parameters.paths.index(tied.to)]
         data[variable_name(tied.path)] = described(
             "iteration",
-            tied.value(history.values[:, result.free_parameters.paths.index(tied.to)]),
+            tied.value(followed),
             f"parameter {tied.path}",
             units[tied.path],
-            valid_min=least,
-            valid_max=largest,
+            **_bounds(*free_parameters.bounds_of(tied)),
             tied_to=str(tied),
         )
     for field, columns in vectors.items():
-        name, free = variable_name(field), result.free_parameters.numbers[columns[0]]
-        number = f"free_number_of_{name}"
-        values, unit = history.values[:, columns], units[free.path]
-        about = {} if free.prior is None else {"prior": repr(free.prior)}
-        about |= {"valid_min": free.lower, "valid_max": free.upper}
-        data[name] = described(("iteration", number), values, f"parameter {field}", unit, **about)
+        name, numbers = variable_name(field), [free_parameters.numbers[column] for column in columns]
+        free, number = numbers[0], f"free_number_of_{name}"
+        about = prior_of(free) | _bounds(free.lower, free.upper)
+        values = history.values[:, columns]
+        data[name] = described(("iteration", number), values, f"parameter {field}", units[free.path], **about)
         if free.coordinate is not None:
-            where = [result.free_parameters.numbers[column].coordinate for column in columns]
-            long_name = "time [s] or height [m] of the numbers"
-            data[f"{name}_coordinate"] = described((number,), where, long_name, "1")
+            where = [each.coordinate for each in numbers]
+            text = "time [s] or height [m] of the numbers"
+            data[f"{name}_coordinate"] = described((number,), where, text)
     coords = {
         "iteration": (
             "iteration",
@@ -109,3 +99,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "prior_weight": result.prior_weight,
     }
     return xr.Dataset(data, coords, {**title, **(attributes or {})})
+
+
+def _bounds(lower: float, upper: float) -> dict[str, float]:
+    return {"valid_min": lower, "valid_max": upper}

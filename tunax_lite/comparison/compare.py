@@ -9,7 +9,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,7 +23,6 @@ from ..grid import Grid
 from ..model import Model
 from ..runtime import Program, compile_program, shapes_of
 from ..simulation import advance, start_of
-from ..state import State
 from ..trajectory import Restart
 from .reference import (
     PERSISTENCE,
@@ -55,11 +54,6 @@ class Compared:
 
     rows: tuple[ComparisonRow, ...]
     shown: tuple[ShownCase, ...]
-
-
-class _Frame(NamedTuple):
-    state: State
-    is_finite: Bool[Array, ""]
 
 
 def compare_closures(
@@ -109,21 +103,30 @@ def compare_closures(
     rows = []
     for candidate in candidates:
         for n in n_cells:
-            programs: dict = {}
+            programs: dict[Any, Program] = {}
             for index, dt, steps_per_frame in settings:
                 place, n_frames = places[n][index], references[index].n_intervals
-                run = _Run(candidate.model, place.case, dt, steps_per_frame, n_frames)
-                row, profiles = _row(candidate.label, place, run.outcome(programs, n_timings), dt)
+                run = candidate.model, place.case, dt, steps_per_frame, n_frames
+                row, profiles = _row(candidate.label, place, dt, *_outcome(*run, programs, n_timings))
                 rows.append(row)
                 report(row)
                 if shown == (n, dt) and profiles is not None:
-                    _keep(kept, place.yardstick, candidate.label, profiles)
+                    stick = place.yardstick
+                    empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
+                    kept.setdefault(stick.name, empty).runs[candidate.label] = profiles
     if with_persistence:
         for n in n_cells:
             for index, dt, _ in settings:
                 unchanged = persistence(references[index], places[n][index].case.grid)
-                rows.append(_row(PERSISTENCE, places[n][index], _Outcome(unchanged, math.nan, ""), dt)[0])
-    rows += _stored_rows(stored, references, start, temperature_difference)
+                rows.append(_row(PERSISTENCE, places[n][index], dt, unchanged)[0])
+    by_name = {reference.case.name: reference for reference in references}
+    for result in stored:
+        reference = by_name[result.case]
+        yardstick, profiles = at_common_times(
+            result, reference, start=start, temperature_difference=temperature_difference
+        )
+        place = _Place(reference.case.on(result.grid), yardstick)
+        rows.append(_row(result.label, place, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(kept.values()))
 
 
@@ -152,21 +155,6 @@ def _check_stored(stored: Sequence[StoredResult], taken: set[str], references: S
         seen.add((result.label, result.case))
 
 
-def _stored_rows(
-    stored: Sequence[StoredResult], references: Sequence[Reference], start: float, difference: float
-) -> list[ComparisonRow]:
-    by_name = {reference.case.name: reference for reference in references}
-    rows = []
-    for result in stored:
-        reference = by_name[result.case]
-        yardstick, profiles = at_common_times(
-            result, reference, start=start, temperature_difference=difference
-        )
-        place = _Place(reference.case.on(result.grid), yardstick)
-        rows.append(_row(result.label, place, _Outcome(profiles, math.nan, ""), result.time_step)[0])
-    return rows
-
-
 class _Place(NamedTuple):
     """A case on a grid of the model, and what is compared there."""
 
@@ -180,67 +168,54 @@ class _Place(NamedTuple):
         return cls(reference.case.on(grid).unlabelled(), yardstick)
 
 
-def _keep(kept: dict[str, ShownCase], stick: Yardstick, label: str, profiles: Profiles) -> None:
-    empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
-    kept.setdefault(stick.name, empty).runs[label] = profiles
+def _outcome(
+    model: Model,
+    case: Case,
+    dt: float,
+    steps_per_frame: int,
+    n_frames: int,
+    programs: dict[Any, Program],
+    n_timings: int,
+) -> tuple[Profiles | None, float, str]:
+    """Profiles `(n_cells, n_times)`, the time per step [us], and why there are none.
+
+    `programs` holds those that were compiled for the model, by what they take.
+    """
+    try:
+        model, case = without_weak_types((model, case), precision_of(case=case))
+        given = model, case, _starts(model, case), jnp.asarray(dt, case.grid.z_face.dtype)
+        key = shapes_of(given)
+        if key not in programs:
+            programs[key] = compile_program(_advance, *given, _count(0))
+        profiles, note = _profiles(programs[key], given, dt, steps_per_frame, n_frames)
+        n_steps = max(_STEPS_TIMED, steps_per_frame * n_frames)
+        return profiles, _microseconds(programs[key], given, n_steps, n_timings), note
+    # Whatever a closure raises, the others are compared all the same.
+    except Exception as error:
+        message = " ".join(str(error).split()) or type(error).__name__
+        return None, math.nan, message[:200]
 
 
-class _Outcome(NamedTuple):
-    """Profiles `(n_cells, n_times)` or why there are none, and the time per step [us]."""
+def _profiles(
+    program: Program, given: tuple, dt: float, steps_per_frame: int, n_frames: int
+) -> tuple[Profiles | None, str]:
+    model, case, restart, step = given
+    states = [restart.state]
+    for frame in range(1, n_frames + 1):
+        restart, is_finite = program(model, case, restart, step, _count(steps_per_frame))
+        if not bool(is_finite):
+            return None, f"not finite after {frame * steps_per_frame * dt / 3600.0:.3g} h"
+        states.append(restart.state)
+    return {name: np.stack([np.asarray(getattr(s, name)) for s in states], axis=-1) for name in VARIABLES}, ""
 
-    profiles: Profiles | None
-    microseconds_per_step: float
-    note: str
 
-
-@dataclasses.dataclass(frozen=True)
-class _Run:
-    model: Model
-    case: Case
-    dt: float
-    steps_per_frame: int
-    n_frames: int
-
-    def outcome(self, programs: dict, n_timings: int) -> _Outcome:
-        """Run and time; `programs` holds those that were compiled for the model, by what they take."""
-        try:
-            model, case = without_weak_types((self.model, self.case), precision_of(case=self.case))
-            given = model, case, _starts(model, case), jnp.asarray(self.dt, case.grid.z_face.dtype)
-            key = shapes_of(given)
-            if key not in programs:
-                programs[key] = compile_program(_advance, *given, _count(0))
-            profiles, note = self._profiles(programs[key], given)
-            timing = self._microseconds(programs[key], given, n_timings)
-            return _Outcome(profiles, timing, note)
-        # Whatever a closure raises, the others are compared all the same.
-        except Exception as error:
-            message = " ".join(str(error).split()) or type(error).__name__
-            return _Outcome(None, math.nan, message[:200])
-
-    def _profiles(self, program: Program, given: tuple) -> tuple[Profiles | None, str]:
-        model, case, restart, dt = given
-        states = [restart.state]
-        for frame in range(1, self.n_frames + 1):
-            restart, saved = program(model, case, restart, dt, _count(self.steps_per_frame))
-            if not bool(saved.is_finite):
-                hours = frame * self.steps_per_frame * self.dt / 3600.0
-                return None, f"not finite after {hours:.3g} h"
-            states.append(saved.state)
-        return {
-            name: np.stack([np.asarray(getattr(state, name)) for state in states], axis=-1)
-            for name in VARIABLES
-        }, ""
-
-    def _microseconds(self, program: Program, given: tuple, n_timings: int) -> float:
-        if n_timings < 1:
-            return math.nan
-        n_steps = max(_STEPS_TIMED, self.steps_per_frame * self.n_frames)
-        seconds = []
-        for _ in range(n_timings):
-            begin = time.perf_counter()
-            jax.block_until_ready(program(*given, _count(n_steps)))
-            seconds.append(time.perf_counter() - begin)
-        return 1e6 * min(seconds) / n_steps
+def _microseconds(program: Program, given: tuple, n_steps: int, n_timings: int) -> float:
+    seconds = [math.nan]
+    for _ in range(n_timings):
+        begin = time.perf_counter()
+        jax.block_until_ready(program(*given, _count(n_steps)))
+        seconds.append(time.perf_counter() - begin)
+    return 1e6 * float(np.fmin.reduce(seconds)) / n_steps
 
 
 def _count(n: int) -> jax.Array:
@@ -252,27 +227,29 @@ _starts = eqx.filter_jit(start_of)
 
 def _advance(
     model: Model, case: Case, start: Restart, dt: Scalar, n_steps: Int[Array, ""]
-) -> tuple[Restart, _Frame]:
+) -> tuple[Restart, Bool[Array, ""]]:
     end = advance(model, case, start, dt, n_steps)
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((end.state, end.clo_state))]
-    return end, _Frame(end.state, jnp.all(jnp.stack(finite)))
+    return end, jnp.all(jnp.stack(finite))
 
 
-def _row(label: str, place: _Place, outcome: _Outcome, dt: float) -> tuple[ComparisonRow, Profiles | None]:
-    yardstick = place.yardstick
-    profiles = None if outcome.profiles is None else yardstick.averaged(outcome.profiles)
-    scores = (math.nan,) * 3 if profiles is None else dataclasses.astuple(yardstick.scores(profiles))
-    if not all(map(math.isfinite, scores[:2])) and profiles is not None:
-        profiles, scores = None, (math.nan,) * 3
-        outcome = outcome._replace(note="errors too large for a number")
+def _row(
+    label: str, place: _Place, dt: float, profiles: Profiles | None, timing: float = math.nan, note: str = ""
+) -> tuple[ComparisonRow, Profiles | None]:
+    yardstick, scores = place.yardstick, (math.nan,) * 3
+    if profiles is not None:
+        profiles = yardstick.averaged(profiles)
+        scores = yardstick.scores(profiles)
+        if not all(map(math.isfinite, scores[:2])):
+            profiles, scores, note = None, (math.nan,) * 3, "errors too large for a number"
     row = ComparisonRow(
         label,
         yardstick.name,
         place.case.grid.n_cells,
         dt,
         *scores,
-        microseconds_per_step=outcome.microseconds_per_step,
+        microseconds_per_step=timing,
         finite=profiles is not None,
-        note=outcome.note,
+        note=note,
     )
     return row, profiles

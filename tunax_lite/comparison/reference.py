@@ -9,6 +9,7 @@ the vector (u - u_ref, v - v_ref). Depths of the mixed layer of both are found o
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -83,9 +84,8 @@ class Reference:
         return n
 
 
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """Errors of a run, as in `Row`."""
+class Scores(NamedTuple):
+    """Errors of a run, as in `ComparisonRow`."""
 
     temperature_rms: float
     velocity_rms: float
@@ -152,18 +152,18 @@ class Yardstick:
         with np.errstate(over="ignore"):  # a run on its way to infinity has an infinite error
             squares = {name: self._mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES}
         depth = self._mixed_layer_depth(averaged["temperature"])
+        depth_error = (depth - self._depth)[self._counts]
         return Scores(
-            temperature_rms=float(np.sqrt(squares["temperature"])),
-            velocity_rms=float(np.sqrt(squares["u"] + squares["v"])),
-            mixed_layer_depth_rms=float(np.sqrt(np.mean((depth - self._depth)[self._counts] ** 2))),
+            float(np.sqrt(squares["temperature"])),
+            float(np.sqrt(squares["u"] + squares["v"])),
+            float(np.sqrt(np.mean(depth_error**2))),
         )
 
     def _mean(self, values: np.ndarray) -> float:
         return float(np.mean((self._fraction @ values)[self._counts]))
 
     def _mixed_layer_depth(self, temperature: np.ndarray) -> np.ndarray:
-        depths = _depths(jnp.asarray(temperature), self.grid, difference=self._difference)
-        return np.asarray(depths)
+        return np.asarray(_depths(jnp.asarray(temperature), self.grid, difference=self._difference))
 
 
 @partial(jax.jit, static_argnames="difference")

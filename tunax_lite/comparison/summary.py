@@ -1,13 +1,12 @@
 """What a reader sees of a comparison: means over the cases, closure by closure, as cells of text."""
 
-import csv
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..io.protection import text_mark
-from ..io.writing import replacing
+from ..io.writing import replacing, write_csv
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,16 +38,10 @@ class ComparisonRow:
     note: str = ""
 
 
-_COLUMNS = tuple(field.name for field in dataclasses.fields(ComparisonRow))
-
-
 def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
     """Write the table as CSV, complete or not at all; numbers with six digits, `nan` where there is none."""
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(_COLUMNS)
-        for row in rows:
-            writer.writerow([_text(value) for value in dataclasses.astuple(row)])
+    header = [field.name for field in dataclasses.fields(ComparisonRow)]
+    write_csv(path, header, [map(_text, dataclasses.astuple(row)) for row in rows])
 
 
 def _text(value: str | int | float) -> str:
@@ -75,33 +68,31 @@ def summaries(rows: Sequence[ComparisonRow], *, n_cells: int, time_step: float) 
         n_cells, time_step: of the first part; rows of both must be there.
     """
     parts = [_by_case(rows, n_cells, time_step), _by_resolution(rows)]
-    failed = tuple(
-        (row.closure, row.case, f"{row.n_cells}", f"{row.time_step:g}", row.note)
-        for row in rows
-        if not row.finite
-    )
+    failed = [row for row in rows if not row.finite]
     if failed:
         header = ("closure", "case", "cells", "step [s]", "why")
-        parts.append(Summary("Not finite", "Rows without errors.", header, failed))
+        cells = [(r.closure, r.case, f"{r.n_cells}", f"{r.time_step:g}", r.note) for r in failed]
+        parts.append(Summary("Not finite", "Rows without errors.", header, tuple(cells)))
     return tuple(parts)
 
 
 def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> Summary:
     chosen = [row for row in rows if row.n_cells == n_cells and row.time_step == time_step]
-    cases = _distinct(row.case for row in chosen)
+    cases = list(dict.fromkeys(row.case for row in chosen))
     lines = []
-    for closure in _distinct(row.closure for row in chosen):
+    for closure in dict.fromkeys(row.closure for row in chosen):
         own = {row.case: row for row in chosen if row.closure == closure}
         temperature = [own[case].temperature_rms if case in own else math.nan for case in cases]
-        means = (
-            (1e3, 2, temperature),
-            (1e3, 1, [row.velocity_rms for row in own.values()]),
-            (1.0, 1, [row.mixed_layer_depth_rms for row in own.values()]),
-        )
         times = [row.microseconds_per_step for row in own.values()]
-        by_case = [_number(1e3 * value, 2) for value in temperature]
-        shortest = _number(min(filter(math.isfinite, times), default=math.nan), 2)
-        lines.append((closure, *by_case, *(_number(f * _mean(v), n) for f, n, v in means), shortest))
+        shortest = min(filter(math.isfinite, times), default=math.nan)
+        line = [
+            *(_number(1e3 * value, 2) for value in temperature),
+            _number(1e3 * _mean(temperature), 2),
+            _number(1e3 * _mean([row.velocity_rms for row in own.values()]), 1),
+            _number(_mean([row.mixed_layer_depth_rms for row in own.values()]), 1),
+            _number(shortest, 2),
+        ]
+        lines.append((closure, *line))
     units = ("mean [mK]", "velocity [mm/s]", "mixed layer [m]", "time per step [us]")
     names = [case.replace("_", " ") for case in cases]
     return Summary(
@@ -116,12 +107,11 @@ def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> S
 def _by_resolution(rows: Sequence[ComparisonRow]) -> Summary:
     settings = sorted({(row.time_step, row.n_cells) for row in rows})
     lines = []
-    for closure in _distinct(row.closure for row in rows):
+    for closure in dict.fromkeys(row.closure for row in rows):
         cells = []
-        for step, n_cells in settings:
-            own = [r for r in rows if (r.closure, r.time_step, r.n_cells) == (closure, step, n_cells)]
-            error = _mean([row.temperature_rms for row in own])
-            cells.append(_number(1e3 * error, 2))
+        for setting in settings:
+            own = [r for r in rows if (r.closure, r.time_step, r.n_cells) == (closure, *setting)]
+            cells.append(_number(1e3 * _mean([row.temperature_rms for row in own]), 2))
         lines.append((closure, *cells))
     return Summary(
         "Resolution and time step",
@@ -139,10 +129,6 @@ def _number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 
-def _distinct(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
 def write_markdown(
     path: str | Path, title: str, parts: Sequence[Summary], figures: Mapping[str, str], command: str
 ) -> None:
@@ -157,14 +143,10 @@ def write_markdown(
     """
     lines = [f"<!-- {text_mark(path)} -->", "", f"# {title}", "", f"    {command}", ""]
     for part in parts:
-        lines += [f"## {part.title}", "", part.explanation, "", *markdown_table(part), ""]
+        rule = ["---", *("---:" for _ in part.header[1:])]
+        table = ["| " + " | ".join(row) + " |" for row in (part.header, rule, *part.rows)]
+        lines += [f"## {part.title}", "", part.explanation, "", *table, ""]
     for shown, name in figures.items():
         lines += [f"![{shown}]({name})", ""]
     with replacing(path) as temporary:
         temporary.write_text("\n".join(lines), encoding="utf-8")
-
-
-def markdown_table(part: Summary) -> list[str]:
-    """Lines of a table in Markdown."""
-    rule = ["---", *("---:" for _ in part.header[1:])]
-    return ["| " + " | ".join(row) + " |" for row in (part.header, rule, *part.rows)]
