@@ -27,8 +27,7 @@ class Iteration:
         loss: of all cases, or its estimate from a few.
         best_loss: the lowest of all cases so far; infinite without one.
         scores: by case; NaN where the case was left out.
-        values: physical values by path.
-        start_values: those of the first iteration, before any interruption.
+        values, start_values: physical values by path, and those before any interruption.
         start: number of the start that it follows.
     """
 

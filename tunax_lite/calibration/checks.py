@@ -97,32 +97,22 @@ def run_checks(
     """
     known = known_parameters(after)
     values = {path: value for path, value in values.items() if path in known}
-    return tuple(row for check in checks for row in _rows(check, before, after, values))
-
-
-def _rows(
-    check: AbstractCheck, before: AbstractClosure, after: AbstractClosure, values: Mapping[str, float]
-) -> list[CheckRow]:
-    own = check.model.closure
-    if type(own) is type(after):
-        try:
-            pair = own, with_parameters(own, values)
-        except ValueError as error:
-            raise ValueError(f"check {check.name}: {error}") from None
-    else:
-        pair = before, after
-    first, second = (check.errors(eqx.tree_at(lambda model: model.closure, check.model, one)) for one in pair)
-    return [
-        CheckRow(check.name, a.variable, a.unit, a.value, b.value) for a, b in zip(first, second, strict=True)
-    ]
+    rows = []
+    for check in checks:
+        own, pair = check.model.closure, (before, after)
+        if type(own) is type(after):
+            try:
+                pair = own, with_parameters(own, values)
+            except ValueError as error:
+                raise ValueError(f"check {check.name}: {error}") from None
+        both = (check.errors(eqx.tree_at(lambda model: model.closure, check.model, one)) for one in pair)
+        first, second = both
+        rows += [CheckRow(check.name, *a, b.value) for a, b in zip(first, second, strict=True)]
+    return tuple(rows)
 
 
 _COEFFICIENT = 1.05
 _INTERVAL = 3600.0  # between the times that are compared [s], or the step if that is longer
-
-
-def _interval(dt: float) -> float:
-    return max(1, round(_INTERVAL / dt)) * dt
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +172,7 @@ class EntrainmentLaw(AbstractCheck):
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of the depth."""
-        interval = _interval(self.dt)
+        interval = max(1, round(_INTERVAL / self.dt)) * self.dt
         run = simulate(
             model,
             self.case,
@@ -193,16 +183,11 @@ class EntrainmentLaw(AbstractCheck):
         time = np.asarray(run.time)
         depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))
         error = (depth - self.law(time))[time >= self.start]
-        return (Error("mixed_layer_depth", "m", _root_mean_square(error)),)
+        return (Error("mixed_layer_depth", "m", float(np.sqrt(np.mean(np.square(error))))),)
 
 
 def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Depth [m] of the largest gradient of temperature at each time.
-
-    Args:
-        temperature: `(n_times, n_cells)`.
-        z: heights of the centers [m].
-    """
+    """Depth [m] of the largest gradient of temperature `(n_times, n_cells)` at centers z [m]."""
     gradient, middle = np.diff(temperature, axis=1) / np.diff(z), 0.5 * (z[1:] + z[:-1])
     # The uppermost of equals, where the profile is still linear.
     largest = gradient.shape[1] - 1 - np.argmax(gradient[:, ::-1], axis=1)
@@ -241,33 +226,23 @@ class ObservedCase(AbstractCheck):
         return tuple(Error(name, unit_of_difference(name), found[name]) for name in self.target.weights)
 
 
-def _root_mean_square(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
-
-
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
-    """Root mean square errors of the initial profiles kept, by variable [unit of the variable].
-
-    Args:
-        comparison: of a case, `Target.comparison`.
-    """
-    still = dataclasses.replace(
-        comparison,
-        case=_undisturbed(comparison.case),
-        dt=comparison.dt * comparison.steps_per_frame,
-        steps_per_frame=1,
+    """Root mean square errors by variable [its unit] of the initial profiles kept, by `Target.comparison`."""
+    case, precision = comparison.case, precision_of(case=comparison.case)
+    # The same water where nothing acts on it, in one step for each frame.
+    undisturbed = dataclasses.replace(
+        case,
+        forcing=in_precision(ConstantForcing(SurfaceFluxes()), precision),
+        interior=Interior(),
+        terms={},
+        coriolis_parameter=0.0 * case.coriolis_parameter,
     )
+    frame = comparison.dt * comparison.steps_per_frame
+    still = dataclasses.replace(comparison, case=undisturbed, dt=frame, steps_per_frame=1)
     nothing = Model(
         Constant(viscosity=0.0, diffusivity=0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0
     )
-    return root_mean_square_errors(in_precision(nothing, precision_of(case=comparison.case)), still)
-
-
-def _undisturbed(case: Case) -> Case:
-    """The same water where nothing acts on it."""
-    forcing = in_precision(ConstantForcing(SurfaceFluxes()), precision_of(case=case))
-    f = 0.0 * case.coriolis_parameter
-    return dataclasses.replace(case, forcing=forcing, interior=Interior(), terms={}, coriolis_parameter=f)
+    return root_mean_square_errors(in_precision(nothing, precision), still)
 
 
 ModelOnTargets = tuple[Model, Sequence[Target]]

@@ -16,11 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..checkpointing import AbstractCheckpointing
 from ..io.errors import names_its_file, read_text
-from ..io.writing import claims, replacing
+from ..io.writing import claims, write_csv
 from ..model import Model
 from ..observables import unit_of_difference
 from .calibrate import Report, calibrate_weighted
@@ -146,16 +144,19 @@ def cross_validate(
             return result
 
         on_all = calibrated(None)
-        without = {
-            case: result for name in together for result in [calibrated(name)] for case in together[name]
-        }
-        kept = {
-            case: persistence_errors(problem.comparisons[problem.case_names.index(case)]) for case in without
-        }
-    rows = tuple(
-        row for name, result in without.items() for row in _rows_of(name, kept[name], on_all, result)
-    )
-    return CrossValidation(rows, on_all, without)
+        by_group = {name: calibrated(name) for name in together}
+        without = {case: by_group[name] for name, cases in together.items() for case in cases}
+        comparisons = dict(zip(problem.case_names, problem.comparisons, strict=True))
+        rows = []
+        for case, result in without.items():
+            found = [source[case] for source in (on_all.errors(0), on_all.errors(), result.errors())]
+            for variable, kept in persistence_errors(comparisons[case]).items():
+                # NaN where a run of a case that does not count broke down.
+                errors = [each.get(variable, math.nan) for each in found]
+                errors = [error if math.isfinite(error) else math.nan for error in errors]
+                unit = unit_of_difference(variable)
+                rows.append(CrossValidationRow(case, variable, unit, kept, *errors))
+    return CrossValidation(tuple(rows), on_all, without)
 
 
 def left_out_together(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -174,19 +175,6 @@ def folder_without(case: str, cases: Sequence[str]) -> str:
     return f"without_{own}" + (f"_{list(cases).index(case) + 1}" if plain.count(own) > 1 else "")
 
 
-def _rows_of(case: str, persistence: Mapping[str, float], on_all: CalibrationResult, result):
-    before, with_it, without_it = on_all.errors(0)[case], on_all.errors()[case], result.errors()[case]
-    for variable, kept in persistence.items():
-        errors = (_error(source, variable) for source in (before, with_it, without_it))
-        yield CrossValidationRow(case, variable, unit_of_difference(variable), kept, *errors)
-
-
-def _error(errors: Mapping[str, float], variable: str) -> float:
-    """NaN where a run of a case that does not count broke down."""
-    value = errors.get(variable, math.nan)
-    return value if np.isfinite(value) else math.nan
-
-
 # What follows from the columns, and is written for those who open the file.
 _DERIVED = {CrossValidationRow: ("better",), CheckRow: ("growth", "too_large")}
 RowT = TypeVar("RowT", CrossValidationRow, CheckRow)
@@ -196,11 +184,7 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[
     """Write rows of one kind, at least one, complete or not at all; `nan` where there is no number."""
     kind = type(rows[0])
     columns = [*(field.name for field in dataclasses.fields(kind)), *_DERIVED[kind]]
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in rows:
-            writer.writerow([_text(getattr(row, column)) for column in columns])
+    write_csv(path, columns, [[_text(getattr(row, column)) for column in columns] for row in rows])
 
 
 def _text(value: Any) -> str:
@@ -220,15 +204,15 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
     try:
-        return tuple(kind(**{name: _value(kind, name, line[name]) for name in names}) for line in lines)
+        rows: list[list[Any]] = [[line[name] for name in names] for line in lines]
+        for row in rows:
+            for i, name in enumerate(names):
+                row[i] = float(row[i] or math.nan) if kind.__annotations__[name] is float else row[i]
+        return tuple(kind(*row) for row in rows)
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path}: expected a table with the columns {', '.join(names)}, got another one; write it again."
         ) from None
-
-
-def _value(kind: type, name: str, text: str) -> Any:
-    return float(text or math.nan) if kind.__annotations__[name] is float else text
 
 
 def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:

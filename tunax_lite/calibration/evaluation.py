@@ -204,14 +204,9 @@ class EnsembleEvaluator(AbstractEvaluator):
 
 
 def insert_members(insert: Callable[[T, UnconstrainedVector], T], module: T, members: Members) -> T:
-    """What the parameters are inserted into, with one value per member along a trailing axis of what is free.
+    """What `insert` returns, with one value per member along a trailing axis of what is free in the module.
 
     All else keeps its shape: the time loop carries a number that all columns share at less cost.
-
-    Args:
-        insert: `insert` or `insert_both` of the free parameters.
-        module: its first argument.
-        members: unconstrained vectors.
     """
 
     def is_none(leaf) -> bool:

@@ -50,12 +50,8 @@ def write_parameters(
 ) -> None:
     """Write the best parameters with their units, start values and bounds; of vectors all numbers.
 
-    Iterations count from 1, which is the evaluation of the start, here and wherever they are shown.
-
-    Args:
-        path: replaced when the new file is complete.
-        result: of a calibration.
-        attributes: where the numbers come from (version, command, ...).
+    Iterations count from 1, which is the evaluation of the start, here and wherever they are shown. The
+    attributes say where the numbers come from (version, command, ...).
     """
     best, start, units, remarked = result.best, result.start, result.units, remarks(result)
     free_parameters = result.free_parameters
@@ -231,8 +227,7 @@ class CheckpointFile:
     ) -> tuple[MethodState, History]:
         """State, of the structure of the one given, and history for so many parameters, cases and variables.
 
-        Raises:
-            ValueError: a file that is damaged, or the checkpoint of another calibration.
+        Raises `ValueError` for a file that is damaged, or the checkpoint of another calibration.
         """
 
         def like(header: dict) -> tuple[MethodState, History]:
@@ -249,16 +244,9 @@ def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
 
 
 def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any], kind: str) -> Any:
-    """Arrays from `write_tree`.
+    """Arrays from `write_tree` in a tree like the one that `like` makes of the header.
 
-    Args:
-        path: of the file.
-        parts: the fingerprint that it must have.
-        like: from the header to a tree of the same structure and shapes.
-        kind: of file, for the message.
-
-    Raises:
-        ValueError: a file that is damaged, or that belongs to something else.
+    Raises `ValueError`, which names the kind of file, for one that is damaged or has another fingerprint.
     """
     try:
         with open(path, "rb") as file:

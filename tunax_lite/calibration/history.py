@@ -65,11 +65,7 @@ class History(eqx.Module):
 
     @property
     def best_iteration(self) -> int:
-        """The iteration of the lowest finite loss of all cases, the first of equals.
-
-        Raises:
-            ValueError: a history without a finite loss.
-        """
+        """The iteration of the lowest finite loss of all cases, the first of equals; else `ValueError`."""
         if not self._comparable.any():
             raise ValueError("history: expected an iteration with a finite loss, got none.")
         return int(np.argmin(np.where(self._comparable, self.loss, np.inf)))
@@ -200,11 +196,7 @@ class CalibrationResult:
         return int(self.history.n_failed.sum())
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
-        """Root mean square errors by case and variable [unit of the variable].
-
-        Args:
-            iteration: by default the best one; 0 is the start.
-        """
+        """Root mean square errors by case and variable [its unit] of an iteration, else of the best one."""
         row = self.history.errors[self.history.best_iteration if iteration is None else iteration]
         by_case = (zip(self.variables, errors.tolist(), strict=True) for errors in row)
         known = [{name: error for name, error in pairs if not math.isnan(error)} for pairs in by_case]

@@ -17,13 +17,7 @@ from .known import split_path
 def write_history(
     path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write all iterations as NetCDF.
-
-    Args:
-        path: replaced when the new file is complete.
-        result: of a calibration.
-        attributes: where the numbers come from (version, command, ...).
-    """
+    """Write all iterations as NetCDF; attributes say where the numbers come from (version, command, ...)."""
     write_dataset(history_dataset(result, attributes), path)
 
 

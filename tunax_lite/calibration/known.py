@@ -8,7 +8,6 @@ too, `weights[3]`; the name of the vector stands for all of its numbers.
 
 import dataclasses
 import difflib
-import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -131,12 +130,7 @@ def split_path(path: str) -> tuple[str, int | None]:
 
 
 def known_parameters(closure: AbstractClosure, cases: Mapping[str, Case] | None = None) -> dict[str, Known]:
-    """Everything that a calibration may change, by path; vectors number by number.
-
-    Args:
-        closure: whose parameters may change.
-        cases: by name, whose numbers may change.
-    """
+    """What a calibration may change in a closure and in cases by name, by path; vectors number by number."""
     known = numbers_of(closure)
     shared: dict[str, list[Known]] = {}
     for name, case in (cases or {}).items():
@@ -163,11 +157,7 @@ def numbers_of(module: eqx.Module) -> dict[str, Known]:
 
 
 def lookup(path: str, known: Mapping[str, Known], owner: str) -> Known:
-    """What is known of a path.
-
-    Raises:
-        ValueError: a path that is not known, with those that are like it.
-    """
+    """What is known of a path; `ValueError` for one that is not known, with those that are like it."""
     if path in known:
         return known[path]
     in_closure = is_of_closure(path)
@@ -193,17 +183,15 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
         places.setdefault(field, []).append((position, index))
     if not places:
         return module
-    getters = {field: functools.partial(at_path, path=field) for field in places}
     new = []
     for field, found in places.items():
-        positions = np.array([position for position, _ in found])
+        positions, indices = (np.array(part) for part in zip(*found, strict=True))
         if found[0][1] is None:
             new.append(values[positions[0]])
         else:
-            indices = np.array([index for _, index in found])
-            new.append(getters[field](module).at[indices].set(values[positions]))
+            new.append(at_path(module, field).at[indices].set(values[positions]))
     return eqx.tree_at(
-        lambda tree: [get(tree) for get in getters.values()],
+        lambda tree: [at_path(tree, field) for field in places],
         module,
         new,
         is_leaf=lambda leaf: leaf is None,
@@ -234,22 +222,12 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
     Raises:
         ValueError: a path that the case does not have, or a value outside of its valid range.
     """
-    beginnings = OF_ALL_CASES, of_case(case.name)
-    known = known_parameters_of_case(case)
+    numbers, beginnings = numbers_of(case), (OF_ALL_CASES, of_case(case.name))
+    known = {beginning + path: number for beginning in beginnings for path, number in numbers.items()}
     for beginning in beginnings:  # what a case has of its own replaces what it shares
         own = {path: value for path, value in values.items() if path.startswith(beginning)}
         case = _with_values(case, own, known, case.name, beginning)
     return case
-
-
-def known_parameters_of_case(case: Case) -> dict[str, Known]:
-    """The numbers of one case, under the names that belong to it alone and to all cases."""
-    numbers = numbers_of(case)
-    return {
-        beginning + path: number
-        for beginning in (OF_ALL_CASES, of_case(case.name))
-        for path, number in numbers.items()
-    }
 
 
 def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
@@ -269,12 +247,7 @@ def _with_values(
 
 
 def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:
-    """Values to be looked at, with their signs; of several numbers of a vector the lowest and the highest.
-
-    Args:
-        values: by path.
-        digits: that count.
-    """
+    """Values by path to be looked at, with their signs; of several numbers of a vector lowest and highest."""
     short = {}
     for label, paths in paths_in_short(values).items():
         ends = min(values[path] for path in paths), max(values[path] for path in paths)

@@ -92,10 +92,19 @@ def check_positive(prior: AbstractPrior, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Interval(AbstractPrior):
-    """Between two finite bounds, by a distribution function and its inverse."""
+    """Between two finite bounds: as they are or in the logarithm, by a logistic or a normal distribution.
+
+    Args:
+        lower, upper: bounds, in the unit of the parameter.
+
+    Raises:
+        ValueError: bounds that are not finite, not ordered or, in the logarithm, not positive.
+    """
 
     lower: float
     upper: float
+    _is_log: ClassVar[bool]
+    _is_even: ClassVar[bool]
 
     def __post_init__(self):
         lower, upper = self.lower, self.upper
@@ -104,16 +113,16 @@ class _Interval(AbstractPrior):
                 f"expected finite bounds, lower < upper, got {lower:g} and {upper:g}; give both, or a normal "
                 "or logarithmic normal prior, which needs none."
             )
+        if self._is_log and lower <= 0.0:
+            raise ValueError(
+                f"expected positive bounds for a logarithmic scale, got a lower bound of {lower:g}."
+            )
 
-    @staticmethod
-    @abc.abstractmethod
-    def _fraction(x: Scalar) -> Scalar:
-        """Of the interval that lies below x, for x of at most 0."""
-
-    @staticmethod
-    @abc.abstractmethod
-    def _number(below: float, above: float) -> float:
-        """x for a value so far from the bounds below and above it."""
+    @property
+    def middle(self) -> float:
+        if self._is_log:
+            return math.sqrt(self.lower) * math.sqrt(self.upper)
+        return 0.5 * (self.lower + self.upper)
 
     def within(self, lower: float, upper: float) -> "_Interval":
         if not (lower <= self.lower and self.upper <= upper):
@@ -123,111 +132,54 @@ class _Interval(AbstractPrior):
             )
         return self
 
-    def _between(self, x: Scalar, lower: float, upper: float) -> Scalar:
+    def to_physical(self, x: Scalar) -> Scalar:
+        lower, upper = self.lower, self.upper
+        if self._is_log:
+            lower, upper = math.log(lower), math.log(upper)
         # Measured from the nearer bound, so that value and gradient are as accurate near one as near the
         # other; at an infinite x the value is the bound and the gradient 0.
-        distance = (upper - lower) * self._fraction(jnp.where(x < 0.0, x, -x))
-        return jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
-
-
-class _LinearInterval(_Interval):
-    @property
-    def middle(self) -> float:
-        return 0.5 * (self.lower + self.upper)
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        return self._between(x, self.lower, self.upper)
+        below = jnp.where(x < 0.0, x, -x)
+        if self._is_even:
+            fraction = 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * below)
+        else:
+            fraction = jax.nn.sigmoid(below)
+        distance = (upper - lower) * fraction
+        value = jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
+        return jnp.clip(jnp.exp(value), self.lower, self.upper) if self._is_log else value
 
     def to_unconstrained(self, value: float) -> float:
         check_inside(value, self.lower, self.upper)
-        return self._number(value - self.lower, self.upper - value)
-
-
-class _LogInterval(_Interval):
-    def __post_init__(self):
-        super().__post_init__()
-        if self.lower <= 0.0:
-            raise ValueError(
-                f"expected positive bounds for a logarithmic scale, got a lower bound of {self.lower:g}."
-            )
-
-    @property
-    def middle(self) -> float:
-        return math.sqrt(self.lower) * math.sqrt(self.upper)
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        value = jnp.exp(self._between(x, math.log(self.lower), math.log(self.upper)))
-        return jnp.clip(value, self.lower, self.upper)
-
-    def to_unconstrained(self, value: float) -> float:
-        check_inside(value, self.lower, self.upper)
-        return self._number(math.log(value / self.lower), math.log(self.upper / value))
-
-
-class _Logistic:
-    @staticmethod
-    def _fraction(x: Scalar) -> Scalar:
-        return jax.nn.sigmoid(x)
-
-    @staticmethod
-    def _number(below: float, above: float) -> float:
-        return math.log(below / above)
-
-
-class _Even:
-    @staticmethod
-    def _fraction(x: Scalar) -> Scalar:
-        return 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * x)
-
-    @staticmethod
-    def _number(below: float, above: float) -> float:
-        # From the nearer bound, as in the map.
-        x = NormalDist().inv_cdf(min(below, above) / (below + above))
+        below, above = value - self.lower, self.upper - value
+        if self._is_log:
+            below, above = math.log(value / self.lower), math.log(self.upper / value)
+        if not self._is_even:
+            return math.log(below / above)
+        x = NormalDist().inv_cdf(min(below, above) / (below + above))  # from the nearer bound, as in the map
         return x if below < above else -x
 
 
-class Bounded(_Logistic, _LinearInterval):
-    """Logit-normal between two bounds, for a parameter that varies by less than an order of magnitude.
+class Bounded(_Interval):
+    """Logit-normal between two bounds, for a parameter that varies by less than an order of magnitude."""
 
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises:
-        ValueError: bounds that are not finite or not ordered.
-    """
+    _is_log, _is_even = False, False
 
 
-class LogBounded(_Logistic, _LogInterval):
-    """Logit-normal of the logarithm between two positive bounds, for floors and lengths.
+class LogBounded(_Interval):
+    """Logit-normal of the logarithm between two positive bounds, for floors and lengths."""
 
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises:
-        ValueError: bounds that are not finite, not ordered, or not positive.
-    """
+    _is_log, _is_even = True, False
 
 
-class Uniform(_Even, _LinearInterval):
-    """All values between two bounds are equally likely.
+class Uniform(_Interval):
+    """All values between two bounds are equally likely."""
 
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises:
-        ValueError: bounds that are not finite or not ordered.
-    """
+    _is_log, _is_even = False, True
 
 
-class LogUniform(_Even, _LogInterval):
-    """All orders of magnitude between two positive bounds are equally likely.
+class LogUniform(_Interval):
+    """All orders of magnitude between two positive bounds are equally likely."""
 
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises:
-        ValueError: bounds that are not finite, not ordered, or not positive.
-    """
+    _is_log, _is_even = True, True
 
 
 _FAR = 4.0 * (1.0 - 1e-12)

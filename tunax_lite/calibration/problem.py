@@ -37,8 +37,7 @@ class CaseParameters:
 
     Args:
         free: with paths from `ResolvedParameters.in_case`; the same for cases that differ by name only.
-        places: of these among the free parameters of all cases.
-        n_all: how many those are.
+        places: of these among all free parameters, of which there are `n_all`.
     """
 
     free: ResolvedParameters
@@ -118,11 +117,7 @@ class Problem:
         self._pool.shutdown(cancel_futures=True)
 
     def weigh(self, weights: Sequence[float]) -> None:
-        """Give the cases other weights; a case of weight 0 is only reported.
-
-        Raises:
-            ValueError: no positive weight, or a negative one.
-        """
+        """Give the cases other weights, none negative, not all 0; a case of weight 0 is only reported."""
         given = np.array(weights, dtype=float)
         if given.shape != (len(self.case_names),) or not (given >= 0.0).all():
             raise ValueError(
@@ -139,10 +134,9 @@ class Problem:
         return own.insert(own.of(x), self.model, self.comparisons[index])
 
     def programs(self, compile_for: Callable[[Comparison, CaseParameters], P]) -> tuple[list[P], int]:
-        """A program for each case, and how many there are.
+        """A program for each case, and their number: one for all of equal shapes in which the same is free.
 
-        Cases of equal shapes and run lengths share one, if the same of them is free. Programs are made here
-        and not in the threads, so that no two threads compile the same.
+        They are made here and not in the threads, so that no two threads compile the same.
         """
         compiled: dict[Any, P] = {}
         pairs = list(zip(self.comparisons, self.of_cases, strict=True))
@@ -188,13 +182,9 @@ class Problem:
         mean_squares: Sequence[Mapping[str, Any]],
         weights: np.ndarray | None = None,
     ) -> "Fit":
-        """The fit of an unconstrained vector.
+        """The fit of an unconstrained vector from scores `(n_cases,)` and mean squares of each case.
 
-        Args:
-            x: the vector.
-            scores: `(n_cases,)`.
-            mean_squares: by variable, one mapping per case.
-            weights: of the cases, by default its own; a case of weight 0 counts as left out.
+        Weights are by default its own; a case of weight 0 counts as left out.
         """
         errors = [
             [math.sqrt(of_case.get(variable, math.nan)) for variable in self.variables]
@@ -213,10 +203,9 @@ class Fit:
     Args:
         loss: mean of the scores, weighted by case, and what the priors add.
         scores: `(n_cases,)`.
-        errors: root mean square error by case and variable, in the unit of the variable; NaN where a
-            case does not observe a variable; `(n_cases, n_variables)`.
-        of_all_cases: whether the loss is that of all cases; else it is an estimate from a few, and scores
-            and errors of the others are NaN.
+        errors: root mean square errors in the units of the variables, NaN where a case does not observe one,
+            `(n_cases, n_variables)`.
+        of_all_cases: else the loss is an estimate from a few, and scores and errors of the others are NaN.
     """
 
     loss: float
@@ -271,11 +260,7 @@ class Evaluation:
 
 
 class AbstractEvaluator(abc.ABC):
-    """Programs that evaluate a problem; making one compiles them. The threads are those of the problem.
-
-    Raises:
-        MemoryError: no program fits a memory budget that was given.
-    """
+    """Programs that evaluate a problem; making one compiles them. `MemoryError` if none fits a budget."""
 
     explanations: tuple[str, ...] = ()
     n_compiled: int = 0
@@ -290,9 +275,7 @@ class AbstractEvaluator(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class MiniBatch:
-    """A few cases, drawn so that every case comes once in a round of batches.
-
-    The order of the cases is drawn anew for each round.
+    """A few cases, drawn so that every case comes once in a round of batches, each in an order of its own.
 
     Args:
         size: cases at a time; more than there are takes all of them.

@@ -70,11 +70,7 @@ class Reference:
         return self.observations.time.size - 1
 
     def n_steps(self, time_step: float) -> int:
-        """Steps between two profiles.
-
-        Raises:
-            ValueError: a step [s] that does not meet the times.
-        """
+        """Steps between two profiles; `ValueError` for a step [s] that does not meet the times."""
         n = round(self.interval / time_step)
         if n < 1 or abs(n * time_step - self.interval) > 1e-6 * self.interval:
             raise ValueError(
@@ -210,15 +206,9 @@ def persistence(reference: Reference, grid: Grid) -> Profiles:
 def at_common_times(
     stored: StoredResult, reference: Reference, *, start: float, temperature_difference: float
 ) -> tuple[Yardstick, Profiles]:
-    """A stored result and what it is compared with, at the times that both have.
+    """A stored result and what it is compared with, at the times that both have; others do not count.
 
-    Args:
-        stored: of the case of the reference.
-        reference: whose profiles at other times do not count.
-        start, temperature_difference: as for `compare_closures`.
-
-    Raises:
-        ValueError: another depth, or too few common times.
+    Raises `ValueError` for another depth, or too few common times.
     """
     observed = reference.observations
     depth, own_depth = float(stored.grid.depth), float(reference.case.grid.depth)

@@ -132,15 +132,7 @@ def _number(value: float, digits: int) -> str:
 def write_markdown(
     path: str | Path, title: str, parts: Sequence[Summary], figures: Mapping[str, str], command: str
 ) -> None:
-    """Write the summaries of a table as Markdown, with links to figures beside it.
-
-    Args:
-        path: of the file.
-        title: heading.
-        parts: from `summaries`.
-        figures: file names by what they show.
-        command: that made the table.
-    """
+    """Write the summaries of a table as Markdown, with the command that made it and figures by meaning."""
     lines = [f"<!-- {text_mark(path)} -->", "", f"# {title}", "", f"    {command}", ""]
     for part in parts:
         rule = ["---", *("---:" for _ in part.header[1:])]

@@ -67,11 +67,7 @@ class AbstractMethod(abc.ABC):
 
     @abc.abstractmethod
     def tell(self, state: Any, evaluation: Evaluation) -> MethodState:
-        """State after what was asked for has been evaluated.
-
-        Raises:
-            FloatingPointError: an evaluation after which there is nothing to go on from.
-        """
+        """State after what was asked for; `FloatingPointError` where there is nothing to go on from."""
 
 
 def compiled(method):
@@ -86,14 +82,7 @@ def optax_update(transformation: Any, gradient, state, x):
 
 
 class MultiStartState(MethodState):
-    """State of the method that is at work, and where in the series of starts it is.
-
-    Args:
-        of_method: of the start at hand.
-        first: the start values that were given.
-        number: of the start, from 0.
-        n_evaluations: since it began.
-    """
+    """State of the method at work, the values that were given first, the start and its evaluations so far."""
 
     of_method: MethodState
     first: UnconstrainedVector

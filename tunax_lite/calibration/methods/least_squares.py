@@ -43,11 +43,7 @@ _GOOD, _POOR = 0.75, 0.25
 
 
 class LevenbergMarquardtState(MethodState):
-    """Base of the step with its loss, gradient and matrix; what the step promises; the damping.
-
-    Args:
-        growth: factor to the damping at the next rejection.
-    """
+    """Base of the step with its loss, gradient and matrix; what it promises; the damping and its growth."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -209,11 +205,7 @@ class EnsembleKalman(AbstractMethod):
     end: ClassVar = "the ensemble has arrived at its final time"
 
     def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
-        """The prior around x; mean and covariance of the members are those of the prior exactly.
-
-        Raises:
-            ValueError: not more members than parameters.
-        """
+        """The prior around x, whose mean and covariance the members, more than parameters, have exactly."""
         if self.n_members <= x.size:
             raise ValueError(
                 f"EnsembleKalman: expected more members than the {x.size} parameters, because the ensemble "

@@ -107,11 +107,10 @@ def misfit(
     score: AbstractScore,
     checkpointing: AbstractCheckpointing,
 ) -> tuple[Scalar, dict[str, Scalar]]:
-    """Score of a model on one case, and the mean square error of each variable in its squared unit.
+    """Score of a model of one column on a case, and the mean square errors by variable in its squared unit.
 
     Args:
-        model: of a single column.
-        comparison: `Target.comparison`.
+        model, comparison: the comparison is `Target.comparison`.
         score: of the weighted mean square.
         checkpointing: what reverse mode keeps of the time loop.
     """
@@ -144,12 +143,7 @@ class ErrorOf(NamedTuple):
 
 
 def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
-    """Root mean square and mean error of each variable, weights and scales aside.
-
-    Args:
-        model: of a single column.
-        comparison: `Target.comparison`.
-    """
+    """Root mean square and mean error of each variable, weights and scales aside, of a single column."""
     squares, means = _squares_and_means(model, comparison)
     return {name: ErrorOf(math.sqrt(squares[name]), float(means[name])) for name in squares}
 

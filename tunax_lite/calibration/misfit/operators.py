@@ -84,17 +84,10 @@ def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
 def place_in_time(
     times: np.ndarray, *, name: str, dt: float, duration: float, frame_interval: float | None
 ) -> tuple[Interpolation | None, int, int, np.ndarray]:
-    """Interpolation, number of frames, steps per frame, and where the observed times are placed.
+    """Interpolation, number of frames, steps per frame, and where the observed times [s] are placed.
 
-    Args:
-        times: [s], increasing.
-        name: of the case, for messages.
-        dt: time step [s].
-        duration: of the case [s].
-        frame_interval: that is asked for [s], or `None`.
-
-    Raises:
-        ValueError: times outside of the case, or steps that do not fit.
+    There is no interpolation where frames meet all times. Raises `ValueError` for times outside of the
+    case, or steps that do not fit.
     """
     if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:
         raise ValueError(
@@ -141,14 +134,9 @@ def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray |
 
 
 def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
-    """Faces of the cells whose centers these heights are, with the uppermost face at the surface.
+    """Faces of the cells whose centers these heights [m] are, increasing, with the uppermost at the surface.
 
-    Args:
-        z: heights [m], increasing, `(n_cells,)`.
-        name: of the observations, for messages.
-
-    Raises:
-        ValueError: heights that are no centers of cells from the surface down.
+    Raises `ValueError` for heights that are no centers of cells from the surface down.
     """
     faces = np.zeros(z.size + 1)
     for cell in range(z.size - 1, -1, -1):
@@ -254,11 +242,9 @@ class InTime(eqx.Module):
 
 
 class Whitening(eqx.Module):
-    """Of the differences of a variable, divided by their scale.
+    """Of the differences of a variable over their scale: lower triangles G⁻¹, for all times or for each.
 
-    Args:
-        vertical: lower triangles G⁻¹, 0 in rows and columns of missing values; for all times or for each.
-        in_time: `None` for errors that are independent in time.
+    They are 0 in rows and columns of missing values. Errors independent in time have no `in_time`.
     """
 
     vertical: Float[Array, "level level"] | Float[Array, "time level level"]
@@ -273,17 +259,13 @@ class Whitening(eqx.Module):
 def whitening(
     correlation: Correlation, z: np.ndarray, valid: np.ndarray, time: np.ndarray, label: str
 ) -> Whitening:
-    """The whitening of differences on placed times and levels.
+    """The whitening of differences on placed times [s] and levels [m], valid where they count.
 
     Args:
         correlation: of the errors.
-        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`.
-        valid: which values count, `(n_times, n_levels)`.
-        time: [s], `(n_times,)`, of any value where nothing counts.
+        z: `(n_levels,)` or `(n_times, n_levels)`.
+        valid, time: `(n_times, n_levels)` and `(n_times,)`, of any value where nothing counts.
         label: case and variable, for messages.
-
-    Raises:
-        ValueError: a correlation in time of profiles that miss different heights at different times.
     """
     rows = np.flatnonzero(valid.any(axis=1))
     moves = z.ndim == 2 or bool(np.any(valid[rows] != valid[rows[0]]))

@@ -49,15 +49,9 @@ def depends_on(variable: str) -> tuple[str, ...]:
 
 
 def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Profiles at the centers of the model, each from its own values that are there.
+    """Profiles at the centers of the model, each from its own values, NaN where missing, that are there.
 
-    Args:
-        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`.
-        values: NaN where missing, `(n_times, n_levels)`.
-        centers: of the model [m].
-
-    Returns:
-        `(n_times, n_centers)`; NaN at times without two values.
+    Heights are `(n_levels,)` or `(n_times, n_levels)`; the result is NaN at times without two values.
     """
     found = np.full((values.shape[0], centers.size), np.nan)
     for time, (heights, row) in enumerate(zip(np.broadcast_to(z, values.shape), values, strict=True)):
@@ -76,13 +70,9 @@ def seen_through(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def is_determined(
     variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, lowest_center: float
 ) -> np.ndarray:
-    """Whether a number follows from what was observed at each time, `(n_times,)`.
+    """Whether numbers of an observable follow from what was observed at each time, `(n_times,)`.
 
-    Args:
-        variable: name of the observable.
-        numbers: its values, `(n_times,)`.
-        z, values: heights and values that were observed, as for `on_centers`.
-        lowest_center: of the model [m].
+    Heights and values are those of `on_centers`; the lowest center is that of the model [m].
     """
     known = np.isfinite(values)
     heights = np.broadcast_to(z, values.shape)
@@ -125,7 +115,7 @@ class Sampled:
 def sample(
     case: Case, observations: Observations, variable: str, averaging: str, window: tuple[float, float]
 ) -> Sampled:
-    """Observed values of a variable on levels that the model is compared on.
+    """Observed values of a variable, or of an observable, on levels that the model is compared on.
 
     Args:
         case: gives grid and equation of state, and the salinity where none was observed.
@@ -133,9 +123,6 @@ def sample(
         variable: observed, or an observable of what was.
         averaging: `points` or `cell_means`.
         window: lowest and highest height that counts [m].
-
-    Raises:
-        ValueError: heights outside of the column or of the window, or that are not those of cells.
     """
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))

@@ -162,11 +162,7 @@ class Target:
 
     @functools.cached_property
     def times(self) -> np.ndarray:
-        """Indices of the observed times that count.
-
-        Raises:
-            ValueError: none of them.
-        """
+        """Indices of the observed times that count; `ValueError` if there are none."""
         times, (first, last) = np.asarray(self.observations.time), self.time_window
         inside = np.flatnonzero((times >= first) & (times <= last))
         if not inside.size:
@@ -307,11 +303,7 @@ class Account:
 
 
 def account(target: Target) -> tuple[Account, ...]:
-    """An account of each variable of a target.
-
-    Raises:
-        ValueError: windows or heights that do not fit the observations.
-    """
+    """An account of each variable of a target, whose windows and heights must fit the observations."""
     chosen = target.times
     centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
     lines = []

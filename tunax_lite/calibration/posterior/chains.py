@@ -105,11 +105,7 @@ class Draw(NamedTuple):
 
 
 def blackjax_module(name: str) -> Any:
-    """A module of blackjax, which is an optional dependency.
-
-    Raises:
-        ImportError: it is not installed.
-    """
+    """A module of blackjax, which is an optional dependency; `ImportError` says what to install."""
     try:
         return importlib.import_module(f"blackjax.{name}" if name else "blackjax")
     except ModuleNotFoundError as error:
@@ -150,12 +146,7 @@ def draw_program(
 ) -> Program:
     """The program of a draw: from a state and the arguments of the density to the next state and a `Draw`.
 
-    Args:
-        method: of which the number of draws does not count.
-        log_density: of a position and the arguments.
-        state: of any chain.
-        arguments: of the density, a tuple.
-        identity: all that the density is made of besides its arguments.
+    The number of draws does not count. The identity is all that the density is made of besides its arguments.
     """
     settings = dataclasses.replace(method, n_draws=4, n_chains=1, seed=0)
     given = state, arguments
@@ -261,13 +252,9 @@ ChainReport = Callable[[int, int, Draw], None]
 
 @dataclasses.dataclass(frozen=True)
 class Chains:
-    """What the chains left, warm-up apart.
+    """What the chains left: draws with leading axes `(n_chains, n_draws)`, warm-up apart, and step sizes.
 
-    Args:
-        draws: by chain, with leading axes `(n_chains, n_draws)`.
-        n_divergent_in_warmup: divergent trajectories of the warm-up.
-        n_steps_in_warmup: steps of the integrator in the warm-up, each a gradient of all cases.
-        step_sizes: of each chain after its warm-up.
+    Steps of the integrator are gradients of all cases.
     """
 
     draws: Draw

@@ -19,13 +19,7 @@ from .result import Posterior
 def write_posterior(
     path: str | Path, posterior: Posterior, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write draws, moments and information as NetCDF.
-
-    Args:
-        path: replaced when the new file is complete.
-        posterior: of any method.
-        attributes: where the numbers come from (version, command, ...).
-    """
+    """Write draws, moments and information as NetCDF; attributes say where the numbers come from."""
     write_dataset(posterior_dataset(posterior, attributes), path)
 
 
@@ -85,14 +79,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
 def write_summary(
     path: str | Path, posterior: Posterior, level: float = 0.9, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write most probable values, intervals and how they were found.
-
-    Args:
-        path: replaced when the new file is complete.
-        posterior: of any method.
-        level: probability of the intervals.
-        attributes: where the numbers come from (version, command, ...).
-    """
+    """Write most probable values, intervals of a probability and how they were found; attributes as above."""
     best, sampling = posterior.best, posterior.sampling
     free = {number.path: (i, number) for i, number in enumerate(posterior.free_parameters.numbers)}
     parameters: dict[str, dict] = {}

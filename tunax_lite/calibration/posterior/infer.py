@@ -236,11 +236,7 @@ def _sampled(found: Callable[..., Posterior], chains: Chains) -> Posterior:
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Effective sample size and split R-hat of each parameter.
-
-    Args:
-        draws: `(n_chains, n_draws, n_parameters)`.
-    """
+    """Effective sample size and split R-hat by parameter of draws `(n_chains, n_draws, n_parameters)`."""
     diagnostics = blackjax_module("diagnostics")
     half = draws.shape[1] // 2
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])
@@ -256,11 +252,9 @@ _FARTHEST = 3.0
 
 
 def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> UnconstrainedVector:
-    """The unconstrained vector of values that a calibration left, away from the bounds.
+    """The unconstrained vector of values by path that a calibration left, away from the bounds.
 
-    Args:
-        free: those without a value start where they would.
-        values: by path.
+    Those without a value start where they would.
     """
     found = [float(values.get(number.path, number.start)) for number in free.numbers]
     lower = np.array([number.distribution.lower for number in free.numbers])
@@ -278,13 +272,7 @@ def find_mode(
 ) -> tuple[np.ndarray, Evaluation]:
     """The lowest loss found by Levenberg-Marquardt steps, and its evaluation with the Gauss-Newton matrix.
 
-    Args:
-        evaluator: of a problem with a prior weight.
-        start: unconstrained vector to start from.
-        n_iterations: runs, each with a Jacobian where it lowers the loss.
-
-    Raises:
-        FloatingPointError: a loss or derivatives that are not finite at the start.
+    Raises `FloatingPointError` for a loss or derivatives that are not finite at the start.
     """
     method = LevenbergMarquardt()
     state, best = method.init(jnp.asarray(start)), None

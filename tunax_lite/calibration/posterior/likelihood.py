@@ -99,12 +99,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
 
 def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
-    """Independent values that a field of red noise is worth, at least 1.
-
-    Args:
-        values: `(n_times, n_levels)`.
-        counts: which of them count, of the same shape.
-    """
+    """Independent values, at least 1, that red noise `(n_times, n_levels)` is worth where it counts."""
     number = float(counts.sum())
     for axis, length in enumerate(values.shape):
         correlation = _lag_one(values, counts, axis)
@@ -178,10 +173,9 @@ def _no_cotangent(leaf):
 
 
 def _groups(problem: Problem) -> tuple[list[CaseParameters], list[tuple[Array, Array, PyTree]]]:
-    """The cases that count, those of equal shapes in which the same is free together.
+    """The cases that count, those of equal shapes in which the same is free together, stacked.
 
-    What is free in those of a group, and their weights, the places of their numbers in the vector, and their
-    comparisons, stacked.
+    Of each group what is free; and weights, the places of its numbers in the vector, and comparisons.
     """
     found: dict[Any, tuple[CaseParameters, list]] = {}
     for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):

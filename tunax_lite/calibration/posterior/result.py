@@ -66,11 +66,7 @@ class Spectrum:
 
 
 def fisher_information(evaluation: Evaluation, prior_weight: float) -> np.ndarray:
-    """The matrix F of an evaluation whose loss contains a prior of that weight.
-
-    Raises:
-        ValueError: an evaluation without a matrix, or with one that is not finite.
-    """
+    """The matrix F of an evaluation whose loss contains a prior of that weight; `ValueError` without one."""
     if not (evaluation.matrix.size and evaluation.is_finite):
         raise ValueError(
             "laplace: expected a finite Gauss-Newton matrix at the best fit, got none; start from other "
@@ -195,11 +191,7 @@ class Posterior:
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Lower and upper end by path between which a parameter lies with a probability, in its unit.
 
-        Args:
-            level: the probability; the rest is half below and half above.
-
-        Raises:
-            ValueError: a probability that is not between 0 and 1.
+        The rest is half below and half above. Raises `ValueError` for a level that is not between 0 and 1.
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"intervals: expected a level between 0 and 1, got {level}.")
