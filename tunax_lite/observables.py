@@ -21,6 +21,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -41,92 +42,12 @@ class ColumnState(eqx.Module):
     grid: Grid
     equation_of_state: AbstractEquationOfState
 
-
-def integral_above(values: CenterArray, grid: Grid, depth: float | None) -> Scalar:
-    """Integral [unit m] from a depth [m] to the surface, or over the column; a cell has one value.
-
-    Args:
-        values: on the cells.
-        grid: of the column.
-        depth: lower end of the layer, positive; beyond the bottom the column is the layer.
-    """
-    if depth is None:
-        return jnp.sum(values * grid.cell_thickness, axis=0)
-    lower = jnp.maximum(grid.z_face[:-1], -depth)
-    return jnp.sum(values * jnp.maximum(grid.z_face[1:] - lower, 0.0), axis=0)
-
-
-INTEGRALS = ("heat_content", "salt_content", "potential_energy", "potential_energy_anomaly", "kinetic_energy")
-"""What can be asked for above a depth."""
-THRESHOLDS = {"mixed_layer_depth": ("K", 0.2), "mixed_layer_depth_density": ("kg", 0.03)}
-"""Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
-
-_NUMBER = r"\d+(?:\.\d+)?"
-_ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
-_DEPTH = re.compile(
-    rf"(?P<name>mixed_layer_depth(?:_density)?)(?:_(?P<threshold>{_NUMBER})(?P<unit>K|kg))?"
-    rf"(?:_from_(?P<depth>{_NUMBER})m)?"
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Parsed:
-    """A name and the numbers in it.
-
-    Args:
-        name: of the table, without numbers.
-        depth: lower end of a layer, or of the reference of a mixed layer [m]; `None` without one.
-        threshold: of a mixed layer, in its unit; `None` without one.
-    """
-
-    name: str
-    depth: float | None = None
-    threshold: float | None = None
-
-
-def parse(name: str) -> Parsed:
-    """A name and its numbers; a name without any, or of another form, as it is.
-
-    Raises:
-        ValueError: a layer without thickness, or a threshold of 0.
-    """
-    found = _ABOVE.fullmatch(name)
-    if found is not None:
-        parsed = Parsed(found["name"], float(found["depth"]))
-        if not parsed.depth:
-            raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
-        return parsed
-    found = _DEPTH.fullmatch(name)
-    if found is None:
-        return Parsed(name)
-    threshold, depth = (None if found[key] is None else float(found[key]) for key in ("threshold", "depth"))
-    unit = THRESHOLDS[found["name"]][0]
-    if threshold is not None and (found["unit"] != unit or threshold == 0.0):
-        raise ValueError(
-            f"expected a threshold of {found['name']} in {unit}, above 0, got {name}; write it like "
-            f"{found['name']}_{THRESHOLDS[found['name']][1]:g}{unit}."
-        )
-    return Parsed(found["name"], depth, threshold)
-
-
-def variable_of(name: str) -> Quantity | None:
-    """The line of the table for a name, with its numbers in words; `None` for a passive tracer."""
-    parsed = parse(name)
-    variable = QUANTITIES.get(parsed.name)
-    if variable is None or parsed.name == name:
-        return variable
-    if parsed.name in INTEGRALS:
-        text = f"{variable.long_name.replace(' of the column', '').replace(' in the column', '')}"
-        text += f" of the water above {parsed.depth:g} m"
-    else:
-        threshold = THRESHOLDS[parsed.name][1] if parsed.threshold is None else parsed.threshold
-        where = "of the surface" if parsed.depth is None else f"at {parsed.depth:g} m"
-        text = (
-            f"depth where the temperature is {threshold:g} K below that {where}"
-            if parsed.name == "mixed_layer_depth"
-            else f"depth where the potential density exceeds that {where} by {threshold:g} kg m-3"
-        )
-    return dataclasses.replace(variable, name=name, long_name=text)
+    def integral(self, values: CenterArray, depth: float | None) -> Scalar:
+        """Integral [unit m] over cells of one value each from a depth [m], or the bottom, to the surface."""
+        if depth is None:
+            return jnp.sum(values * self.grid.cell_thickness, axis=0)
+        lower = jnp.maximum(self.grid.z_face[:-1], -depth)
+        return jnp.sum(values * jnp.maximum(self.grid.z_face[1:] - lower, 0.0), axis=0)
 
 
 def sea_surface_temperature(water: ColumnState) -> Scalar:
@@ -137,15 +58,12 @@ def sea_surface_temperature(water: ColumnState) -> Scalar:
 def heat_content(water: ColumnState, depth: float | None = None) -> Scalar:
     """rho_0 c_p integral of T above a depth, relative to 0 degC [J m-2]."""
     eos = water.equation_of_state
-    return (
-        eos.reference_density * eos.heat_capacity * integral_above(water.state.temperature, water.grid, depth)
-    )
+    return eos.reference_density * eos.heat_capacity * water.integral(water.state.temperature, depth)
 
 
 def salt_content(water: ColumnState, depth: float | None = None) -> Scalar:
     """rho_0 integral of S above a depth [kg m-2]."""
-    mass = 1e-3 * water.equation_of_state.reference_density
-    return mass * integral_above(water.state.salinity, water.grid, depth)
+    return 1e-3 * water.equation_of_state.reference_density * water.integral(water.state.salinity, depth)
 
 
 def potential_density(water: ColumnState) -> CenterArray:
@@ -164,7 +82,7 @@ def buoyancy(water: ColumnState) -> CenterArray:
 
 def potential_energy(water: ColumnState, depth: float | None = None) -> Scalar:
     """-rho_0 integral of b z above a depth [J m-2]; mixing of stratified water raises it."""
-    moment = integral_above(buoyancy(water) * water.grid.z_center, water.grid, depth)
+    moment = water.integral(buoyancy(water) * water.grid.z_center, depth)
     return -water.equation_of_state.reference_density * moment
 
 
@@ -175,34 +93,30 @@ def potential_energy_anomaly(water: ColumnState, depth: float | None = None) -> 
 
     Source: Simpson (1981), Phil. Trans. R. Soc. A 302, 531-546, per volume of the layer.
     """
-    b, grid = buoyancy(water), water.grid
-    thickness = integral_above(jnp.ones_like(b), grid, depth)
-    mean = integral_above(b, grid, depth) / thickness
-    height = integral_above(grid.z_center + 0.0 * b, grid, depth) / thickness
-    moment = integral_above((b - mean) * (grid.z_center - height), grid, depth)
+    b, z = buoyancy(water), water.grid.z_center
+    thickness = water.integral(jnp.ones_like(b), depth)
+    mean = water.integral(b, depth) / thickness
+    height = water.integral(z + 0.0 * b, depth) / thickness
+    moment = water.integral((b - mean) * (z - height), depth)
     return water.equation_of_state.reference_density * moment / thickness
 
 
 def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
     """rho_0 integral of (u² + v²) / 2 above a depth [J m-2]."""
     squared = water.state.u**2 + water.state.v**2
-    return 0.5 * water.equation_of_state.reference_density * integral_above(squared, water.grid, depth)
+    return 0.5 * water.equation_of_state.reference_density * water.integral(squared, depth)
 
 
-def by_temperature(
-    water: ColumnState, difference: float = 0.2, reference_depth: float | None = None
-) -> Scalar:
+def by_temperature(water: ColumnState, difference: float = 0.2, depth: float | None = None) -> Scalar:
     """Depth where the temperature is `difference` [K] below that at a depth, or of the uppermost cell [m]."""
-    return mixed_layer_depth(
-        water.state.temperature, water.grid, difference=difference, reference_depth=reference_depth
-    )
+    values = water.state.temperature
+    return mixed_layer_depth(values, water.grid, difference=difference, reference_depth=depth)
 
 
-def by_density(water: ColumnState, difference: float = 0.03, reference_depth: float | None = None) -> Scalar:
+def by_density(water: ColumnState, difference: float = 0.03, depth: float | None = None) -> Scalar:
     """Depth where the potential density is `difference` [kg m-3] above that at a depth, or of the surface."""
-    return mixed_layer_depth(
-        -potential_density(water), water.grid, difference=difference, reference_depth=reference_depth
-    )
+    values = -potential_density(water)
+    return mixed_layer_depth(values, water.grid, difference=difference, reference_depth=depth)
 
 
 def by_stratification(water: ColumnState) -> Scalar:
@@ -217,14 +131,11 @@ def by_stratification(water: ColumnState) -> Scalar:
 
 Observable = Callable[[ColumnState], Float[Array, "..."]]
 """From the water to a profile on the centers, or to one number per column."""
-
-_INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
-    "heat_content": heat_content,
-    "salt_content": salt_content,
-    "potential_energy": potential_energy,
-    "potential_energy_anomaly": potential_energy_anomaly,
-    "kinetic_energy": kinetic_energy,
+INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
+    each.__name__: each
+    for each in (heat_content, salt_content, potential_energy, potential_energy_anomaly, kinetic_energy)
 }
+"""What can be asked for above a depth."""
 OBSERVABLES: dict[str, Observable] = {
     "buoyancy": buoyancy,
     "potential_density": potential_density,
@@ -232,12 +143,75 @@ OBSERVABLES: dict[str, Observable] = {
     "mixed_layer_depth": by_temperature,
     "mixed_layer_depth_density": by_density,
     "mixed_layer_depth_stratification": by_stratification,
-    **_INTEGRALS,
+    **INTEGRALS,
 }
 """By name; those with numbers in their names, such as `heat_content_above_100m`, come from `observable`."""
 
 _STATE = ("temperature", "salinity", "u", "v")
-_BY_THRESHOLD = {"mixed_layer_depth": by_temperature, "mixed_layer_depth_density": by_density}
+_THRESHOLDS = {"mixed_layer_depth": ("K", 0.2), "mixed_layer_depth_density": ("kg", 0.03)}
+"""Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
+_NUMBER = r"\d+(?:\.\d+)?"
+_ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
+_DEPTH = re.compile(
+    rf"(?P<name>mixed_layer_depth(?:_density)?)(?:_(?P<threshold>{_NUMBER})(?P<unit>K|kg))?"
+    rf"(?:_from_(?P<depth>{_NUMBER})m)?"
+)
+
+
+class Parsed(NamedTuple):
+    """A name of the table without numbers, and the numbers that stood in it.
+
+    Args:
+        name: of the table.
+        depth: lower end of a layer, or of the reference of a mixed layer [m]; `None` without one.
+        threshold: of a mixed layer, in its unit; `None` without one.
+    """
+
+    name: str
+    depth: float | None = None
+    threshold: float | None = None
+
+
+def parse(name: str) -> Parsed:
+    """A name and its numbers; a name without any, or of another form, as it is.
+
+    Raises:
+        ValueError: a layer without thickness, or a threshold of 0.
+    """
+    found = _ABOVE.fullmatch(name)
+    if found is not None:
+        if not float(found["depth"]):
+            raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
+        return Parsed(found["name"], float(found["depth"]))
+    found = _DEPTH.fullmatch(name)
+    if found is None:
+        return Parsed(name)
+    threshold, depth = (None if found[key] is None else float(found[key]) for key in ("threshold", "depth"))
+    unit, usual = _THRESHOLDS[found["name"]]
+    if threshold is not None and (found["unit"] != unit or threshold == 0.0):
+        raise ValueError(
+            f"expected a threshold of {found['name']} in {unit}, above 0, got {name}; write it like "
+            f"{found['name']}_{usual:g}{unit}."
+        )
+    return Parsed(found["name"], depth, threshold)
+
+
+def variable_of(name: str) -> Quantity | None:
+    """The line of the table for a name, with its numbers in words; `None` for a passive tracer."""
+    bare, depth, threshold = parse(name)
+    variable = QUANTITIES.get(bare)
+    if variable is None or bare == name:
+        return variable
+    if bare in INTEGRALS:
+        text = variable.long_name.replace(" of the column", "").replace(" in the column", "")
+        text += f" of the water above {depth:g} m"
+    else:
+        threshold = _THRESHOLDS[bare][1] if threshold is None else threshold
+        where = "of the surface" if depth is None else f"at {depth:g} m"
+        text = f"depth where the potential density exceeds that {where} by {threshold:g} kg m-3"
+        if bare == "mixed_layer_depth":
+            text = f"depth where the temperature is {threshold:g} K below that {where}"
+    return dataclasses.replace(variable, name=name, long_name=text)
 
 
 def observable(name: str, tracers: Collection[str] = ()) -> Observable:
@@ -256,19 +230,17 @@ def observable(name: str, tracers: Collection[str] = ()) -> Observable:
         return lambda water: water.state.tracers[name]
     if name in OBSERVABLES:
         return OBSERVABLES[name]
-    parsed = parse(name)
-    if parsed.name == name:
+    bare, depth, threshold = parse(name)
+    if bare == name:
         known = ", ".join((*_STATE, *tracers, *OBSERVABLES))
-        layers = ", ".join(f"{integral}_above_100m" for integral in _INTEGRALS)
+        layers = ", ".join(f"{integral}_above_100m" for integral in INTEGRALS)
         raise ValueError(
             f"expected one of {known}, or of the water above a depth: {layers}, or with a threshold and a "
             "reference: mixed_layer_depth_0.5K_from_10m, mixed_layer_depth_density_0.125kg_from_10m, got "
             f"the variable {name}."
         )
-    if parsed.name in _INTEGRALS:
-        return functools.partial(_INTEGRALS[parsed.name], depth=parsed.depth)
-    given = {} if parsed.threshold is None else {"difference": parsed.threshold}
-    return functools.partial(_BY_THRESHOLD[parsed.name], reference_depth=parsed.depth, **given)
+    given = {} if threshold is None else {"difference": threshold}
+    return functools.partial(OBSERVABLES[bare], depth=depth, **given)
 
 
 def is_number(name: str) -> bool:

@@ -10,7 +10,16 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing
 from ..io.writing import claims
 from ..model import Model
-from .files import HISTORY_NAME, PARAMETERS_NAME, RESULTS, CheckpointFile, check_folder, fingerprint
+from .files import (
+    CHECKPOINT_NAME,
+    HISTORY_NAME,
+    PARAMETERS_NAME,
+    RESULTS,
+    check_folder,
+    fingerprint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from .history import CalibrationResult, History
 from .methods import AbstractMethod, MethodState
 from .misfit import AbstractScore, RootMeanSquare, Target
@@ -103,7 +112,7 @@ def calibrate(
             f"{n_iterations} and {max_non_finite}."
         )
     score = RootMeanSquare() if score is None else score
-    checkpoint = None if folder is None else _open_folder(Path(folder), resume, overwrite)
+    place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     with Problem(model, free_parameters, targets, score, checkpointing, n_threads, prior_weight) as problem:
 
         def evaluator() -> AbstractEvaluator:
@@ -113,7 +122,7 @@ def calibrate(
                     announce(explanation)
             return made
 
-        return _solve(problem, method, n_iterations, evaluator, checkpoint, resume, max_non_finite, report)
+        return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
 
 
 @claims("folder", folder=True)
@@ -146,9 +155,10 @@ def calibrate_weighted(
     Raises:
         ValueError, FloatingPointError, MemoryError: as for `calibrate`.
     """
-    checkpoint = _open_folder(Path(folder), not overwrite, overwrite)
+    resume = not overwrite
+    place = _open_folder(Path(folder), resume, overwrite)
     problem.weigh(weights)
-    return _solve(problem, method, n_iterations, evaluator, checkpoint, not overwrite, max_non_finite, report)
+    return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
 
 
 def _solve(
@@ -156,7 +166,7 @@ def _solve(
     method: AbstractMethod,
     n_iterations: int,
     make_evaluator: Callable[[], AbstractEvaluator],
-    checkpoint: CheckpointFile | None,
+    folder: Path | None,
     resume: bool,
     max_non_finite: int,
     report: Report | None,
@@ -164,8 +174,8 @@ def _solve(
     free, parts = problem.free_parameters, fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
-    if checkpoint is not None and resume and checkpoint.path.exists():
-        state, history = checkpoint.read(parts, state, shape)
+    if folder is not None and resume and (folder / CHECKPOINT_NAME).exists():
+        state, history = read_checkpoint(folder, parts, state, shape)
     to_physical, evaluator = jax.jit(free.to_physical), None
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluator = make_evaluator() if evaluator is None else evaluator
@@ -176,34 +186,28 @@ def _solve(
         values = np.asarray(to_physical(state.trial))
         history = history.append(state.trial, values, evaluation, not bool(told.accepted), state.start_number)
         state = told
-        if checkpoint is not None:
-            checkpoint.write(parts, state, history)
-            if history.n_iterations == 1:
-                _remove_results(checkpoint.folder)
+        if folder is not None:
+            write_checkpoint(folder, parts, state, history)
+            # Results of a calibration that is being overwritten do not belong to the new checkpoint.
+            for name in RESULTS if history.n_iterations == 1 else ():
+                (folder / name).unlink(missing_ok=True)
         if report is not None:
-            _report(report, history, free, problem.case_names)
+            report(_last(history, free, problem.case_names))
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
 
 
-def _open_folder(folder: Path, resume: bool, overwrite: bool) -> CheckpointFile:
-    checkpoint = CheckpointFile(folder)
-    files = checkpoint.path, folder / PARAMETERS_NAME, folder / HISTORY_NAME
-    held = [path.name for path in files if path.exists()]
+def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
+    names = CHECKPOINT_NAME, PARAMETERS_NAME, HISTORY_NAME
+    held = [name for name in names if (folder / name).exists()]
     check_folder("calibration", folder, held, resume, overwrite)
-    if resume and held and not checkpoint.path.exists():
+    if resume and held and CHECKPOINT_NAME not in held:
         raise ValueError(
             f"{folder}: expected a checkpoint to go on with, got results without one ({', '.join(held)}); "
             "choose another folder."
         )
-    return checkpoint
-
-
-def _remove_results(folder: Path) -> None:
-    """Results of a calibration that is being overwritten do not belong to the new checkpoint."""
-    for name in RESULTS:
-        (folder / name).unlink(missing_ok=True)
+    return folder
 
 
 def _stop_reason(
@@ -224,9 +228,8 @@ def _stop_reason(
 def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
     if evaluation.is_finite:
         return
-    bad = [
-        name for name, score in zip(case_names, evaluation.fit.scores, strict=True) if not np.isfinite(score)
-    ]
+    scores = zip(case_names, evaluation.fit.scores, strict=True)
+    bad = [name for name, score in scores if not np.isfinite(score)]
     what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
     raise FloatingPointError(
         f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose other "
@@ -234,8 +237,8 @@ def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
     )
 
 
-def _report(report: Report, history: History, free: ResolvedParameters, case_names: tuple[str, ...]) -> None:
-    iteration = Iteration(
+def _last(history: History, free: ResolvedParameters, case_names: tuple[str, ...]) -> Iteration:
+    return Iteration(
         number=history.n_iterations - 1,
         loss=float(history.loss[-1]),
         best_loss=history.best_loss,
@@ -244,4 +247,3 @@ def _report(report: Report, history: History, free: ResolvedParameters, case_nam
         start_values=free.by_path(history.values[0]),
         start=int(history.start[-1]),
     )
-    report(iteration)

@@ -184,13 +184,7 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[
     """Write rows of one kind, at least one, complete or not at all; `nan` where there is no number."""
     kind = type(rows[0])
     columns = [*(field.name for field in dataclasses.fields(kind)), *_DERIVED[kind]]
-    write_csv(path, columns, [[_text(getattr(row, column)) for column in columns] for row in rows])
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
+    write_csv(path, columns, [[getattr(row, column) for column in columns] for row in rows])
 
 
 @names_its_file("a table")

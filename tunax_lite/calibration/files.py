@@ -4,7 +4,6 @@ The checkpoint is everything that the next iterate depends on, in one file that 
 of JSON (what is calibrated, how many iterations) and the arrays of the method's state and of the history.
 """
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -207,33 +206,24 @@ def _digest(tree) -> str:
     return digest.hexdigest()[:16]
 
 
-@dataclasses.dataclass(frozen=True)
-class CheckpointFile:
-    """The checkpoint of a folder, of the calibration that a fingerprint belongs to."""
+def write_checkpoint(folder: Path, parts: Mapping[str, str], state: MethodState, history: History) -> None:
+    """Replace the checkpoint of a folder."""
+    header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
+    write_tree(folder / CHECKPOINT_NAME, header, (state, history))
 
-    folder: Path
 
-    @property
-    def path(self) -> Path:
-        return self.folder / CHECKPOINT_NAME
+def read_checkpoint(
+    folder: Path, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
+) -> tuple[MethodState, History]:
+    """State, of the structure of the one given, and history for so many parameters, cases and variables.
 
-    def write(self, parts: Mapping[str, str], state: MethodState, history: History) -> None:
-        """Replace the checkpoint."""
-        header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
-        write_tree(self.path, header, (state, history))
+    Raises `ValueError` for a file that is damaged, or the checkpoint of another calibration.
+    """
 
-    def read(
-        self, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
-    ) -> tuple[MethodState, History]:
-        """State, of the structure of the one given, and history for so many parameters, cases and variables.
+    def like(header: dict) -> tuple[MethodState, History]:
+        return state, History.empty(header["n_iterations"], *shape)
 
-        Raises `ValueError` for a file that is damaged, or the checkpoint of another calibration.
-        """
-
-        def like(header: dict) -> tuple[MethodState, History]:
-            return state, History.empty(header["n_iterations"], *shape)
-
-        return read_tree(self.path, parts, like, "checkpoint of a calibration")
+    return read_tree(folder / CHECKPOINT_NAME, parts, like, "checkpoint of a calibration")
 
 
 def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:

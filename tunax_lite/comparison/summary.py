@@ -41,13 +41,7 @@ class ComparisonRow:
 def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
     """Write the table as CSV, complete or not at all; numbers with six digits, `nan` where there is none."""
     header = [field.name for field in dataclasses.fields(ComparisonRow)]
-    write_csv(path, header, [map(_text, dataclasses.astuple(row)) for row in rows])
-
-
-def _text(value: str | int | float) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else f"{value:.6g}"
+    write_csv(path, header, [dataclasses.astuple(row) for row in rows], ".6g")
 
 
 @dataclasses.dataclass(frozen=True)

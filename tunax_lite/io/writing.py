@@ -89,12 +89,18 @@ def _make(folder: Path, path: Path) -> list[Path]:
     return missing
 
 
-def write_csv(path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table as CSV, complete or not at all."""
+def write_csv(path, header: Iterable[str], rows: Iterable[Iterable[Any]], number: str | None = None) -> None:
+    """Write a table as CSV, complete or not at all; numbers in full, or in the format that is given."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value) if number is None or isinstance(value, str) else format(value, number)
+
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(header)
-        writer.writerows(rows)
+        writer.writerows([text(value) for value in row] for row in rows)
 
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:

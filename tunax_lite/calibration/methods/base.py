@@ -44,7 +44,7 @@ class MethodState(eqx.Module):
 
 
 class AbstractMethod(abc.ABC):
-    """A way to better parameters: a dataclass of settings.
+    """A way to better parameters: a dataclass of settings, which raises `ValueError` for those out of range.
 
     Attributes:
         evaluator: the kind of evaluation that it needs.

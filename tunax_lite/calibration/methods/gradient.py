@@ -121,9 +121,6 @@ class Adam(AbstractMethod):
         all_cases_every: with `cases_per_step`, one step in so many takes all cases, the first one included;
             only these know the loss, and one of them becomes the best.
         seed: of the order of the cases.
-
-    Raises:
-        ValueError: numbers out of range.
     """
 
     learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
@@ -210,9 +207,6 @@ class LBFGS(AbstractMethod):
         backtracking: factor to the step length after a rejection.
         shortest_step: of the step length; below it the search starts again down the gradient, and ends
             where that does not help either.
-
-    Raises:
-        ValueError: numbers out of range.
 
     Source: Nocedal and Wright (2006), Numerical Optimization, algorithms 3.1 and 7.5.
     """

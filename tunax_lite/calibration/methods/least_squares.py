@@ -68,9 +68,6 @@ class LevenbergMarquardt(AbstractMethod):
         decrease: of the damping, as a factor, after a step that did what the model promised.
         tolerance: ends where the model promises less than this fraction of the loss.
 
-    Raises:
-        ValueError: numbers out of range.
-
     Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
         the growth after rejections of Nielsen (1999), IMM-REP-1999-05, Technical University of Denmark.
     """
@@ -84,18 +81,10 @@ class LevenbergMarquardt(AbstractMethod):
     end: ClassVar = "no step promises to lower the loss by more than the tolerance"
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
-        return LevenbergMarquardtState(
-            trial=x,
-            accepted=jnp.asarray(False),
-            finished=jnp.asarray(False),
-            base=x,
-            base_loss=jnp.asarray(math.inf),
-            gradient=jnp.zeros_like(x),
-            matrix=jnp.zeros((x.size, x.size), x.dtype),
-            promised=jnp.asarray(0.0),
-            damping=jnp.asarray(self.damping),
-            growth=jnp.asarray(2.0),
-        )
+        no, infinite, nothing = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
+        gradient, matrix = jnp.zeros_like(x), jnp.zeros((x.size, x.size), x.dtype)
+        damping, growth = jnp.asarray(self.damping), jnp.asarray(2.0)
+        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, nothing, damping, growth)
 
     def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
         return state.trial, float(state.base_loss)
@@ -186,9 +175,6 @@ class EnsembleKalman(AbstractMethod):
         final_time: 1 for the posterior; later the ensemble goes on towards the least misfit and collapses.
         seed: of the random numbers.
 
-    Raises:
-        ValueError: numbers out of range.
-
     Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; the transform of Bishop et al.
         (2001), Mon. Wea. Rev. 129, 420-436, as in Huang et al. (2022), Inverse Problems 38, 125006; the
         length of the steps of Iglesias and Yang (2021), Inverse Problems 37, 025008.
@@ -215,14 +201,8 @@ class EnsembleKalman(AbstractMethod):
         drawn -= drawn.mean(axis=1, keepdims=True)
         factor = np.linalg.cholesky(drawn @ drawn.T / (self.n_members - 1))
         members = np.asarray(x)[:, None] + self.prior_spread * np.linalg.solve(factor, drawn)
-        return EnsembleKalmanState(
-            trial=x,
-            accepted=jnp.asarray(False),
-            finished=jnp.asarray(False),
-            members=jnp.asarray(members, x.dtype),
-            time=jnp.zeros((), x.dtype),
-            step=jnp.zeros((), jnp.int32),
-        )
+        no, time, step = jnp.asarray(False), jnp.zeros((), x.dtype), jnp.zeros((), jnp.int32)
+        return EnsembleKalmanState(x, no, no, jnp.asarray(members, x.dtype), time, step)
 
     def ask(self, state: EnsembleKalmanState) -> tuple[Float[Array, "parameter member"]]:
         return (state.members,)
@@ -243,10 +223,10 @@ class EnsembleKalman(AbstractMethod):
         time, length = min(time + length, self.final_time), min(length, self.final_time - time)
         members = self._move(np.asarray(state.members)[:, good], products, length)
         members = self._drawn_anew(members, good, step)
-        return EnsembleKalmanState(
+        return dataclasses.replace(
+            state,
             trial=jnp.asarray(members.mean(axis=1), state.trial.dtype),
             accepted=jnp.asarray(True),
-            finished=jnp.asarray(False),
             members=jnp.asarray(members, state.members.dtype),
             time=jnp.asarray(time, state.time.dtype),
             step=jnp.asarray(step, jnp.int32),

@@ -48,9 +48,6 @@ class NUTS:
         seed: of all random numbers.
         target_acceptance: mean acceptance that the step size aims at.
         most_doublings: of the length of a trajectory, which has at most 2 to this power steps.
-
-    Raises:
-        ValueError: numbers out of range.
     """
 
     n_draws: int = setting(500, at_least=4)
@@ -279,17 +276,13 @@ def sample_chains(
 
     Args:
         method: settings.
-        log_density: of a vector and the arguments.
-        arguments: of the density, a tuple.
+        log_density, arguments: of a vector and a tuple.
+        identity: as for `draw_program`; by default that of the density.
         starts: of each chain, from `start_chain`.
-        identity: all that the density is made of besides its arguments; by default its own.
-        folder: for the files of the chains.
-        parts: what makes these chains the ones in the folder.
+        folder, parts: for the files of the chains, and what makes these the ones in the folder; `ValueError`
+            for files of other chains, or damaged ones.
         n_threads: chains at the same time.
         report: called after every draw.
-
-    Raises:
-        ValueError: files of other chains, or damaged ones.
     """
     program = draw_program(
         method, log_density, starts[0], arguments, log_density if identity is None else identity

@@ -29,9 +29,6 @@ class Laplace:
     Args:
         n_draws: drawn from it, for what is not linear in the unconstrained vector.
         seed: of the draws.
-
-    Raises:
-        ValueError: fewer than two draws.
     """
 
     n_draws: int = setting(4000, at_least=2)
