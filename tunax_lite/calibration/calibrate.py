@@ -140,20 +140,14 @@ def calibrate_weighted(
 ) -> CalibrationResult:
     """Calibrate once more with other weights of the cases, which are no part of the programs.
 
-    Goes on with what the folder holds; what is finished there is only read.
+    Goes on with what the folder holds; what is finished there is only read. Arguments and errors as for
+    `calibrate`, but for these:
 
     Args:
         problem: inside of its `with` block; it keeps the weights.
         weights: of the cases; one of weight 0 is only reported.
-        method: how the loss is lowered.
-        n_iterations: in all.
         evaluator: makes the evaluator of the method for this problem, or returns it again; called only if
             there is anything to evaluate.
-        folder: for the checkpoint.
-        overwrite, max_non_finite, report: as for `calibrate`.
-
-    Raises:
-        ValueError, FloatingPointError, MemoryError: as for `calibrate`.
     """
     resume = not overwrite
     place = _open_folder(Path(folder), resume, overwrite)

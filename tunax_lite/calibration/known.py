@@ -199,11 +199,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with other numbers, as a calibration left them behind.
-
-    Args:
-        closure: whose other parameters stay.
-        values: by path; those of cases are left out, see `with_case_parameters`.
+    """The closure with other numbers by path, as a calibration left them behind; those of cases are left out.
 
     Raises:
         ValueError: a path that the closure does not have, or a value outside of its valid range.
@@ -213,11 +209,7 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
 
 
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
-    """The case with other numbers, as a calibration left them behind.
-
-    Args:
-        case: that has the corrections, if values are of corrections.
-        values: by path; those of the closure and of other cases are left out.
+    """The case with its numbers by path, as a calibration left them behind; others are left out.
 
     Raises:
         ValueError: a path that the case does not have, or a value outside of its valid range.

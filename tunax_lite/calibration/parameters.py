@@ -94,10 +94,7 @@ class ResolvedParameters:
 
     Args:
         free: parameters and vectors.
-        tied: parameters that follow a free one, with their units.
-
-    Raises:
-        ValueError: a number that is changed twice.
+        tied: parameters that follow a free one, with their units; `ValueError` for a number changed twice.
     """
 
     free: tuple[FreeNumbers, ...]

@@ -56,19 +56,11 @@ class AbstractPrior(abc.ABC):
 
     @abc.abstractmethod
     def to_unconstrained(self, value: float) -> float:
-        """Unconstrained number of a parameter value.
-
-        Raises:
-            ValueError: a value on its bounds or outside of them, which no x reaches.
-        """
+        """Unconstrained number of a value; `ValueError` on its bounds or outside, which no x reaches."""
 
     @abc.abstractmethod
     def within(self, lower: float, upper: float) -> "AbstractPrior":
-        """The same prior where a parameter has a meaning only between two values.
-
-        Raises:
-            ValueError: a prior that has much of its probability beyond them.
-        """
+        """The same where a parameter has a meaning only between two values; `ValueError` if much is cut."""
 
 
 def check_inside(value: float, lower: float, upper: float) -> None:

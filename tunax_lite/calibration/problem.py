@@ -64,16 +64,12 @@ class Problem:
     """What a calibration lowers, ready to be evaluated inside of a `with` block, at whose end its threads go.
 
     Args:
-        model: whose closure is calibrated.
-        free_parameters: what may change in that closure and in the cases of the targets.
-        targets: at least one, with different names, and not all of weight 0.
+        model, free_parameters: what may change in its closure and in the cases of the targets.
+        targets: at least one, with different names, and not all of weight 0; `ValueError` for others.
         score: of a case.
         checkpointing: what reverse mode keeps of the time loop.
         n_threads: cases evaluated at the same time.
         prior_weight: of the priors of the parameters in the loss.
-
-    Raises:
-        ValueError: targets that cannot be evaluated, or a negative weight.
     """
 
     def __init__(

@@ -108,16 +108,9 @@ class ShownCase:
 
 
 class Yardstick:
-    """A reference as seen from a grid of the model.
+    """A reference as seen from a grid of the model of the same depth; times before `start` [s] do not count.
 
-    Args:
-        reference: what to compare with.
-        grid: of the model, of the same depth.
-        start: first time that counts [s].
-        temperature_difference: between the surface and the base of the mixed layer [K].
-
-    Raises:
-        ValueError: a start after the last profile.
+    The base of the mixed layer is colder than the surface by `temperature_difference` [K].
     """
 
     def __init__(self, reference: Reference, grid: Grid, *, start: float, temperature_difference: float):

@@ -55,12 +55,7 @@ class Summary:
 
 
 def summaries(rows: Sequence[ComparisonRow], *, n_cells: int, time_step: float) -> tuple[Summary, ...]:
-    """By case at one resolution and time step; means over the cases at all; and what is not finite.
-
-    Args:
-        rows: of a comparison.
-        n_cells, time_step: of the first part; rows of both must be there.
-    """
+    """By case at one resolution and time step that rows have; means over cases at all; what is not finite."""
     parts = [_by_case(rows, n_cells, time_step), _by_resolution(rows)]
     failed = [row for row in rows if not row.finite]
     if failed:

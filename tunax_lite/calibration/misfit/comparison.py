@@ -164,11 +164,7 @@ def residuals(
 
     With w_v, s_v as above, and n values of a variable that count, r is sqrt(w_v / (n sum w)) / s_v times
     the difference, whitened where errors are correlated, and 0 where a value does not count. For forward mode
-    and ensembles: all frames are kept.
-
-    Args:
-        model: of a single column, or with parameters of several members along a trailing axis.
-        comparison: `Target.comparison`.
+    and ensembles: all frames are kept, and parameters of members have a trailing axis.
     """
 
     def both(differences: Differences, given: AtOneTime):

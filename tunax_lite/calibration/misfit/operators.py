@@ -156,10 +156,7 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
 def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Means over the target cells; NaN for those that are not covered by source cells with a value.
 
-    Args:
-        values: means over the source cells, NaN where missing, `(n_source, ...)`.
-        source: heights of the faces of the source cells [m], increasing.
-        target: those of the target cells.
+    Values are `(n_source, ...)`, NaN where missing; source and target are faces [m], increasing.
     """
     if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * np.ptp(source)):
         return values

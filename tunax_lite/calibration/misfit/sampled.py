@@ -93,14 +93,14 @@ def is_determined(
 
 @dataclasses.dataclass(frozen=True)
 class Sampled:
-    """Values of a variable, and how the model gives them.
+    """Values of a variable, NaN where missing or outside of the depth window, and how the model gives them.
 
     Args:
-        values: NaN where missing or outside of the depth window, `(n_times, n_levels)`.
+        values: `(n_times, n_levels)`.
         z: heights [m], `(n_levels,)` or `(n_times, n_levels)`; 0 for a number.
         operator: from the cells of the model, at all times.
-        moving: one for each time, instead, with a leading axis of time.
-        inside: levels of the depth window, at which there could be a value; the same shape.
+        inside: levels of the depth window, at which there could be a value; the shape of the values.
+        moving: operators for each time, instead, with a leading axis of time.
         seen: of a number from few heights: what they show of a profile of the model, a matrix on its centers.
     """
 
@@ -276,20 +276,13 @@ def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[fl
 
 
 def starting_at(case: Case, observations: Observations, time: float) -> tuple[Case, Observations]:
-    """The case from an observed time on, with the observed profiles as initial state.
+    """The case from an observed time [s] on, with the observed profiles as initial state.
 
     A large-eddy simulation begins without turbulence: its first minutes are not those of a column model.
-
-    Args:
-        case: a single column under constant fluxes, without anything prescribed that changes in time.
-        observations: of the case, on cells, without missing values at that time.
-        time: of the new start [s], one of the observed times.
-
-    Returns:
-        Case and observations, whose times count from the new start.
+    Times of the observations that are returned count from the new start.
 
     Raises:
-        ValueError: fluxes that change, or no complete profile at that time.
+        ValueError: fluxes that change, or no complete profile on cells at that time.
     """
     if time == 0.0:
         return case, observations

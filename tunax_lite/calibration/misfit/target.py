@@ -129,12 +129,7 @@ class Target:
 
     @functools.cached_property
     def comparison(self) -> Comparison:
-        """The target as arrays on frames and levels in the precision of its case, checked.
-
-        Raises:
-            ValueError: a batch of columns; weights, windows, heights, times or scales that do not fit the
-                observations; a forcing that does not cover the run.
-        """
+        """The target as arrays in the precision of its case, checked: `ValueError` for what does not fit."""
         name, case = self.case.name, self.case
         _check(self)
         times = np.asarray(self.observations.time, dtype=float)[self.times]

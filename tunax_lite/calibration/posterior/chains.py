@@ -64,17 +64,9 @@ class NUTS:
 class ChainState(NamedTuple):
     """All that the next draw of a chain depends on; leaves are arrays.
 
-    Args:
-        key: of the chain; those of its draws follow from it and `number`.
-        number: draws so far, those of the warm-up included.
-        position, log_density, gradient: the last draw.
-        step_size: of the integrator.
-        averaging: state of the dual averaging of the step size.
-        inverse_mass: inverse mass matrix.
-        first_mass: with which the chain started.
-        total, products: sums of draws and of their products in the window in which the matrix is learnt,
-            relative to `origin`.
-        origin: where the chain started.
+    `number` counts draws, those of the warm-up included; position, density and gradient are those of the last
+    one. `averaging` is the dual averaging of the step size. In the window in which the inverse mass matrix,
+    at first `first_mass`, is learnt, draws and their products are summed relative to `origin`, the start.
     """
 
     key: Any

@@ -69,9 +69,7 @@ def predictive_bands(
     They hold the spread of the parameters, and neither the noise of observations nor the error of the model.
 
     Args:
-        model: whose closure has the parameters.
-        free_parameters: of that closure.
-        case: a single column.
+        model, free_parameters, case: a single column, and what is free in its closure and case.
         draws: unconstrained vectors, `(n_members, n_parameters)`; at least two.
         dt, duration, output_interval: as for `simulate` [s].
         variables: prognostic variables or tracers.
@@ -98,9 +96,8 @@ def predictive_bands(
         output_interval=output_interval,
         checkpointing=SaveEverything(),
     )
-    known = {
-        name: values for name, values in vars(run.state).items() if name != "tracers"
-    } | run.state.tracers
+    known = {**vars(run.state), **run.state.tracers}
+    del known["tracers"]
     if not set(variables) <= set(known):
         raise ValueError(f"predictive_bands: expected variables out of {', '.join(known)}, got {variables}.")
     profiles = {name: np.asarray(known[name], float) for name in variables}
@@ -166,16 +163,11 @@ def influences(
     """Derivatives of numbers at the end of a run, one row for each output and parameter.
 
     Args:
-        model: whose closure has the parameters.
-        free_parameters: of that closure and the case.
-        case: a single column.
+        model, free_parameters, case: a single column, and what is free in its closure and case.
         x: unconstrained vector at which to differentiate.
         standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.
         dt, duration: of the run [s].
-        outputs: diagnostics that are one number per column.
-
-    Raises:
-        ValueError: an output that is not known.
+        outputs: diagnostics that are one number per column; `ValueError` for others.
     """
     numbers = {name: diagnostic(name) for name in outputs}
     found_in_case = free_parameters.in_case(case.name)
