@@ -106,11 +106,10 @@ KINKS = {
 ROUNDING = {None: 2e-15, "CATKE": 1e-14, "KEpsilonTheta": 5e-15, "RiBased": 2e-13}
 """By how much of its value rounding moves a loss over 500 steps; more where a closure is stiff."""
 
-# That of epbl_om4 is the derivative of a depth which its secants do not always find: an error of its own.
-SMOOTHNESS = {None: 1e-6, "OneEquation": 5e-6, "epbl_om4": 5e-3}
+SMOOTHNESS = {None: 1e-6, "OneEquation": 5e-6}
 """To how much of a derivative differences meet it: less where kinks lie close to each other."""
 
-SAME = {None: 1e-8, "epbl_om4": 1e-6}
+SAME = {None: 1e-8}
 """To how much of a derivative forward and reverse mode give the same."""
 
 

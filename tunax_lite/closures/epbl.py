@@ -23,17 +23,7 @@ from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
-from .epbl_march import (
-    Depths,
-    Energy,
-    EnergyColumn,
-    EnergyVelocity,
-    Faces,
-    Mixed,
-    cube_root,
-    march,
-    self_consistent_depth,
-)
+from .epbl_march import Depths, EnergyVelocity, Faces, Mixed, Water, cube_root, march, self_consistent_depth
 
 Levels = Float[Array, "..."]
 """One number per column, or one per level."""
@@ -231,17 +221,25 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=depth)
 
     def step(self, clo_state: EPBLState, inputs: ClosureInputs, dt: ScalarLike) -> EPBLState:
-        grid, forcing = inputs.grid, self._surface_forcing(inputs)
-        water = EnergyColumn(buoyancy_after(inputs, dt), grid, dt, forcing.rotation, self.von_karman)
+        grid, flux = inputs.grid, inputs.surface_buoyancy_flux
+        of_all_light = flux
+        if inputs.radiative_buoyancy_flux is not None:
+            of_all_light = flux + inputs.radiative_buoyancy_flux[-1]
+        rotation = safe_sqrt(inputs.coriolis_parameter**2 + self.least_rotation**2)
+        forcing = SurfaceForcing(inputs.surface_friction_velocity, of_all_light, rotation)
+        # The uppermost cell mixes what enters at its surface.
+        top, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
+        turning = jnp.zeros_like(rotation)
+        if self.energy_velocity is not None:
+            turning = self.energy_velocity.rotation * rotation * reciprocal(self.von_karman)
+        entering = at_least(-top, 0.0), self.convective_efficiency
+        water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, self.energy_velocity, turning)
         scale = self._scale(inputs, face_depth(grid))
 
         def mixed(depth: Depths) -> Mixed:
-            return march(
-                water,
-                self._energy(depth, inputs, forcing),
-                self._profile(scale, depth, inputs),
-                self.energy_velocity,
-            )
+            wind = self.wind_energy.efficiency(depth, forcing) * (velocity * velocity * velocity)
+            wind = at_least(wind - at_least(top, 0.0), 0.0)
+            return march(water, wind, self._profile(scale, depth, inputs))
 
         layer = self_consistent_depth(lambda depth: mixed(depth).reached, grid, water.buoyancy[0])
         result = mixed(layer[None])
@@ -272,21 +270,3 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         if self.energy_velocity is None:
             shape = shape * at_least(1.0 - part, 1.0 - self.velocity_decay)
         return scale[:, None] * shape
-
-    def _energy(self, layer: Depths, inputs: ClosureInputs, forcing: SurfaceForcing) -> Energy:
-        """What enters for layers of some depths; the uppermost cell mixes what enters at its surface."""
-        velocity = forcing.friction_velocity
-        wind = self.wind_energy.efficiency(layer, forcing) * (velocity * velocity * velocity)
-        top = 0.5 * inputs.grid.cell_thickness[-1] * inputs.surface_buoyancy_flux
-        return Energy(
-            wind=at_least(wind - at_least(top, 0.0), 0.0),
-            convection=at_least(-top, 0.0),
-            efficiency=self.convective_efficiency,
-        )
-
-    def _surface_forcing(self, inputs: ClosureInputs) -> SurfaceForcing:
-        flux = inputs.surface_buoyancy_flux
-        if inputs.radiative_buoyancy_flux is not None:
-            flux = flux + inputs.radiative_buoyancy_flux[-1]
-        squared = inputs.coriolis_parameter**2 + self.least_rotation**2
-        return SurfaceForcing(inputs.surface_friction_velocity, flux, safe_sqrt(squared))

@@ -12,9 +12,9 @@ Wind and convection bring energy, mixing uses it up, and unstable faces release 
 n* is there for the faces below. The face where energy ends exchanges the volume that the rest pays for.
 
 The depth of the layer is the root of what its own energy reaches less what is assumed. Every round tries
-several depths in one march, and goes on between the two where the sign changes; secants follow, until the
-root is exact enough to be differentiated. The cost is the same for all columns and steps. The derivative is
-that of the root, by the implicit function theorem: no round is differentiated.
+several depths in one march, and goes on between the two where the sign changes; bracketed secants follow
+until the root is exact. The derivative is that of the root, by the implicit function theorem: no round is
+differentiated, and what is not quite a root would have that of something else.
 """
 
 import math
@@ -65,46 +65,31 @@ class EnergyVelocity(eqx.Module):
     rotation: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
 
     def diffusivity(self, energy: Numbers, length: Numbers, turning: Numbers) -> Numbers:
-        """K = kappa w l [m2 s-1].
-
-        Args:
-            energy: E + c R [m3 s-3].
-            length: kappa l without rotation [m].
-            turning: c_f |f| / kappa [s-1].
-        """
+        """K = kappa w l [m2 s-1] of E + c R [m3 s-3], of kappa l at rest [m] and of c_f |f| / kappa [s-1]."""
         velocity = cube_root(at_least(energy, 0.0))
         return velocity * velocity * length * reciprocal(velocity + turning * length + _SMALLEST_VELOCITY)
 
 
-class EnergyColumn(NamedTuple):
+class Water(NamedTuple):
     """The column of a step.
 
     Args:
         buoyancy: with the forcing of the step, before its mixing [m s-2].
         grid: of the column.
         dt: length of the step [s].
-        rotation: |f| [s-1].
-        von_karman: kappa [1].
+        convection: what it releases at the surface [m3 s-3].
+        efficiency: n*, fraction of the energy of convection that lifts water [1].
+        velocity: formula for w, if there is one.
+        turning: c_f |f| / kappa [s-1].
     """
 
     buoyancy: CenterArray
     grid: Grid
     dt: ScalarLike
-    rotation: Scalar
-    von_karman: Scalar
-
-
-class Energy(NamedTuple):
-    """What enters at the surface.
-
-    Args:
-        wind, convection: [m3 s-3].
-        efficiency: n*, fraction of the energy of convection that lifts water [1].
-    """
-
-    wind: Depths
     convection: Scalar
     efficiency: Scalar
+    velocity: EnergyVelocity | None
+    turning: Scalar
 
 
 class Mixed(NamedTuple):
@@ -121,27 +106,25 @@ class Mixed(NamedTuple):
     reached: Depths
 
 
-def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyVelocity | None) -> Mixed:
+def march(water: Water, wind: Depths, profile: Faces) -> Mixed:
     """Go down from the surface, for several depths of the layer at once.
 
     Args:
         water: that mixes.
-        energy: that is there.
+        wind: energy that the wind brings [m3 s-3].
         profile: K [m2 s-1], or kappa l [m] where there is a formula for w.
-        velocity: formula for w.
     """
-    grid, dt = water.grid, water.dt
+    grid, dt, velocity = water.grid, water.dt, water.velocity
     level = jnp.zeros_like(water.buoyancy)[:, None]
     cell, depth = grid.cell_thickness[:, None] + level, level - grid.z_center[:, None]
     inverse_cell = reciprocal(cell)
     per_spacing = (dt * reciprocal(grid.center_spacing))[:, None]
     step, fall = water.buoyancy[1:, None] - water.buoyancy[:-1, None], depth[:-1] - depth[1:]
-    same = jnp.zeros_like(profile[0] + energy.wind + cell[0])
-    left = same + energy.wind + energy.efficiency * energy.convection
+    same = jnp.zeros_like(profile[0] + wind + cell[0])
+    left = same + wind + water.efficiency * water.convection
     start = (inverse_cell[-1] + same, same, same, left, 1.0 + same, cell[-1] + same)
     if velocity is not None:
-        start = *start, same + energy.wind + velocity.convection * energy.convection
-        turning = velocity.rotation * water.rotation * reciprocal(water.von_karman)
+        start = *start, same + wind + velocity.convection * water.convection
     inverse_dt = 1.0 / dt
 
     def down(above, face):
@@ -153,7 +136,7 @@ def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyV
             wanted = profile * per_spacing
         else:
             most = velocity.convection * at_least(-lever, 0.0) * reciprocal(both)
-            wanted = velocity.diffusivity(available[0] + most, profile, turning) * per_spacing
+            wanted = velocity.diffusivity(available[0] + most, profile, water.turning) * per_spacing
         exchanged = wanted * reciprocal(1.0 + wanted * both)
         needed = exchanged * lever
         taken = at_least(needed, 0.0)
@@ -169,7 +152,7 @@ def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyV
             inverse_cell * (1.0 - renewed),
             renewed * lighter,
             renewed * higher,
-            left - taken + energy.efficiency * released,
+            left - taken + water.efficiency * released,
             part,
             reached + part * cell,
         )
@@ -186,9 +169,8 @@ def march(water: EnergyColumn, energy: Energy, profile: Faces, velocity: EnergyV
 _N_TRIED = 4
 _BRACKET = 0.1
 """Width of the last bracket of the rounds [mean thickness of a cell]."""
-_N_SECANTS = 6
-"""Two are enough where the excess is smooth; where the base enters another cell it has a kink."""
-_SMALLEST_DIFFERENCE = 1e-12
+_MOST_STEPS = 20
+"""Four or five are enough; some ten where the base hardly needs energy to pass a cell."""
 
 
 def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
@@ -202,28 +184,33 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
     n = grid.n_cells
     n_rounds = math.ceil(math.log(n / _BRACKET) / math.log(_N_TRIED + 1))
     start = jnp.zeros_like(like)
+    exact = 8.0 * jnp.finfo(start.dtype).eps * grid.depth
 
     def search(_, start: Scalar) -> Scalar:
         below_surface = grid.z_face[-1] - grid.z_face[::-1]
         faces = [max(round(n * k / (_N_TRIED - 1)), 1) for k in range(_N_TRIED)]
         tried = jnp.stack([start + below_surface[face] for face in faces])
-        bracket = _Bracket(tried[0], start, tried[-1], start)
 
         def narrow(_, bracket_and_tried):
             bracket, tried = bracket_and_tried
             bracket = bracket.narrowed(tried, reached(tried) - tried)
             return bracket, bracket.inner()
 
-        bracket, _ = lax.fori_loop(0, n_rounds, narrow, (bracket, tried))
-        last = bracket.upper, bracket.below
-        start = bracket.secant(last, (bracket.lower, bracket.above))
+        def goes_on(found):
+            bracket, (_, excess), _, n_steps = found
+            open_ = (jnp.abs(excess) > exact) & (bracket.upper - bracket.lower > exact)
+            return jnp.any(open_) & (n_steps < _MOST_STEPS)
 
-        def approach(_, depth_and_last):
-            depth, last = depth_and_last
+        def approach(found):
+            bracket, last, moved, n_steps = found
+            depth = jnp.where(jnp.abs(last[1]) > exact, bracket.crossing(), last[0])
             here = depth, excess(depth)
-            return bracket.secant(here, last), here
+            return *bracket.ending(here, moved), n_steps + 1
 
-        return lax.fori_loop(0, _N_SECANTS, approach, (start, last))[0]
+        bracket = _Bracket(tried[0], start, tried[-1], start)
+        bracket, _ = lax.fori_loop(0, n_rounds, narrow, (bracket, tried))
+        nowhere = bracket.upper, jnp.full_like(start, jnp.inf)
+        return lax.while_loop(goes_on, approach, (bracket, nowhere, start, 0))[1][0]
 
     def excess(depth: Scalar) -> Scalar:
         return reached(depth[None])[0] - depth
@@ -249,15 +236,30 @@ class _Bracket(NamedTuple):
         below = jnp.min(jnp.where(depth == upper, excess, 0.0), axis=0)
         return _Bracket(lower, above, upper, below)
 
-    def secant(self, here: tuple[Scalar, Scalar], last: tuple[Scalar, Scalar]) -> Scalar:
-        """Where the line through two points (depth, excess) is zero, within the bracket."""
-        rise = here[1] - last[1]
-        level = jnp.abs(rise) < _SMALLEST_DIFFERENCE
-        change = here[1] * (here[0] - last[0]) * reciprocal(jnp.where(level, 1.0, rise))
-        depth = here[0] - jnp.where(level, 0.0, change)
-        return at_least(at_most(depth, self.upper), self.lower)
-
     def inner(self) -> Depths:
         """Depths between the two."""
         step = (self.upper - self.lower) * (1.0 / (_N_TRIED + 1))
         return jnp.stack([self.lower + k * step for k in range(1, _N_TRIED + 1)])
+
+    def crossing(self) -> Scalar:
+        """Where the line between the two is zero."""
+        fall = self.above - self.below
+        fraction = -self.below * reciprocal(jnp.where(fall > 0.0, fall, 1.0))
+        return self.upper - fraction * (self.upper - self.lower)
+
+    def ending(self, here: tuple[Scalar, Scalar], moved: Scalar):
+        """With a depth and its excess as one end; these; and which end that is, 1 for the lower, -1.
+
+        Where the same end has `moved` twice the other counts less, so that both come close to the root.
+
+        Source: Anderson and Bjorck (1973), BIT 13, 253-264.
+        """
+        depth, excess = here
+        positive = excess > 0.0
+        left = 1.0 - excess / jnp.where(positive, self.above, self.below)
+        less = jnp.where(left > 0.0, left, 0.5)
+        above = jnp.where(moved < 0.0, less, 1.0) * self.above
+        below = jnp.where(moved > 0.0, less, 1.0) * self.below
+        lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, above)
+        upper = jnp.where(positive, self.upper, depth), jnp.where(positive, below, excess)
+        return _Bracket(*lower, *upper), here, jnp.where(positive, 1.0, -1.0).astype(depth.dtype)

@@ -147,12 +147,10 @@ class _Value(NamedTuple):
 
 
 def vmap_last(function: Callable[[Any], PyTree]) -> Callable[[Any], PyTree]:
-    """A function of arrays whose last axis is mapped over; so it is in all results.
+    """A function of a pytree of arrays whose last axis is mapped over; so it is in all results.
 
-    Derivatives are those of the primitive operations: differentiate before mapping, not after.
-
-    Args:
-        function: of one pytree of arrays without that axis. What it closes over is not mapped.
+    Derivatives are those of the primitive operations: differentiate before mapping, not after. What the
+    function closes over is not mapped.
     """
 
     def mapped(tree: PyTree) -> PyTree:

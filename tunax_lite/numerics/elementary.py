@@ -4,7 +4,7 @@ JAX differentiates a division into divisions and a maximum into a ratio that sha
 Divisions are what the step of a column is made of, so these functions have derivatives without any.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -137,21 +137,19 @@ def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike, surface: ScalarLik
 
 def smallest_upward(values: ColumnArray) -> ColumnArray:
     """The smallest value at or above each level; the gradient is that of this value, at a tie the nearest."""
-    shift, n = 1, values.shape[0]
-    while shift < n:
-        nothing = jnp.full_like(values[:shift], jnp.inf)
-        further = jnp.concatenate([values[shift:], nothing])
-        values = jnp.where(further < values, further, values)
-        shift *= 2
-    return values
+    return _smallest(values, lambda shifted, nothing: [shifted[nothing.shape[0] :], nothing])
 
 
 def smallest_downward(values: ColumnArray) -> ColumnArray:
     """The smallest value at or below each level, likewise."""
+    return _smallest(values, lambda shifted, nothing: [nothing, shifted[: -nothing.shape[0]]])
+
+
+def _smallest(values: ColumnArray, parts: Callable[..., list]) -> ColumnArray:
+    """By a few shifts of the whole column instead of a loop over its levels."""
     shift, n = 1, values.shape[0]
     while shift < n:
-        nothing = jnp.full_like(values[:shift], jnp.inf)
-        further = jnp.concatenate([nothing, values[:-shift]])
+        further = jnp.concatenate(parts(values, jnp.full_like(values[:shift], jnp.inf)))
         values = jnp.where(further < values, further, values)
         shift *= 2
     return values

@@ -8,8 +8,6 @@ size can be solved side by side: each sweep is a chain of dependent operations, 
 loop take hardly longer than one.
 """
 
-from collections.abc import Iterable
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -22,6 +20,7 @@ from .tridiagonal_methods import (
     CarryingMatrix,
     ExchangeMatrix,
     ThomasScan,
+    Trees,
     TridiagonalMatrix,
     VendorLibrary,
 )
@@ -42,23 +41,16 @@ class PlatformDefault(AbstractTridiagonalMethod):
     cpu: AbstractTridiagonalMethod = ThomasScan()
 
     def __call__(
-        self,
-        matrices: tuple[CarryingMatrix, ...],
-        rhs: tuple[PyTree, ...],
-        sinking: tuple[PyTree, ...] | None = None,
-    ) -> tuple[PyTree, ...]:
+        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
+    ) -> Trees:
         return lax.platform_dependent(matrices, rhs, sinking, cpu=self.cpu, default=VendorLibrary())
 
 
 Matrix = TridiagonalMatrix | CarryingMatrix | ExchangeMatrix
 
 
-def _multiply_each(matrices: tuple[Matrix, ...], solution: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+def _multiply_each(matrices: tuple[Matrix, ...], solution: Trees) -> Trees:
     return tuple(jax.tree.map(matrix.times, x) for matrix, x in zip(matrices, solution, strict=True))
-
-
-def _carrying(matrices: Iterable[Matrix]) -> tuple[CarryingMatrix, ...]:
-    return tuple(matrix.carrying() for matrix in matrices)
 
 
 def _spread(matrix: Matrix, rhs: PyTree) -> tuple[Matrix, PyTree]:
@@ -69,13 +61,13 @@ def _spread(matrix: Matrix, rhs: PyTree) -> tuple[Matrix, PyTree]:
 
 def solve_tridiagonal_systems(
     matrices: tuple[Matrix, ...],
-    rhs: tuple[PyTree, ...],
+    rhs: Trees,
     method: AbstractTridiagonalMethod | None = None,
     *,
-    guess: tuple[PyTree, ...] | None = None,
-    residual: tuple[PyTree, ...] | None = None,
-    sinking: tuple[PyTree, ...] | None = None,
-) -> tuple[PyTree, ...]:
+    guess: Trees | None = None,
+    residual: Trees | None = None,
+    sinking: Trees | None = None,
+) -> Trees:
     """Solve several independent systems of the same size side by side.
 
     Args:
@@ -102,9 +94,9 @@ def solve_tridiagonal_systems(
     @jax.custom_jvp
     def solve(matrices, rhs, *known):
         if not known:
-            return solver(_carrying(matrices), rhs)
-        guess, residual, sinking = known
-        return jax.tree.map(jnp.add, guess, solver(_carrying(matrices), residual, sinking))
+            return solver(tuple(m.carrying() for m in matrices), rhs)
+        guess, *gains = known
+        return jax.tree.map(jnp.add, guess, solver(tuple(m.carrying() for m in matrices), *gains))
 
     @solve.defjvp
     def _(primals, tangents):
@@ -117,16 +109,14 @@ def solve_tridiagonal_systems(
     return solve(*zip(*spread, strict=True), *known)
 
 
-def _solve_linearly(
-    matrices: tuple[Matrix, ...], rhs: tuple[PyTree, ...], solver: AbstractTridiagonalMethod
-) -> tuple[PyTree, ...]:
+def _solve_linearly(matrices: tuple[Matrix, ...], rhs: Trees, solver: AbstractTridiagonalMethod) -> Trees:
     """The solution as a linear function of the right-hand sides, which JAX can transpose."""
 
-    def solve(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(_carrying(matrices), right)
+    def solve(_, right: Trees) -> Trees:
+        return solver(tuple(m.carrying() for m in matrices), right)
 
-    def solve_transpose(_, right: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        return solver(_carrying(matrix.transposed() for matrix in matrices), right)
+    def solve_transpose(_, right: Trees) -> Trees:
+        return solver(tuple(m.transposed().carrying() for m in matrices), right)
 
     # `custom_linear_solve` fails where only some right-hand sides depend on what is differentiated. Zero
     # times a number of every other makes each depend on all; in one row, which spares the transpose a sum.
@@ -143,17 +133,11 @@ def solve_tridiagonal(
     rhs: PyTree,
     method: AbstractTridiagonalMethod | None = None,
 ) -> PyTree:
-    """Solve one tridiagonal system for several right-hand sides.
+    """Solve one tridiagonal system for a pytree of right-hand sides, each `(n, *batch)`.
 
     Args:
-        lower: sub-diagonal, shape `(n, *batch)`; `lower[0]` is ignored.
-        diagonal: shape `(n, *batch)`.
-        upper: super-diagonal, shape `(n, *batch)`; `upper[-1]` is ignored.
-        rhs: pytree of right-hand sides that fraction the matrix, each `(n, *batch)`.
-        method: how to solve; by default the fastest for the platform.
-
-    Returns:
-        The solutions, in the structure of `rhs`. No pivoting: the matrix should be diagonally dominant.
+        lower, diagonal, upper: `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored.
+        rhs, method: as in `solve_tridiagonal_systems`.
     """
     matrix = TridiagonalMatrix(lower, diagonal, upper)
     return solve_tridiagonal_systems((matrix,), (rhs,), method)[0]

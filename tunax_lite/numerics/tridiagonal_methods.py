@@ -14,7 +14,6 @@ Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimi
 """
 
 import abc
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -30,7 +29,10 @@ Trees = tuple[PyTree, ...]
 
 
 class TridiagonalMatrix(NamedTuple):
-    """Three diagonals, each `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored."""
+    """Three diagonals, each `(n, *batch)`; `lower[0]` and `upper[-1]` are ignored.
+
+    As all matrices, it has products with vectors, a transpose, and itself as volumes that carry.
+    """
 
     lower: ColumnArray
     diagonal: ColumnArray
@@ -42,7 +44,6 @@ class TridiagonalMatrix(NamedTuple):
         return CarryingMatrix(self.diagonal - lost_up - lost_down, upward, downward)
 
     def times(self, x: ColumnArray) -> ColumnArray:
-        """Product with a vector."""
         end = jnp.zeros_like(self.diagonal[:1])
         below = jnp.concatenate([end, self.lower[1:] * x[:-1]])
         above = jnp.concatenate([self.upper[:-1] * x[1:], end])
@@ -80,7 +81,6 @@ class CarryingMatrix(NamedTuple):
         return TridiagonalMatrix(-gained_up, self.own + lost_up + lost_down, -gained_down)
 
     def times(self, x: ColumnArray) -> ColumnArray:
-        """Product with a vector."""
         lost, gained = shifts(self.upward * x[:-1] - self.downward * x[1:])
         return self.own * x + (lost - gained)
 
@@ -107,7 +107,6 @@ class ExchangeMatrix(NamedTuple):
         return CarryingMatrix(self.own, self.exchange, self.exchange)
 
     def times(self, x: ColumnArray) -> ColumnArray:
-        """Product with a vector."""
         return self.own * x - convergence(self.exchange, x)
 
     def transposed(self) -> "ExchangeMatrix":
@@ -144,11 +143,8 @@ class AbstractTridiagonalMethod(eqx.Module):
     ) -> Trees:
         """Solve each system for every leaf of its right-hand side.
 
-        Args:
-            matrices: one per system.
-            rhs: for each a pytree of arrays `(n, *batch)`.
-            sinking: what each volume gives to that below it, `(n - 1, *batch)`, likewise: the right-hand
-                sides are `rhs_i + sinking_i - sinking_{i-1}`.
+        With `sinking`, what each volume gives to that below it, `(n - 1, *batch)`, the right-hand sides are
+        `rhs_i + sinking_i - sinking_{i-1}`.
         """
 
 
@@ -205,15 +201,15 @@ class TwistedThomas(AbstractTridiagonalMethod):
         def eliminate(j: Any, carry: Any):
             rows, handed = carry
             below, above = first + j, n - 1 - j
-            row_below, from_below = _eliminate_upward(systems, below, handed[0])
-            row_above, from_above = _eliminate_downward(systems, above, handed[1])
+            row_below, from_below = _eliminate_at(systems, below, handed[0], 1)
+            row_above, from_above = _eliminate_at(systems, above, handed[1], -1)
             return _set_row(_set_row(rows, below, row_below), above, row_above), (from_below, from_above)
 
         nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
         rows = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]  # overwritten row by row
         from_below = nothing
         if first:
-            row, from_below = _eliminate_upward(systems, 0, nothing)
+            row, from_below = _eliminate_at(systems, 0, nothing, 1)
             rows = _set_row(rows, 0, row)
         handed = from_below, nothing
         if n_pairs:
@@ -253,22 +249,16 @@ def _set_row(tree: PyTree, index: Any, row: PyTree) -> PyTree:
     )
 
 
-def _eliminate_upward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
-    """Rows with the volume below eliminated, and what they hand to the next above."""
+def _eliminate_at(systems: Any, index: Any, handed: Any, step: int) -> tuple[list, list]:
+    """Rows with the volume below (step 1) or above (-1) eliminated, and what they hand to the next one."""
     found = []
     for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
-        own, ahead, back, right, passing = _row((*matrix, rhs, sinking), index)
-        found.append(_eliminate((own, ahead, back), right, passing, given))
-    return [row for row, _ in found], [given for _, given in found]
-
-
-def _eliminate_downward(systems: Any, index: Any, handed: Any) -> tuple[list, list]:
-    """Rows with the volume above eliminated, and what they hand to the next below."""
-    found = []
-    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
-        own, right = _row((matrix.own, rhs), index)
-        ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
-        passing = jax.tree.map(jnp.negative, passing)
+        if step > 0:
+            own, ahead, back, right, passing = _row((*matrix, rhs, sinking), index)
+        else:
+            own, right = _row((matrix.own, rhs), index)
+            ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
+            passing = jax.tree.map(jnp.negative, passing)
         found.append(_eliminate((own, ahead, back), right, passing, given))
     return [row for row, _ in found], [given for _, given in found]
 
@@ -344,7 +334,14 @@ def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
     sinking = jax.tree.map(lambda x: shifts(x)[0], sinking)
     distance = 1
     while distance < own.shape[0]:
-        below, above = partial(_from_below, distance=distance), partial(_from_above, distance=distance)
+
+        def below(x, j=distance):
+            """What every row finds that far below: nothing, beyond the first."""
+            return jnp.concatenate([jnp.zeros_like(x[:j]), x[:-j]])
+
+        def above(x, j=distance):
+            return jnp.concatenate([x[j:], jnp.zeros_like(x[:j])])
+
         inverse = 1.0 / (own + up + down)
         kept, raised, lowered = own * inverse, up * inverse, down * inverse
         rhs = jax.tree.map(lambda r, d=lowered, u=raised: r + above(d * r) + below(u * r), rhs)  # noqa: B023
@@ -356,16 +353,6 @@ def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
         distance *= 2
     inverse = 1.0 / own
     return jax.tree.map(lambda r: r * inverse, rhs)
-
-
-def _from_below(values: ColumnArray, distance: int) -> ColumnArray:
-    """What every row finds `distance` rows below: nothing, beyond the first."""
-    return jnp.concatenate([jnp.zeros_like(values[:distance]), values[:-distance]])
-
-
-def _from_above(values: ColumnArray, distance: int) -> ColumnArray:
-    """What every row finds `distance` rows above: nothing, beyond the last."""
-    return jnp.concatenate([values[distance:], jnp.zeros_like(values[:distance])])
 
 
 class VendorLibrary(AbstractTridiagonalMethod):
