@@ -6,6 +6,7 @@ the highest and below the lowest of these that of the nearest one holds. On heig
 they mean the same on every grid.
 """
 
+import dataclasses
 from collections.abc import Iterable
 
 import equinox as eqx
@@ -129,11 +130,9 @@ class CorrectedForcing(AbstractForcing):
             if flux is not None and name in scales:
                 flux = scales[name] * flux
             changed[name] = flux if bias is None else bias if flux is None else flux + bias
-        drag = fluxes.surface_drag
-        if drag is not None and "stress_u" in scales:
-            drag = scales["stress_u"] * drag
-        kept = {name: getattr(fluxes, name) for name in _KEPT}
-        return SurfaceFluxes(**changed, surface_drag=drag, **kept)
+        if fluxes.surface_drag is not None and "stress_u" in scales:
+            changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
+        return dataclasses.replace(fluxes, **changed)
 
     def _check_scaled(self, fluxes: SurfaceFluxes, scales: dict[str, Scalar]) -> None:
         scaled = {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
@@ -146,7 +145,6 @@ class CorrectedForcing(AbstractForcing):
 
 
 _FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
-_KEPT = ("latent_heat_flux", "sensible_heat_flux", "longwave_flux", "tracer_fluxes")
 _SCALES = {name: "stress_scale" if name.startswith("stress") else f"{name}_scale" for name in _FLUXES}
 CORRECTIONS = tuple(
     name for name in CorrectedForcing.__dataclass_fields__ if name.endswith(("_bias", "_scale"))

@@ -121,13 +121,7 @@ class ClearSky(eqx.Module):
     ozone_absorption: Scalar = parameter(0.09, valid_range=(0.0, 1.0))
 
     def downward(self, cosine_of_zenith: Scalar, noon_altitude: Scalar, cloud: Scalar | float) -> Scalar:
-        """Shortwave radiation on the water [W m-2]; 0 at night.
-
-        Args:
-            cosine_of_zenith: of the sun [1], at least 0.
-            noon_altitude: [degrees].
-            cloud: cover from 0 to 1.
-        """
+        """Shortwave radiation on the water [W m-2], 0 at night; altitude [degrees], cloud cover 0 to 1."""
         incoming = self.solar_constant * cosine_of_zenith
         # Where the sun is lower than this its direct light is below 1e-15 of the incoming.
         path = reciprocal(at_least(cosine_of_zenith, 0.01))

@@ -7,6 +7,7 @@ import equinox as eqx
 
 from .. import constants
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
+from ..declarations import check_settings
 from ..grid import Grid
 from ..numerics.elementary import with_end_faces
 from ..numerics.tridiagonal import PlatformDefault
@@ -142,10 +143,17 @@ class AbstractStepper(eqx.Module, Generic[S]):
 
 
 class AbstractClosure(eqx.Module, Generic[S]):
-    """A turbulence closure: its fields are its parameters."""
+    """A turbulence closure: its fields are its parameters.
+
+    Raises:
+        ValueError: a setting that its declaration excludes.
+    """
 
     von_karman = constants.VON_KARMAN
     """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
+
+    def __check_init__(self):
+        check_settings(self)
 
     @abc.abstractmethod
     def prepare(self) -> AbstractStepper[S]:

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.diffusion import Added, diffuse
 from ..numerics.elementary import (
@@ -161,9 +161,6 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         minimum_tke: e_min, which makes the mixing of quiet water, about `c_hi_c` e_min / N [m2 s-2].
         minimum_convective_flux: J_min, below which nothing convects [m2 s-3].
         n_substeps: steps of e in one step of the model.
-
-    Raises:
-        ValueError: fewer than one substep.
     """
 
     c_hi_u: Scalar = parameter(0.242, valid_range=(0.0, 10.0))
@@ -197,9 +194,6 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     minimum_tke: Scalar = parameter(1e-9, unit="m2 s-2", valid_range=(1e-14, 1e-4))
     minimum_convective_flux: Scalar = parameter(1e-11, unit="m2 s-3", valid_range=(1e-14, 1e-8))
     n_substeps: int = setting(1, at_least=1)
-
-    def __check_init__(self):
-        check_settings(self)
 
     def init(self, inputs: ClosureInputs) -> CATKEState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))

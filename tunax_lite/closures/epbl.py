@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
@@ -193,9 +193,6 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
     exponent: int = setting(2, choices=(1, 2, 3, 4))
-
-    def __check_init__(self):
-        check_settings(self)
 
     @classmethod
     def as_in_om4(cls, **others: Any) -> "EPBL":

@@ -70,13 +70,7 @@ class VarianceFunctions(eqx.Module):
         s_squared: InnerFaceArray,
         variance_per_tke: InnerFaceArray,
     ) -> WaveFunctions:
-        """c_mu, c_mu' and c_mu* [1], limited to 0 to 2.
-
-        Args:
-            time_scale_squared: (k/eps)² [s2].
-            n_squared, s_squared: N² and S² of the flow [s-2].
-            variance_per_tke: (g alpha)² theta'² / k [s-2].
-        """
+        """c_mu, c_mu' and c_mu* [1], limited to 0 to 2; the last argument is (g alpha)² theta'² / k [s-2]."""
         f = self.without
         alpha_n, alpha_m = f.limited(time_scale_squared * n_squared, time_scale_squared * s_squared)
         inverse = f.inverse_denominator(alpha_n, alpha_m)

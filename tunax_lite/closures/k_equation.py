@@ -119,11 +119,8 @@ def advance(
     flow: CarryingRates | None = None,
 ) -> InnerFaceArray:
     """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
-    bottom, surface = ends
-    spacing = inputs.grid.center_spacing
-    held = None
-    if bottom.value is not None or surface.value is not None:
-        held = EndValues(bottom.value, surface.value)
+    (bottom, surface), spacing = ends, inputs.grid.center_spacing
+    is_held = bottom.value is not None or surface.value is not None
     return diffuse(
         quantity,
         conductance,
@@ -131,7 +128,7 @@ def advance(
         dt,
         source=Added(source * spacing, bottom.flux, surface.flux),
         sink_rate=sink_rate,
-        held=held,
+        held=EndValues(bottom.value, surface.value) if is_held else None,
         flow=flow,
         method=inputs.tridiagonal_method,
     )

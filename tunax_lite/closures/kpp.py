@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, NonlocalTransport
@@ -104,9 +104,6 @@ class KPP(AbstractPlainClosure[KPPState]):
         enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
         limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
         n_smoothing: running means over Ri of the interior shear.
-
-    Raises:
-        ValueError: an option that is not there.
     """
 
     critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
@@ -133,9 +130,6 @@ class KPP(AbstractPlainClosure[KPPState]):
     limit_by_ekman_depth: bool = setting(False)
     limit_by_monin_obukhov_depth: bool = setting(False)
     n_smoothing: int = setting(1, at_least=0)
-
-    def __check_init__(self):
-        check_settings(self)
 
     @property
     def von_karman(self) -> Scalar:

@@ -45,11 +45,6 @@ def layer_sizes(n_inputs: int, width: int, depth: int, n_outputs: int) -> tuple[
     return tuple(zip(widths[1:], widths[:-1], strict=True))
 
 
-def n_weights(sizes: Sequence[tuple[int, int]]) -> int:
-    """Length of the vector of weights."""
-    return sum(n_out * (n_in + 1) for n_out, n_in in sizes)
-
-
 def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
     """Random weights of variance 1 / inputs in all layers but the last, which is zero, as are all offsets.
 
@@ -66,13 +61,7 @@ def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
 def evaluate(
     weights: Weights, sizes: Sequence[tuple[int, int]], inputs: Sequence[InnerFaceArray]
 ) -> list[InnerFaceArray]:
-    """Outputs of the network at each face: tanh(W x + b) layer by layer, W x + b at the end.
-
-    Args:
-        weights: of all layers.
-        sizes: from `layer_sizes`.
-        inputs: one array per input, of common shape.
-    """
+    """Outputs of the network at each face: tanh(W x + b) layer by layer, W x + b at the end."""
     signals, start = list(inputs), 0
     for i, (n_out, n_in) in enumerate(sizes):
         matrix = weights[start : start + n_out * n_in].reshape(n_out, n_in, *weights.shape[1:])
@@ -131,7 +120,8 @@ class NeuralCorrection(AbstractClosure[CloState]):
             self.weights = jnp.asarray(initial_weights(self.layer_sizes, self.seed), dtype=float)
 
     def __check_init__(self):
-        expected, shape = n_weights(self.layer_sizes), getattr(self.weights, "shape", (0,))
+        expected = sum(n_out * (n_in + 1) for n_out, n_in in self.layer_sizes)
+        shape = getattr(self.weights, "shape", (0,))
         if shape and shape[0] != expected:
             raise ValueError(
                 f"NeuralCorrection: expected {expected} weights for {self.depth} hidden layers of "
@@ -179,16 +169,11 @@ def _coefficients(clo_state: CloState):
 
 
 def network_inputs(clo_state: CloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
-    """What the network is given at the inner faces [1], each between -1 and 1 and smooth.
+    """What the network is given at the inner faces [1] after a step, each between -1 and 1 and smooth.
 
-    Args:
-        clo_state: of the physical closure at the end of the step.
-        inputs: of the step.
-
-    Returns:
-        With d the distance to the surface: the stratification over the shear, N² / sqrt(N⁴ + S⁴ + f⁴);
-        d |f| / (d |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a
-        closure with k: n / (|n| + 3) of n = N² k² / eps², and k / (k + u*²).
+    With d the distance to the surface: the stratification over the shear, N² / sqrt(N⁴ + S⁴ + f⁴);
+    d |f| / (d |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure
+    with k: n / (|n| + 3) of n = N² k² / eps², and k / (k + u*²).
     """
     n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
     rotation_squared = inputs.coriolis_parameter**2 + _SLOWEST_ROTATION**2

@@ -7,12 +7,12 @@ the depth of the water.
 """
 
 import abc
-from typing import NamedTuple
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
 from ..declarations import named, setting
@@ -188,22 +188,15 @@ class AlgebraicLength(AbstractLengthScale):
         return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(place))
 
 
-class _Segments(NamedTuple):
-    """The way up from every inner face, in segments; axes: face, segment.
+_Segments = namedtuple("_Segments", "exists length excess slope work_before work")
+"""The way up from every inner face, in segments; axes: face, segment.
 
-    From the face to the center above, from center to center, and from the last center to the surface. A face
-    has no segments below itself.
-    """
-
-    exists: Bool[Array, "face segment *#batch"]
-    length: Float[Array, "face segment *#batch"]
-    excess: Float[Array, "face segment *#batch"]  # b - b_0 at the beginning
-    slope: Float[Array, "1 segment *#batch"]  # db/dz
-    work_before: Float[Array, "face segment *#batch"]
-    work: Float[Array, "face segment *#batch"]  # at the end
+From the face to the center above, from center to center, and from the last center to the surface. A face has
+no segments below itself. The excess of buoyancy b - b_0 is that at the beginning, work is that at the end.
+"""
 
 
-def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> _Segments:
+def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> Any:
     n = thickness.shape[0]
     half = 0.5 * jnp.broadcast_to(thickness, (n, *n_squared.shape[1:]))
     spacing, zero = half[1:] + half[:-1], jnp.zeros_like(half[:1])

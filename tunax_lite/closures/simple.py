@@ -5,7 +5,7 @@ import abc
 import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
@@ -156,9 +156,6 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         taper: f of x: "tanh", (1 - tanh x) / 2; "linear", 1 - x from 0 to 1; "exponential", exp(-x) for
             x > 0. Where N² <= 0, f is that of Ri = 0.
 
-    Raises:
-        ValueError: another taper.
-
     Source: Oceananigans.jl, `RiBasedVerticalDiffusivity`.
     """
 
@@ -172,9 +169,6 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
     minimum_entrainment_n_squared: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-14, 1e-4))
     shear_squared_floor: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-20, 1.0))
     taper: str = setting("tanh", choices=TAPERS)
-
-    def __check_init__(self):
-        check_settings(self)
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))

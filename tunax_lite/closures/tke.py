@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from .. import constants
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.diffusion import Added, EndValues, diffuse
 from ..numerics.elementary import (
@@ -47,13 +47,7 @@ class AbstractLengthBounds(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
-        """l_m and l_d [m], positive.
-
-        Args:
-            length: sqrt(2 k) / N with its floor [m].
-            surface, bottom: lengths on the two ends [m].
-            grid: the vertical grid.
-        """
+        """l_m and l_d [m], positive, of sqrt(2 k) / N with its floor and of lengths on the two ends [m]."""
 
 
 @named("within_column")
@@ -246,9 +240,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     langmuir_cells: LangmuirCells | None = eqx.field(default_factory=LangmuirCells)
     penetration: Penetration | None = eqx.field(default_factory=Penetration)
     implicit_fraction: float = setting(1.5, at_least=1.0)
-
-    def __check_init__(self):
-        check_settings(self)
 
     @classmethod
     def nemo(cls, **settings) -> "TKE":

@@ -17,7 +17,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Scalar, parameter
-from ..declarations import check_settings, named, setting
+from ..declarations import named, setting
 from ..numerics.elementary import safe_sqrt
 from .energy import EnergyStepper
 from .harcourt import Harcourt
@@ -282,9 +282,6 @@ class MellorYamada(AbstractTwoEquation):
         wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
             bottom, or the distance to the surface.
 
-    Raises:
-        ValueError: another wall length.
-
     Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constants and limits of GOTM.
     """
 
@@ -300,9 +297,6 @@ class MellorYamada(AbstractTwoEquation):
     s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_h: Scalar | None = parameter(None, valid_range=(0.0, 2.0))
     wall_length: str = setting("parabolic", choices=WALL_LENGTHS)
-
-    def __check_init__(self):
-        check_settings(self)
 
     @classmethod
     def harcourt(cls, **others: Any) -> "MellorYamada":

@@ -17,7 +17,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import constants
-from .._types import Scalar, ScalarLike, parameter
+from .._types import Scalar, parameter
 from ..declarations import check_settings, setting
 from ..numerics.elementary import at_least
 from .base import ClosureInputs
@@ -71,16 +71,8 @@ class ShearFreeLayer(eqx.Module):
     energy_flux_factor: Scalar
 
     @classmethod
-    def of(
-        cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar
-    ) -> "ShearFreeLayer":
-        """The layer whose flux of k at the wall is that of the waves.
-
-        Args:
-            waves: give c_w.
-            decay, length_slope: alpha and L [1].
-            diffusivity: that of k over sqrt(k) l [1].
-        """
+    def of(cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar):
+        """The layer whose flux of k at the wall is that of the waves; diffusivity of k over sqrt(k) l [1]."""
         factor = waves.energy_flux_factor
         tke_factor = jnp.cbrt(factor / (-diffusivity * decay * length_slope)) ** 2
         return cls(decay, length_slope, tke_factor, factor)
@@ -121,10 +113,7 @@ class Wall(NamedTuple):
         if self.waves is None:
             return (self.friction_velocity / c_mu_0) ** 2
         at_wall = self.waves.tke_factor * self.friction_velocity**2
-        return at_wall * self._decayed(distance, self.waves.decay)
-
-    def _decayed(self, distance: Scalar, exponent: ScalarLike) -> Scalar:
-        return jnp.exp(exponent * jnp.log(distance / self.roughness_length))
+        return at_wall * jnp.exp(self.waves.decay * jnp.log(distance / self.roughness_length))
 
     def tke_condition(self, c_mu_0: Scalar) -> EndCondition:
         """What holds for k: [m2 s-2], or [m3 s-3] for a flux."""
@@ -135,7 +124,8 @@ class Wall(NamedTuple):
         if self.waves is None:
             return EndCondition()
         energy_flux = self.waves.energy_flux_factor * self.friction_velocity**3
-        return EndCondition(flux=energy_flux * self._decayed(distance, 1.5 * self.waves.decay))
+        decayed = jnp.exp(1.5 * self.waves.decay * jnp.log(distance / self.roughness_length))
+        return EndCondition(flux=energy_flux * decayed)
 
 
 class Walls(NamedTuple):
@@ -170,16 +160,10 @@ class WallLaws(eqx.Module):
             roughness = at_least(charnock_length(of_sea, self.charnock_constant), roughness)
         slope = self.von_karman if self.waves is None else self.waves.length_slope
         surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
-        given = inputs.bottom
-        bottom = Wall(
-            self.bottom,
-            jnp.zeros_like(friction_velocity) if given is None else given.friction_velocity,
-            self.bottom_roughness_length if given is None else given.roughness_length,
-            thickness[0],
-            self.von_karman,
-            None,
-        )
-        return Walls(bottom, surface)
+        at_bottom = jnp.zeros_like(friction_velocity), self.bottom_roughness_length
+        if inputs.bottom is not None:
+            at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
+        return Walls(Wall(self.bottom, *at_bottom, thickness[0], self.von_karman, None), surface)
 
 
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:

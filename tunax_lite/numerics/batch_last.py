@@ -342,22 +342,14 @@ def _cond(values, parameters, size):
     return _values(lax.switch(index.array, [call(branch) for branch in parameters["branches"]]), flags)
 
 
-def _linear_solve(values, parameters, size):
+def _custom_linear_solve(values, parameters, size):
     # The condition that the solution fulfils is for derivatives; here it is only computed.
     return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
 
 
+_WITH_OWN_AXES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
+_WITH_OWN_AXES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
 _STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
-    "slice": _slice,
-    "concatenate": _concatenate,
-    "broadcast_in_dim": _broadcast_in_dim,
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "pad": _pad,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
-    "scan": _scan,
-    "while": _while,
-    "cond": _cond,
-    "custom_linear_solve": _linear_solve,
+    function.__name__[1:]: function for function in _WITH_OWN_AXES
 }
+"""By name of the primitive."""

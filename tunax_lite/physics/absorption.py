@@ -9,7 +9,6 @@ enters.
 """
 
 import abc
-from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -78,21 +77,11 @@ class TwoBandAbsorption(AbstractAbsorption):
         return infrared + visible
 
 
-class Band(NamedTuple):
-    """Attenuation of one band: by water [m-1], by 1 mg m-3 of chlorophyll [m-1], and the exponent [1]."""
+_BANDS = ((0.011664, 0.099467, 0.67103), (0.072529, 0.043860, 0.65726), (0.376090, 0.041999, 0.66138))
+"""Blue, green, red: attenuation by water [m-1], by 1 mg m-3 of chlorophyll [m-1], and the exponent [1].
 
-    water: float
-    chlorophyll: float
-    exponent: float
-
-
-BANDS = (
-    Band(0.011664, 0.099467, 0.67103),
-    Band(0.072529, 0.043860, 0.65726),
-    Band(0.376090, 0.041999, 0.66138),
-)
-"""Blue, green, red: least squares through the 61 concentrations of NEMO's table, within 3e-5 m-1 of it."""
-
+Least squares through the 61 concentrations of NEMO's table, within 3e-5 m-1 of it.
+"""
 LEAST_CHLOROPHYLL = 0.01
 """Least concentration of that table [mg m-3]; waters below it do not exist."""
 
@@ -119,8 +108,7 @@ class RgbAbsorption(AbstractAbsorption):
     def fraction(self, z: ColumnArray) -> ColumnArray:
         logarithm = jnp.log(at_least(self.chlorophyll, LEAST_CHLOROPHYLL))
         visible = jnp.zeros_like(z)
-        for band in BANDS:
-            attenuation = band.water + band.chlorophyll * jnp.exp(band.exponent * logarithm)
-            visible = visible + jnp.exp(attenuation * z)
+        for water, chlorophyll, exponent in _BANDS:
+            visible = visible + jnp.exp((water + chlorophyll * jnp.exp(exponent * logarithm)) * z)
         infrared = jnp.exp(z / self.infrared_depth)
         return self.infrared_fraction * infrared + (1.0 - self.infrared_fraction) / 3.0 * visible

@@ -25,28 +25,26 @@ def rotate(
     return cosine * u + sine * v, cosine * v - sine * u
 
 
+def _expansion(state: State, grid: Grid, equation_of_state: AbstractEquationOfState):
+    """Expansion and contraction of the mean of the two neighbouring cells."""
+    temperature, salinity = mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity)
+    return equation_of_state.expansion(temperature, salinity, grid.z_face[1:-1])
+
+
 def buoyancy_frequency_squared(
     state: State, grid: Grid, equation_of_state: AbstractEquationOfState
 ) -> InnerFaceArray:
-    """N² = g (alpha dT/dz - beta dS/dz) [s-2]; negative where the water is unstable.
-
-    Expansion and contraction are those of the mean of the two neighbouring cells.
-    """
-    temperature = mean_of_neighbours(state.temperature)
-    salinity = mean_of_neighbours(state.salinity)
-    alpha, beta = equation_of_state.expansion(temperature, salinity, grid.z_face[1:-1])
+    """N² = g (alpha dT/dz - beta dS/dz) [s-2]; negative where the water is unstable."""
+    alpha, beta = _expansion(state, grid, equation_of_state)
     thermal = alpha * gradient(state.temperature, grid)
-    haline = beta * gradient(state.salinity, grid)
-    return equation_of_state.gravity * (thermal - haline)
+    return equation_of_state.gravity * (thermal - beta * gradient(state.salinity, grid))
 
 
 def buoyancy_per_kelvin(
     state: State, grid: Grid, equation_of_state: AbstractEquationOfState
 ) -> InnerFaceArray | Scalar:
     """g alpha [m s-2 K-1], the fraction of temperature in N² over its gradient."""
-    temperature, salinity = mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity)
-    alpha, _ = equation_of_state.expansion(temperature, salinity, grid.z_face[1:-1])
-    return equation_of_state.gravity * alpha
+    return equation_of_state.gravity * _expansion(state, grid, equation_of_state)[0]
 
 
 def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
@@ -98,10 +96,7 @@ def richardson_number(
     *,
     shear_squared_floor: float = 1e-14,
 ) -> InnerFaceArray:
-    """Gradient Richardson number, Ri = N² / S² [1].
-
-    Below the floor [s-2] it is N² / floor: finite, with zero gradient to S².
-    """
+    """Gradient Richardson number, N² / S² [1]; below the floor [s-2] N² / floor, with zero gradient to S²."""
     return buoyancy_frequency_squared * reciprocal(at_least(shear_squared, shear_squared_floor))
 
 

@@ -132,14 +132,9 @@ class WindSeaDrift(AbstractStokesDrift):
         return 0.176 * _SHARE_OF_WIND * speed / transport
 
 
-_SHARE_OF_WIND = 0.0162
-"""Drift at the surface over the wind at 10 m."""
-_MEAN_OVER_PEAK = 1.296
-"""Mean over peak frequency of a Pierson-Moskowitz spectrum."""
-_KEPT_TRANSPORT = 0.667
-"""What spreading in direction leaves of the transport."""
-_SPREAD = 2.56
-"""Wavenumber of the part that spreads, over that of the peak."""
+_SHARE_OF_WIND, _MEAN_OVER_PEAK, _KEPT_TRANSPORT, _SPREAD = 0.0162, 1.296, 0.667, 2.56
+"""Drift at the surface over the wind at 10 m; mean over peak frequency of a Pierson-Moskowitz spectrum; what
+spreading in direction leaves of the transport; wavenumber of the part that spreads over that of the peak."""
 
 
 def _drift_above(x: FaceArray) -> FaceArray:
