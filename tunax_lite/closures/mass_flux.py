@@ -152,7 +152,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
         kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
-        return MassFluxState(local, *(with_end_faces(values, 0.0, 0.0) for values in kept), end.depth)
+        return MassFluxState(
+            local, *(with_end_faces(values, 0.0, 0.0) for values in kept), plume_depth=end.depth
+        )
 
     def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> Any:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
@@ -180,10 +182,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         """Plumes at rest at the surface, with the temperature and salinity that lie on the line there."""
         thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
         beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
-        contents = [values[-1] + beyond * (values[-1] - values[-2]) for values in contents]
-        nothing = jnp.zeros_like(contents[0])
+        temperature, salinity = (values[-1] + beyond * (values[-1] - values[-2]) for values in contents)
+        nothing = jnp.zeros_like(temperature)
         at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
-        return _Plumes(*at_rest, *contents, cells.u[-1], cells.v[-1], cells.tke[-1], nothing, nothing)
+        surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
+        return _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
 
     def _sink(self, drag: Scalar, detrainment: Scalar, above: Any, cell: Any) -> tuple[Any, Any]:
         """From the face above a cell to that below it."""
@@ -250,7 +253,7 @@ class MassFluxStepper(AbstractStepper[MassFluxState]):
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
         nothing = jnp.zeros_like(local.eddy_viscosity)
-        return MassFluxState(local, *[nothing] * 5, nothing[0])
+        return MassFluxState(local, *[nothing] * 5, plume_depth=nothing[0])
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
         depth = at_least(clo_state.plume_depth, self.plumes.least_depth)

@@ -47,7 +47,7 @@ _SETS = """
     canuto_b        5.0  0.6983  1.9664  1.094  0.0  0.495  5.6    0.6     1.0     0.0  0.3333  0.477
     cheng           5.0  0.7983  1.968   1.136  0.0  0.5    5.52   0.2134  0.357   0.0  0.3333  0.82
 """
-PUBLISHED_SETS: dict[str, dict[str, float]] = {
+PUBLISHED_SETS: dict[str, dict[str, Any]] = {
     name: dict(zip(_NAMES, map(float, numbers), strict=True))
     for name, *numbers in map(str.split, _SETS.strip().splitlines())
 }
