@@ -152,9 +152,8 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
         kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
-        return MassFluxState(
-            local, *(with_end_faces(values, 0.0, 0.0) for values in kept), plume_depth=end.depth
-        )
+        values = [with_end_faces(of, 0.0, 0.0) for of in kept]
+        return MassFluxState(local, *values, end.depth)  # pyright: ignore
 
     def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> Any:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
@@ -253,7 +252,7 @@ class MassFluxStepper(AbstractStepper[MassFluxState]):
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
         nothing = jnp.zeros_like(local.eddy_viscosity)
-        return MassFluxState(local, *[nothing] * 5, plume_depth=nothing[0])
+        return MassFluxState(local, *[nothing] * 5, nothing[0])  # pyright: ignore
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
         depth = at_least(clo_state.plume_depth, self.plumes.least_depth)
