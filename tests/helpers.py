@@ -109,7 +109,7 @@ ROUNDING = {None: 2e-15, "CATKE": 1e-14, "KEpsilonTheta": 5e-15, "RiBased": 2e-1
 SMOOTHNESS = {None: 1e-6, "OneEquation": 5e-6}
 """To how much of a derivative differences meet it: less where kinks lie close to each other."""
 
-SAME = {None: 1e-8}
+SAME = 1e-8
 """To how much of a derivative forward and reverse mode give the same."""
 
 

@@ -339,7 +339,7 @@ def replace_leaf(both, path, value):
 def test_reverse_equals_forward_equals_central_differences(closure, derivatives):
     both = derivatives.both
     sizes = np.abs(np.asarray(derivatives.losses(both)))
-    rounding, smoothness, same = (of.get(id_of(closure), of[None]) for of in (ROUNDING, SMOOTHNESS, SAME))
+    rounding, smoothness = (of.get(id_of(closure), of[None]) for of in (ROUNDING, SMOOTHNESS))
     rounding = np.array([[ROUNDING[None]], [rounding]])
     gradients = [derivatives.reverse(both, weights) for weights in jnp.eye(len(N_STEPS))]
     for path, scale in directions(closure):
@@ -355,7 +355,7 @@ def test_reverse_equals_forward_equals_central_differences(closure, derivatives)
         for ours, theirs, size, n_steps in zip(by_forward, by_reverse, sizes, N_STEPS, strict=True):
             message = f"{path} over {n_steps} steps"
             np.testing.assert_allclose(
-                ours, theirs, rtol=same, atol=1e-12 * np.max(size) / scale, err_msg=message
+                ours, theirs, rtol=SAME, atol=1e-12 * np.max(size) / scale, err_msg=message
             )
 
         def changed(x, path=path, value=value, pattern=pattern):

@@ -288,8 +288,8 @@ class LogNormal(AbstractPrior):
 class Unbounded(AbstractPrior):
     """The standard normal distribution, for numbers of order one without bounds: weights of networks."""
 
-    lower: ClassVar[float] = -math.inf
-    upper: ClassVar[float] = math.inf
+    lower: ClassVar[float] = -math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
+    upper: ClassVar[float] = math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @property
     def middle(self) -> float:

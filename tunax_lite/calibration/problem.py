@@ -265,7 +265,7 @@ class AbstractEvaluator(abc.ABC):
     def __init__(self, problem: Problem): ...
 
     @abc.abstractmethod
-    def __call__(self, *request: Any) -> Evaluation:
+    def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: of each evaluator its own
         """Evaluate what `ask` of the method returned."""
 
 

@@ -55,12 +55,13 @@ class MassFluxState(CloState):
     plume_kinetic_energy: FaceArray
     plume_depth: Scalar
 
+    # `AbstractVar` may be a property, which type checkers do not know.
     @property
-    def eddy_viscosity(self) -> FaceArray:
+    def eddy_viscosity(self) -> FaceArray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.local.eddy_viscosity
 
     @property
-    def eddy_diffusivity(self) -> FaceArray:
+    def eddy_diffusivity(self) -> FaceArray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.local.eddy_diffusivity
 
     def salt_diffusivity(self) -> FaceArray | None:

@@ -7,10 +7,9 @@ evaluation that is not finite never becomes the point that steps start from.
 
 import abc
 import dataclasses
-import functools
 import math
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -22,6 +21,8 @@ from ...declarations import check_settings, setting
 from ..evaluation import EnsembleEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import AbstractEvaluator, Evaluation
+
+F = TypeVar("F")
 
 
 class MethodState(eqx.Module):
@@ -70,9 +71,9 @@ class AbstractMethod(abc.ABC):
         """State after what was asked for; `FloatingPointError` where there is nothing to go on from."""
 
 
-def compiled(method):
+def compiled(method: F) -> F:
     """A method of arrays as one program: by themselves, its operations take seconds to compile one by one."""
-    return functools.partial(jax.jit, static_argnums=0)(method)
+    return cast(F, jax.jit(cast(Any, method), static_argnums=0))
 
 
 def optax_update(transformation: Any, gradient, state, x):
@@ -130,12 +131,13 @@ class MultiStart(AbstractMethod):
         if not (math.isfinite(self.spread) and self.spread > 0.0):
             raise ValueError(f"MultiStart: expected a positive spread, got {self.spread}.")
 
+    # Attributes of the class elsewhere; here those of the method at work.
     @property
-    def evaluator(self) -> type[AbstractEvaluator]:
+    def evaluator(self) -> type[AbstractEvaluator]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.method.evaluator
 
     @property
-    def end(self) -> str:
+    def end(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return f"all {self.n_starts} starts are done"
 
     def init(self, x: UnconstrainedVector) -> MultiStartState:

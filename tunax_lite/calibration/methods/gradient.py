@@ -70,7 +70,7 @@ class _Decay(AbstractSchedule):
         return jnp.asarray(self._schedule(begin)(jnp.asarray(step, float)))
 
     @abc.abstractmethod
-    def _schedule(self, begin: float) -> Callable[[ScalarLike], ScalarLike]:
+    def _schedule(self, begin: float) -> Callable[[Any], Any]:  # what optax takes and gives is its own
         """That of optax, imported where it is needed: commands that do not calibrate start sooner."""
 
 
