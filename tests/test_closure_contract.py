@@ -73,7 +73,14 @@ class CountingStepper(AbstractStepper[CloState]):
 
 
 # Compiling is what takes time: of closures that share their code with another one, one is in every run.
-SHARED_CODE = {"KOmega", "MunkAndersonMixing", "KrausTurner", "epbl_om4"}
+SHARED_CODE = {
+    "KOmega",
+    "GenericLengthScale",
+    "PacanowskiPhilander",
+    "MunkAndersonMixing",
+    "KrausTurner",
+    "epbl_om4",
+}
 CONTRACTORS = [
     *(
         pytest.param(closure, id=name, marks=[pytest.mark.long] if name in SHARED_CODE else [])

@@ -1,7 +1,7 @@
 """The notebooks run from top to bottom, in an empty folder and a kernel of their own.
 
 Cells with the tag `numbers` assert what the text says. `make test-all` runs all notebooks as they are.
-`make test` runs those on the first run, on a calibration and on a measured year, compiled quickly; the
+`make test` runs those on the first run and on a calibration, compiled quickly; the
 calibration is shortened and without those cells. In all it looks up whether what they name is there.
 """
 
@@ -27,7 +27,6 @@ NEEDS_DATA = {
 SHORTER = {
     "01_first_run": {},
     "02_calibrate_on_les": {"n_iterations=30": "n_iterations=2"},
-    "04_ocean_weather_station_papa": {},
 }
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 

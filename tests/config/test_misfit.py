@@ -127,7 +127,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     ("old", "new", "message"),
     [
         ("variable: sst,", "variable: skin,", "sst.csv.*skin.*a variable for sea_surface_temperature"),
-        ("flags: quality", "flags: qc", "sst.csv.*qc.*a quality flag for each of the 4 values of sst"),
+        ("flags: quality", "flags: qc", "sst.csv: qc: expected a variable for the quality flags of sst"),
         ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv.*sst.*expected a good value"),
         (
             "      series:\n        sea_surface_temperature",

@@ -20,8 +20,8 @@ MODEL = Model(PacanowskiPhilander())
 BATCH = with_leaf(CASES["wind"], "coriolis_parameter", jnp.asarray([0.0, 1e-4, -1e-4]))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("which", ["not long", "long"])
 def test_two_devices(which):
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
     found = subprocess.run(

@@ -138,6 +138,7 @@ def daily_surface(name: str, surface: dict[str, np.ndarray]):
     return at_surface[1:], water
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_fairall_at_papa():
     forcing, gotm = papa(), read_reference("ows_papa_meteo_dt600_surf")

@@ -131,7 +131,7 @@ MEASURED = [
     ("nns_annual", "nns_annual"),
     pytest.param("medsea_east", "medsea_east", marks=pytest.mark.long),
     pytest.param("langmuir", "langmuir_exp", marks=pytest.mark.long),
-    ("ows_papa", "ows_papa_kpp_meteo"),
+    pytest.param("ows_papa", "ows_papa_kpp_meteo", marks=pytest.mark.long),
     pytest.param("langmuir", "langmuir_kpp_exp", marks=pytest.mark.long),
     # Brackish and fresh water, whose density is not the reference density.
     pytest.param("blacksea", "blacksea", marks=pytest.mark.study),

@@ -262,4 +262,5 @@ class _Bracket(NamedTuple):
         below = jnp.where(moved > 0.0, less, 1.0) * self.below
         lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, above)
         upper = jnp.where(positive, self.upper, depth), jnp.where(positive, below, excess)
-        return _Bracket(*lower, *upper), here, jnp.where(positive, 1.0, -1.0).astype(depth.dtype)
+        one = jnp.ones_like(depth)
+        return _Bracket(*lower, *upper), here, jnp.where(positive, one, -one)

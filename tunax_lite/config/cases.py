@@ -366,7 +366,10 @@ class GotmCase(_Options):
     @property
     def observed(self) -> ObservedInputs | None:
         """Which of its inputs are observations."""
-        return None if self.observations is None else ObservedInputs(**self.observations.model_dump())
+        given = self.observations
+        if given is None:
+            return None
+        return ObservedInputs(**{**given.given(), "surface_temperature": given.surface_temperature})
 
 
 CaseSection = Annotated[
