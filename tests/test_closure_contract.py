@@ -28,7 +28,7 @@ from tests.helpers import (
     with_leaf,
 )
 from tunax_lite import Grid, Model, SaveSteps, first_non_finite, simulate, stack_cases
-from tunax_lite._types import iterate_parameters, iterate_weights
+from tunax_lite._types import iterate_parameters, iterate_vectors
 from tunax_lite.closures import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from tunax_lite.simulation import batched_case, run_frames, start_of
 
@@ -237,9 +237,9 @@ def test_new_numbers_do_not_compile_again(closure, counting, trajectories):
     first = counting.traces.count
     assert first > 0
     run = partial(simulate, dt=DT, duration=RUN, output_interval=DT)
-    numbers = [(info.path, info.value) for info in iterate_parameters(closure) if info.value is not None]
-    for path, value in [*numbers, *iterate_weights(closure)]:
-        run(Model(with_leaf(counting, f"closure.{path}", 1.01 * value)), CASES["cooling"])
+    for info in [*iterate_parameters(closure), *iterate_vectors(closure)]:
+        if info.value is not None:
+            run(Model(with_leaf(counting, f"closure.{info.path}", 1.01 * info.value)), CASES["cooling"])
     run(Model(counting, molecular_viscosity=1e-5), CASES["everything"])
     assert counting.traces.count == first
 
@@ -326,8 +326,8 @@ def directions(closure):
     for info in iterate_parameters(closure):
         if info.value is not None:
             yield f"0.closure.{info.path}", abs(float(info.value)) or 1.0
-    for path, _ in iterate_weights(closure):
-        yield f"0.closure.{path}", 1.0
+    for info in iterate_vectors(closure):
+        yield f"0.closure.{info.path}", 1.0
     for name, scale in (("stress_u", 0.1), ("heat_flux", 100.0), ("freshwater_flux", 1e-4)):
         yield f"1.forcing.fluxes.{name}", scale
     for name in ("temperature", "u"):

@@ -24,13 +24,12 @@ ColumnArray = Float[Array, "level *#batch"]
 """Values on any set of levels; the places follow from the context."""
 if TYPE_CHECKING:
     # Checkers do not see the converter of `parameter`, which takes Python numbers too.
-    Scalar = Any
-    SeriesOrScalar = Any
+    Scalar = SeriesOrScalar = Any
 else:
-    SeriesOrScalar = Float[Array, "..."]
-    """One number per column, or a series of them in time."""
     Scalar = Float[Array, "*#batch"]
     """One number per column: shape `()` or the batch shape."""
+    SeriesOrScalar = Float[Array, "..."]
+    """One number per column, or a series of them in time."""
 ScalarLike = Float[Array, "*#batch"] | float | int
 
 
@@ -40,22 +39,13 @@ def is_traced(tree: Any) -> bool:
 
 
 class ParameterInfo(NamedTuple):
-    """What is known of a calibratable number: its path in the module, value, unit and valid range."""
+    """What is known of a calibratable number, or a vector of them with the `coordinate` where they are."""
 
     path: str
     value: Any
     unit: str
     valid_range: tuple[float, float]
-
-
-class VectorInfo(NamedTuple):
-    """What is known of a vector of calibratable numbers; `coordinate` is where they are, `(n,)` or `None`."""
-
-    path: str
-    value: Any
-    unit: str
-    valid_range: tuple[float, float]
-    coordinate: Any
+    coordinate: Any = None
 
 
 def _to_float_array(value: Any) -> Any:
@@ -178,20 +168,14 @@ def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
         yield ParameterInfo(path, value, declared["unit"], declared["valid_range"])
 
 
-def iterate_vectors(module: eqx.Module) -> Iterator[VectorInfo]:
+def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
     """Yield all vectors declared with `vector_parameter` that are there, in nested modules too."""
     for path, value, metadata, owner in _declared(module, "vector"):
         if value is not None:
             declared = metadata["vector"]
             where = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
             same = where is not None and len(where) == len(value)
-            yield VectorInfo(path, value, declared["unit"], declared["range"], where if same else None)
-
-
-def iterate_weights(module: eqx.Module) -> Iterator[tuple[str, Array]]:
-    """Yield dotted path and value of all vectors of calibratable numbers, in nested modules too."""
-    for info in iterate_vectors(module):
-        yield info.path, info.value
+            yield ParameterInfo(path, value, declared["unit"], declared["range"], where if same else None)
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
@@ -211,22 +195,15 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
 def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:
     """Batch shape to which all parameters of a module broadcast: `()` for a single column."""
     shapes = [jnp.shape(info.value) for info in iterate_parameters(module) if info.value is not None]
-    shapes += [weights.shape[1:] for _, weights in iterate_weights(module)]
+    shapes += [info.value.shape[1:] for info in iterate_vectors(module)]
     return jnp.broadcast_shapes((), *shapes)
 
 
 def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
     """The same numbers in another precision: of a model, a case, a restart or any other tree of arrays.
 
-    Args:
-        tree: whose floating-point arrays are cast; integers, switches and Python numbers stay.
-        dtype: "float32" or "float64", or the data type of that name.
-
-    Returns:
-        A tree of the same structure; derivatives pass through the cast.
-
-    Raises:
-        ValueError: another precision, or float64 while it is switched off in JAX.
+    Floating-point arrays are cast, and derivatives pass through; integers, switches and Python numbers stay.
+    Raises `ValueError` for another `dtype` than float32 and float64, or float64 while that is off in JAX.
     """
     if dtype not in (np.dtype("float32"), np.dtype("float64")):
         raise ValueError(f"in_precision: expected 'float32' or 'float64', got {dtype!r}.")
@@ -237,10 +214,7 @@ def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
             'silently give float32; call tunax_lite.configure(precision="float64") before the first array.'
         )
 
-    def cast(leaf: Any) -> Any:
-        return leaf.astype(dtype) if _is_floating(leaf) else leaf
-
-    return jax.tree.map(cast, tree)
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if _is_floating(leaf) else leaf, tree)
 
 
 def precision_of(**trees: PyTree) -> np.dtype:

@@ -72,13 +72,10 @@ class SaveSegments(AbstractCheckpointing):
     """Keep the state at the segments' starts, and `SaveSteps` within the segment at work.
 
     Args:
-        steps_per_segment: length of the shortest segments; by default what needs least memory; the nearest
-            number that divides the run evenly is taken where there is one.
+        steps_per_segment: length of the shortest segments, at least 1; by default what needs least memory.
+            The nearest number that divides the run evenly is taken where there is one.
         levels: 1, or 2 for segments of segments: memory grows with the cube root of the number of steps
             instead of the square root, and every step is computed once more.
-
-    Raises:
-        ValueError: a segment of less than one step, or other levels than 1 and 2.
     """
 
     steps_per_segment: int | None = eqx.field(default=None, static=True)
@@ -115,9 +112,6 @@ class SavePairs(AbstractCheckpointing):
 
     Args:
         steps_per_segment: as for `SaveSegments`.
-
-    Raises:
-        ValueError: a segment of less than one step.
     """
 
     steps_per_segment: int | None = eqx.field(default=None, static=True)
@@ -237,14 +231,6 @@ def _join(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda x: x.reshape((-1,) + x.shape[2:]), tree)
 
 
-def _pair(run, carry, inputs, size: int):
-    """`run` for two segments of `size` turns, of which reverse mode keeps the start of the first only."""
-    halves = _split(inputs, 2, size)
-    one = eqx.filter_closure_convert(lambda carry, given: run(carry, given, size), carry, _row(halves, 0))
-    carry, outputs = _two_turns(one, carry, halves)
-    return carry, _join(outputs)
-
-
 def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], in_pairs: bool = False):
     """`run`, a function of carry, inputs and turns, of which reverse mode keeps the starts of segments only.
 
@@ -259,8 +245,12 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
         return _segmented_scan(run, carry, inputs, length, segments[1:], in_pairs)
 
     def segment(carry, inputs):
-        if n_parts == 2:
-            return _pair(run, carry, inputs, part)
+        if n_parts == 2:  # of which reverse mode keeps the start of the first only
+            halves = _split(inputs, 2, part)
+            one = lambda carry, given: run(carry, given, part)  # noqa: E731
+            one = eqx.filter_closure_convert(one, carry, _row(halves, 0))
+            carry, outputs = _two_turns(one, carry, halves)
+            return carry, _join(outputs)
         return _segmented_scan(run, carry, inputs, size, segments[1:], in_pairs)
 
     n_segments = length // size
@@ -296,18 +286,14 @@ def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
 def scan_frames(
     step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
 ):
-    """Run `n_frames * steps_per_frame` steps and save after each frame.
+    """Run `n_frames * steps_per_frame` steps, at least one, and save after each frame.
 
     Args:
         step: function from carry to carry.
         save: function from carry and the inputs of a frame to what is kept of the frame.
-        carry: start.
-        n_frames, steps_per_frame: at least 1.
-        checkpointing: what reverse mode keeps.
         inputs: pytree of what `save` gets, with a leading axis of `n_frames`.
 
-    Returns:
-        The last carry, and what was saved, with a leading axis of `n_frames`.
+    Returns the last carry, and what was saved, with a leading axis of `n_frames`.
     """
     bytes_per_step = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(carry))
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)

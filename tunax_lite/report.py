@@ -14,7 +14,7 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from ._types import at_path, iterate_parameters, iterate_weights
+from ._types import at_path, iterate_parameters, iterate_vectors
 from .calibration.checks import CheckRow
 from .calibration.cross_validation import (
     CrossValidationRow,
@@ -49,23 +49,12 @@ POSTERIOR_FIGURES = {
     "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
 _ERROR = "_error"
-_TOO_FEW, _TOO_LARGE = 100.0, 1.05
-"""Effective sample size and R-hat at which a warning is due."""
+_TOO_FEW, _TOO_LARGE = 100.0, 1.05  # effective sample size and R-hat at which a warning is due
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """A calibration on disk.
-
-    Args:
-        path: of the folder.
-        parameters: content of `parameters.yaml`.
-        history: content of `history.nc`.
-        figures: by name, those of `FIGURES` and `POSTERIOR_FIGURES` that are there.
-        cross_validation: rows by case left out; none without `tunax-lite cross-validate`.
-        checks: rows of runs that the calibration must not spoil; none without checks.
-        posterior: content of `posterior.nc`, if it is there.
-    """
+    """A calibration on disk: the content of its files, and its figures by name, as far as they are there."""
 
     path: Path
     parameters: dict[str, Any]
@@ -78,11 +67,6 @@ class RunFolder:
     @property
     def provenance(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in (self.parameters.get("provenance") or {}).items()}
-
-    @property
-    def config(self) -> str:
-        """Text of the configuration; empty if it was not kept."""
-        return self.provenance.get("tunax_lite_config", "")
 
 
 @names_its_file("the folder of a calibration")
@@ -181,7 +165,7 @@ def render(run: RunFolder, mark: str = "") -> str:
         figures=list(_encoded(run, FIGURES, {"loss", "parameters"}, lambda: history_figures(run.history))),
         posterior=None if run.posterior is None else _posterior(run, run.posterior),
         data=json.loads(run.provenance.get("tunax_lite_data") or "{}"),  # SHA-256 of files by path
-        config=run.config,
+        config=run.provenance.get("tunax_lite_config", ""),
         version=run.provenance.get("tunax_lite_version", "not known"),
         command=run.provenance.get("tunax_lite_command", "not known"),
     )
@@ -200,15 +184,14 @@ def _encoded(
     """Name, caption and content of figures: those of the folder, and drawn anew those that it lacks."""
     drawn = draw() if drawable - set(run.figures) else {}
     for name, caption in captions.items():
+        buffer = io.BytesIO()
         if name in run.figures:
-            content = run.figures[name].read_bytes()
+            buffer.write(run.figures[name].read_bytes())
         elif name in drawn:
-            buffer = io.BytesIO()
             drawn[name].savefig(buffer, format="png", dpi=130)
-            content = buffer.getvalue()
         else:
             continue
-        yield {"name": name, "caption": caption, "data": base64.b64encode(content).decode()}
+        yield {"name": name, "caption": caption, "data": base64.b64encode(buffer.getvalue()).decode()}
 
 
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
@@ -234,13 +217,11 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
 def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
     """Meaning and source of numbers of the closure that the configuration names, if it can still be made."""
     try:
-        closure = closure_of(parse_yaml(run.config))
+        closure = closure_of(parse_yaml(run.provenance.get("tunax_lite_config", "")))
     except Exception:  # a closure of the user's own may be anywhere, or gone
         return {}
-    paths = [info.path for info in iterate_parameters(closure)]
-    paths += [path for path, _ in iterate_weights(closure)]
     found = {}
-    for path in paths:
+    for path in (info.path for of in (iterate_parameters, iterate_vectors) for info in of(closure)):
         part, _, name = path.rpartition(".")
         owner = type(at_path(closure, part) if part else closure)
         # The source of a class, else of what it inherits from.
@@ -250,8 +231,9 @@ def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
 
 
 def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
-    known = dict(meanings(CorrectedForcing))
-    known |= {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
+    known = meanings(CorrectedForcing) | {
+        name: f"increment of the initial {name}" for name in INITIAL_VARIABLES
+    }
     named = {path: path.rpartition(".")[2] for path in paths if path.startswith("case")}
     return {path: (known[name], "") for path, name in named.items() if name in known}
 
@@ -315,23 +297,25 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
 def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, Any]]:
     """A row for each parameter."""
     names = [str(name) for name in dataset["parameter"].values]
-    columns = {name: dataset[name].values for name in ("effective_size", "r_hat") if name in dataset}
+    columns: dict[str, Any] = {"size": dataset.get("effective_size"), "r_hat": dataset.get("r_hat")}
     columns["deviation"] = np.sqrt(np.diag(dataset["covariance"].values))
     for path, variable in parameters_of(dataset).items():
-        low, median, high = (float(each) for each in np.quantile(variable.values, (0.05, 0.5, 0.95)))
-        of = {name: float(values[names.index(path)]) for name, values in columns.items() if path in names}
-        size, r_hat = of.get("effective_size"), of.get("r_hat")
-        yield {
-            "label": path,
-            "unit": variable.attrs.get("units", "1"),
-            "best": float(variable.attrs["most_probable"]),
-            "low": low,
-            "median": median,
-            "high": high,
-            "prior_low": variable.attrs.get("prior_5_percent"),
-            "prior_high": variable.attrs.get("prior_95_percent"),
-            "deviation": of.get("deviation"),
-            "size": size,
-            "r_hat": r_hat,
-            "is_poor": (size is not None and size < _TOO_FEW) or (r_hat is not None and r_hat > _TOO_LARGE),
-        }
+        own = dict.fromkeys(columns)
+        for name, values in columns.items():
+            if path in names and values is not None:
+                own[name] = float(values[names.index(path)])
+        size, r_hat = own["size"], own["r_hat"]
+        quantiles = map(float, np.quantile(variable.values, (0.05, 0.5, 0.95)))
+        yield (
+            own
+            | dict(zip(("low", "median", "high"), quantiles, strict=True))
+            | {
+                "label": path,
+                "unit": variable.attrs.get("units", "1"),
+                "best": float(variable.attrs["most_probable"]),
+                "prior_low": variable.attrs.get("prior_5_percent"),
+                "prior_high": variable.attrs.get("prior_95_percent"),
+                "is_poor": (size is not None and size < _TOO_FEW)
+                or (r_hat is not None and r_hat > _TOO_LARGE),
+            }
+        )

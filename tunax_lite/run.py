@@ -9,9 +9,6 @@ from .model import Model
 from .observations import Observations
 from .runtime.memory import check_disk, check_steps
 
-_VARIABLES = 4
-"""Of the state: temperature, salinity and velocity; a file has more."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -59,6 +56,7 @@ class Run:
 
     def check_output(self, duration: float, folder: Path) -> None:
         """Raise `ConfigError` where the frames of a run, its state alone, are more than the disk can hold."""
-        n_bytes = 8.0 * _VARIABLES * self.case.grid.n_cells * duration / self.output_interval
+        # Temperature, salinity and velocity; a file has more.
+        n_bytes = 8.0 * 4 * self.case.grid.n_cells * duration / self.output_interval
         with naming(self.source, "time.output_interval"):
             check_disk(folder, n_bytes, "the frames of the run")

@@ -12,7 +12,6 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from ._types import (
-    Scalar,
     ScalarLike,
     is_traced,
     leading_axes,
@@ -117,15 +116,13 @@ def run_frames(
         model, case: the case spread over its batch by `batched_case`.
         start: from `start_of` or `Trajectory.restart`.
         dt: time step [s].
-        n_frames, steps_per_frame: length of the run.
-        checkpointing: what reverse mode keeps.
+        n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode keeps of it.
         save: function from `Restart`, and from the inputs of the frame if there are any, to what is kept.
         inputs: pytree of arrays with a leading axis of `n_frames`, observations for instance.
         means: save, beside that, state and closure state as means over the steps of the frame.
         step_starts: save, beside all that, what the last step of the frame started from.
 
-    Returns:
-        What was saved, with a leading axis of `n_frames`; the start is not among it.
+    Returns what was saved, with a leading axis of `n_frames`; the start is not among it.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step = _stepping(model, case, dt)
@@ -136,31 +133,26 @@ def run_frames(
         carry = (start, (start.state, start.clo_state))
         both = lambda current, given: (one(current[0], given), current[1])  # noqa: E731
     if step_starts:
-        step, both, carry = _with_start(step, both, carry, of=lambda carry: carry[0] if means else carry)
+        of = lambda carry: carry[0] if means else carry  # noqa: E731
+        once, kept = step, both
+        step, carry = lambda two: (once(two[0]), of(two[0])), (carry, of(carry))
+        both = lambda two, given: (kept(two[0], given), two[1])  # noqa: E731
     length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
     return scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)[1]
-
-
-def _with_start(step, save, carry, of):
-    """Step, save and first carry of a loop that keeps what its last step started from."""
-    advance = lambda both: (step(both[0]), of(both[0]))  # noqa: E731
-    return advance, lambda both, given: (save(both[0], given), both[1]), (carry, of(carry))
 
 
 def advance(
     model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
 ) -> Restart:
-    """Make steps without saving; their number may be known only when the compiled program runs.
+    """Make `n_steps` without saving, 0 giving the start; other arguments as for `run_frames`.
 
-    Args:
-        model, case, start, dt: as for `run_frames`.
-        n_steps: number of steps; 0 gives the start. There is no reverse mode through a traced number.
+    The number may be known only when the compiled program runs; reverse mode needs one that is known before.
     """
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current), start)
 
 
-def _stepping(model: Model, case: Case, dt: Scalar) -> Callable[[Restart], Restart]:
+def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], Restart]:
     """One step of a loop, with what does not change moved out of it."""
     stepper, case = model.closure.prepare(), model.completed(case)
 
@@ -307,9 +299,7 @@ def simulate(
     precision = precision_of(model=model, case=case)
     model, case = without_weak_types((model, case), precision)
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
-    begin = 0.0
-    if start is not None and not is_traced(start.step):
-        begin = float(start.step) * dt
+    begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     length = case.duration - begin if duration is None else duration
     n_frames = count_steps(length, output_interval, "the duration (or what is left of it)", "output_interval")
     if not is_traced(case.forcing):
@@ -333,13 +323,11 @@ def simulate(
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
     """Variable and time [s] of the first saved value that is not finite; `None` if all are."""
-    found = None
-    both = (trajectory.state, trajectory.clo_state)
-    for path, leaf in jax.tree_util.tree_leaves_with_path(both):
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path((trajectory.state, trajectory.clo_state)):
         values = np.asarray(leaf)
         bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
         if bad.any():
-            time = float(trajectory.time[int(np.argmax(bad))])
-            if found is None or time < found[1]:
-                found = (jax.tree_util.keystr(path[1:]).lstrip("."), time)
-    return found
+            name = jax.tree_util.keystr(path[1:]).lstrip(".")
+            found.append((name, float(trajectory.time[int(np.argmax(bad))])))
+    return min(found, key=lambda one: one[1], default=None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+from typer import echo
 
 from ..calibration import CalibrationResult, in_short, remarks, remarks_in_short, write_results
 from ..calibration import calibrate as run_calibration
@@ -66,8 +66,8 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
     session.say_notes(setup.notes)
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
-    typer.echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
-    options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": typer.echo}
+    echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
+    options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
     try:
         with progress_of(setup.n_iterations) as show, ordered_end("this iteration") as safe_point:
 
@@ -80,7 +80,7 @@ def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) 
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
-def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of many types
+def _problem_of(setup: Calibration) -> dict[str, Any]:
     """What is to be calibrated and how, as arguments."""
     return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes")}
 
@@ -88,9 +88,8 @@ def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of many type
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Parameters and history of a calibration that was interrupted; returns how to go on."""
     # One iteration is done, so that nothing is computed.
-    result = run_calibration(
-        **_problem_of(dataclasses.replace(setup, n_iterations=1)), folder=folder, resume=True
-    )
+    problem = _problem_of(setup) | {"n_iterations": 1}
+    result = run_calibration(**problem, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
@@ -106,9 +105,8 @@ def _write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     """Write the files of a calibration into its folder and return their paths."""
-    written = list(
-        write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
-    )
+    origin = session.origin_of(loaded, result.case_names, result.closure)
+    written = list(write_results(result, folder, origin))
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.
@@ -124,19 +122,17 @@ def _summarise(result: CalibrationResult) -> None:
     units, start, best = units_in_short(result.units), in_short(result.start), in_short(result.best)
     said = remarks_in_short(remarks(result), result.best)
     width, before, after = (max(map(len, each)) for each in (best, start.values(), best.values()))
-    typer.echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
-    typer.echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
+    echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
+    echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     for path, value in best.items():
-        remark = f"  {said[path]}" if path in said else ""
-        typer.echo(
-            f"  {path:{width}}  {start[path]:>{before}} -> {value:>{after}}  [{units.get(path, '1')}]{remark}"
-        )
+        remark, unit = f"  {said[path]}" if path in said else "", units.get(path, "1")
+        echo(f"  {path:{width}}  {start[path]:>{before}} -> {value:>{after}}  [{unit}]{remark}")
     if len(least := result.lowest_by_start) > 1:
-        typer.echo("lowest loss by start: " + ", ".join("none" if x is None else f"{x:.5g}" for x in least))
+        echo("lowest loss by start: " + ", ".join("none" if x is None else f"{x:.5g}" for x in least))
     if result.n_non_finite:
-        typer.echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
+        echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
-        typer.echo(f"{result.n_failed} members of the ensemble broke down in all; they were drawn anew")
+        echo(f"{result.n_failed} members of the ensemble broke down in all; they were drawn anew")
 
 
 def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:
@@ -153,16 +149,14 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
 
 def say_checks(rows: Sequence[CheckRow]) -> None:
     """Errors before and after, and a warning where they grow too much."""
-    typer.echo("checks: root mean square errors without and with the calibrated parameters")
+    echo("checks: root mean square errors without and with the calibrated parameters")
     width = max(len(row.check) for row in rows)
     for row in rows:
         growth = f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number"
-        typer.echo(
-            f"  {row.check:{width}}  {row.variable}  {row.uncalibrated:.5g} -> {row.calibrated:.5g} "
-            f"{row.unit}  {growth}"
-        )
+        errors = f"{row.uncalibrated:.5g} -> {row.calibrated:.5g} {row.unit}"
+        echo(f"  {row.check:{width}}  {row.variable}  {errors}  {growth}")
     for sentence in checks_in_words(rows):
-        typer.echo(sentence, err=any(row.too_large for row in rows))
+        echo(sentence, err=any(row.too_large for row in rows))
 
 
 @session.command("What is done is saved: give the same command to go on.")
@@ -185,9 +179,8 @@ def cross_validate(
         names = [target.case.name for target in setup.targets]
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
         with claimed(folder, folder=True):
-            found = _cross_validate(
-                setup, folder, overwrite, session.origin_of(loaded, names, setup.model.closure)
-            )
+            origin = session.origin_of(loaded, names, setup.model.closure)
+            found = _cross_validate(setup, folder, overwrite, origin)
             written = _write(found.calibrated, setup, loaded, folder)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
@@ -210,7 +203,7 @@ def _cross_validate(
         def begin(left_out: str | None):
             stack.close()  # the table of the calibration before
             without = "all cases" if left_out is None else f"without {left_out}"
-            typer.echo(f"calibration {next(n_begun)} of {n_all}: {without}; compiling ...")
+            echo(f"calibration {next(n_begun)} of {n_all}: {without}; compiling ...")
             return stack.enter_context(progress_of(setup.n_iterations))
 
         options = {"folder": folder, "overwrite": overwrite, "attributes": attributes, "begin": begin}
@@ -224,11 +217,11 @@ def _say_what_is_left_out(rows: Sequence[CrossValidationRow]) -> None:
     width = max(len("left out"), *(len(row.case) for row in rows))
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
     headings = "  ".join(f"{name.replace('_', ' '):>12}" for name in columns)
-    typer.echo("root mean square errors on the case left out of the calibration")
-    typer.echo(f"{'left out':{width}}  {'variable':12}  {headings}  unit   better")
+    echo("root mean square errors on the case left out of the calibration")
+    echo(f"{'left out':{width}}  {'variable':12}  {headings}  unit   better")
     for row in rows:
         numbers = "  ".join(f"{getattr(row, name):12.5f}" for name in columns)
         better = "yes" if row.better else "no"
-        typer.echo(f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {better}")
+        echo(f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {better}")
     for sentence in cross_validation_in_words(rows):
-        typer.echo(sentence)
+        echo(sentence)

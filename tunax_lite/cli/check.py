@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument, Option, echo
 
-from .._types import iterate_parameters, iterate_weights
+from .._types import iterate_parameters, iterate_vectors
 from ..case import Case
 from ..config import (
     Calibration,
@@ -30,8 +30,6 @@ from ..model import Model
 from ..observations import Observations
 from . import session
 
-_KINDS = ", ".join(reference.KINDS)
-
 
 @session.command()
 def check(
@@ -40,7 +38,7 @@ def check(
     settings: session.Settings = None,
     write_config: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE.yaml",
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
@@ -60,18 +58,15 @@ def check(
             "copy the file."
         )
     loaded = load_any(config, settings or [])
+    where = loaded.path, loaded.origins
     with session.precision(loaded):
         # The union of two kinds of configurations, as one of them.
         if isinstance(loaded.config, RunConfig):
-            _describe_run(
-                session.build_source(Loaded(loaded.config, loaded.path, loaded.origins), parameters)
-            )
+            _describe_run(session.build_source(Loaded(loaded.config, *where), parameters))
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            _describe_calibration(
-                build_calibration(Loaded(loaded.config, loaded.path, loaded.origins), values)
-            )
-    typer.echo(f"{config}: fine")
+            _describe_calibration(build_calibration(Loaded(loaded.config, *where), values))
+    echo(f"{config}: fine")
 
 
 def _check_gotm(config: Path, settings: list[str], write_config: Path | None, overwrite: bool) -> None:
@@ -79,13 +74,13 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None, ov
     with session.precision(source):
         made = build_gotm(source)
         for line in made.report.lines():
-            typer.echo(line)
+            echo(line)
         if made.run is not None:
             _describe_run(made.run)
         made.report.check()
         if write_config is not None and made.run is not None:
             _write(write_config, configuration_of(source), overwrite)
-    typer.echo(f"{config}: fine")
+    echo(f"{config}: fine")
 
 
 def _describe_run(run: Run) -> None:
@@ -94,7 +89,7 @@ def _describe_run(run: Run) -> None:
     duration = run.duration_from(0.0)
     run.check_output(duration, Path.cwd())
     run.case.check_covers(0.0, duration)
-    typer.echo(
+    echo(
         f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
     )
@@ -104,44 +99,40 @@ def _describe_calibration(setup: Calibration) -> None:
     for target in setup.targets:
         _describe_case(target.case, target.observations)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
-        typer.echo(f"  weights: {weights}; time step {target.dt:g} s")
+        echo(f"  weights: {weights}; time step {target.dt:g} s")
     _describe_model(setup.model)
     for parameter in setup.free_parameters.numbers:
-        typer.echo(
+        echo(
             f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {parameter.distribution!r}"
         )
-    typer.echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
+    echo(f"{type(setup.method).__name__}, {setup.n_iterations} iterations")
     for one in setup.checks:
-        typer.echo(f"check: {one.name} against {one.kind}")
+        echo(f"check: {one.name} against {one.kind}")
     session.say_notes(setup.notes)
 
 
 def _describe_case(case: Case, observations: Observations | None) -> None:
-    typer.echo(
+    echo(
         f"case: {case.name}, {case.grid.n_cells} cells over {float(case.grid.depth):g} m, "
         f"{case.duration / 3600.0:g} h, f = {float(case.coriolis_parameter):g} s-1"
     )
     kind = "constant" if isinstance(case.forcing, ConstantForcing) else "time series"
     fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
-    given = {
-        name: float(value)
-        for name, value in vars(fluxes).items()
-        if value is not None and name != "tracer_fluxes"
-    }
-    listed = ", ".join(f"{name} = {value:.4g}" for name, value in given.items()) or "none"
-    typer.echo(f"  fluxes ({kind}, at the start): {listed}")
+    given = {name: value for name, value in vars(fluxes).items() if name != "tracer_fluxes"}
+    listed = [f"{name} = {float(value):.4g}" for name, value in given.items() if value is not None]
+    echo(f"  fluxes ({kind}, at the start): {', '.join(listed) or 'none'}")
     if observations is not None:
         for name, values in (observations.profiles | observations.series).items():
             known = np.isfinite(np.asarray(values))
             n_times = int(known.reshape(len(known), -1).any(axis=1).sum())
             heights = f" and {known.shape[1]} heights" if known.ndim > 1 else ""
-            typer.echo(f"  observed: {name} at {n_times} times{heights}")
+            echo(f"  observed: {name} at {n_times} times{heights}")
 
 
 def _describe_model(model: Model) -> None:
-    n_parameters = sum(1 for _ in iterate_parameters(model.closure))
-    n_parameters += sum(len(weights) for _, weights in iterate_weights(model.closure))
-    typer.echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")
+    n_parameters = len(list(iterate_parameters(model.closure)))
+    n_parameters += sum(len(info.value) for info in iterate_vectors(model.closure))
+    echo(f"model: {type(model.closure).__name__} with {n_parameters} parameters, theta {model.theta:g}")
 
 
 def _write(path: Path, text: str, overwrite: bool) -> None:
@@ -153,32 +144,30 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
 
 @session.command()
 def schema(
-    kind: Annotated[str, typer.Argument(help=f"Kind of configuration: {_KINDS}.")] = "run",
+    kind: Annotated[str, Argument(help=f"Kind of configuration: {', '.join(reference.KINDS)}.")] = "run",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
+        Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
     ] = None,
     overwrite: session.Overwrite = False,
 ) -> None:
     """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
     text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         _write(output, text, overwrite)
 
 
 @session.command()
 def describe(
-    name: Annotated[
-        str, typer.Argument(help="A closure, a part of one, a bulk formula, a water, a method …")
-    ],
+    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water, a method …")],
 ) -> None:
     """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
     for each in reference.describe(name):
-        typer.echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
+        echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
         if each.source:
-            typer.echo(f"Source: {each.source}")
+            echo(f"Source: {each.source}")
         for title, is_number in (("parameters", True), ("settings", False)):
             rows = [row for row in each.declared if row.is_number == is_number]
             if not rows:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Exit, Option, echo
 
 from .. import __version__
 from ..config import ConfigError
@@ -31,28 +32,27 @@ for _command in (*_COMMANDS, cross_validate, describe):
     app.command()(_command)
 
 
-def _print_version(wanted: bool) -> bool:
+def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tunax_lite {__version__}")
-        raise typer.Exit
-    return wanted
+        echo(f"tunax_lite {__version__}")
+        raise Exit
 
 
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
     cache_folder: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
         ),
     ] = None,
     cache_seconds: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="S",
             min=0.0,
             help="Do not keep programs that compile in less; by default "
@@ -60,17 +60,16 @@ def _options(
         ),
     ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
+        bool, Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
     ] = False,
     no_limits: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--no-limits",
             help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
         ),
     ] = False,
 ) -> None:
-    del version
     lift_limits(no_limits)
     with errors_as_messages():
         if no_cache and cache_folder is not None:

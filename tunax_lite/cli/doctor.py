@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import jax
-import typer
+from typer import Exit, Option, echo
 
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..self_test import SelfTest, self_test
@@ -32,10 +32,9 @@ Report = dict[str, Any]
 
 @command()
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
     seconds: Annotated[
-        float,
-        typer.Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it."),
+        float, Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it.")
     ] = 10.0,
 ) -> None:
     """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
@@ -44,7 +43,7 @@ def doctor(
     """
     before = cache_statistics()
     if not as_json:
-        typer.echo("testing ...", err=True)
+        echo("testing ...", err=True)
     tested = self_test(seconds)
     report = describe_machine()
     report["cache"] |= cache_statistics().since(before)._asdict()
@@ -54,9 +53,9 @@ def doctor(
         "skipped": tested.skipped,
     }
     report["problems"] = _problems(report, tested)
-    typer.echo(json.dumps(report, indent=2)) if as_json else _show(report)
+    echo(json.dumps(report, indent=2)) if as_json else _show(report)
     if report["problems"]:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 def describe_machine() -> Report:
@@ -115,15 +114,18 @@ def _problems(report: Report, tested: SelfTest) -> list[str]:
 def _show(report: Report) -> None:
     facts, tested = list(_facts(report)), report["self_test"]
     width = max(len(name) for name, _ in facts)
-    lines = [f"{name:{width}}  {value}" for name, value in facts]
-    typer.echo("\n".join([*lines, ""]))
+    for name, value in facts:
+        echo(f"{name:{width}}  {value}")
+    echo("")
     _show_speeds(tested["speeds"])
-    lines = [""]
+    echo("")
     for check in tested["checks"]:
-        lines.append(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
-    lines += [f"skipped  {name}: no time left; give more with --seconds" for name in tested["skipped"]]
-    lines += [f"problem: {problem}" for problem in report["problems"]]
-    typer.echo("\n".join([*lines, "something is wrong" if report["problems"] else "all is well"]))
+        echo(f"{'passed' if check['passed'] else 'FAILED'}  {check['name']}: {check['found']}")
+    for name in tested["skipped"]:
+        echo(f"skipped  {name}: no time left; give more with --seconds")
+    for problem in report["problems"]:
+        echo(f"problem: {problem}")
+    echo("something is wrong" if report["problems"] else "all is well")
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -154,15 +156,13 @@ def _megabytes(size: int | None) -> str:
 def _show_speeds(speeds: list[Report]) -> None:
     # Takes long to import.
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("k-epsilon, 64 levels")
-    for heading in ("columns", "steps", "us per column and step", "compile [s]"):
-        table.add_column(escape(heading), justify="right")
+    for heading in ("columns", "steps", "us per column and step", r"compile \[s]"):
+        table.add_column(heading, justify="right")
     for speed in speeds:
-        counts = str(speed["n_columns"]), str(speed["n_steps"])
         times = f"{speed['microseconds']:.2f}", f"{speed['compile_seconds']:.1f}"
-        table.add_row(speed["precision"], *counts, *times)
+        table.add_row(speed["precision"], str(speed["n_columns"]), str(speed["n_steps"]), *times)
     Console(file=sys.stdout).print(table)

@@ -2,29 +2,18 @@
 
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import jax
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option, echo
 
+from .. import comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
-from ..comparison import (
-    Candidate,
-    Compared,
-    ComparisonRow,
-    Reference,
-    StoredResult,
-    Summary,
-    compare_closures,
-    summaries,
-    write_markdown,
-    write_rows,
-)
 from ..config import (
     CalibrationConfig,
     ComparisonSetup,
@@ -39,7 +28,7 @@ from ..io.writing import claimed, file_name, replacing
 from . import session
 from .calibrate import say_checks
 from .outputs import check_comparison_outputs, check_figures_of, seen_from
-from .progress import ProgressReport, fraction_of
+from .progress import fraction_of
 
 
 @session.command()
@@ -47,9 +36,7 @@ def evaluate(
     config: session.Config,
     parameters: session.Parameters = None,
     settings: session.Settings = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Write the table to a file, too.")
-    ] = None,
+    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Write the table to a file, too.")] = None,
     overwrite: session.Overwrite = False,
 ) -> None:
     """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
@@ -74,7 +61,7 @@ def evaluate(
             check_outputs([output], overwrite=overwrite)
         session.say_accounts(targets)
         rows = errors_by_label(candidates)
-        typer.echo(_table(rows, list(candidates)))
+        echo(_table(rows, list(candidates)))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
@@ -82,7 +69,11 @@ def evaluate(
             if checks:
                 say_checks(run_checks(checks, before, after, values))
     if output is not None:
-        _write(output, rows, list(candidates))
+        with replacing(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["case", "variable", "unit", *candidates])
+            for row in rows:
+                writer.writerow([row.case, row.variable, row.unit, *map(row.errors.get, candidates)])
         session.report_written([output])
 
 
@@ -94,43 +85,32 @@ def _number(error: float, sign: str = "") -> str:
 def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     widths = max(len("case"), *(len(row.case) for row in rows)), max(12, *(len(row.variable) for row in rows))
 
-    def line(case: str, variable: str, numbers: Sequence[str], unit: str) -> str:
-        return (
-            f"{case:{widths[0]}}  {variable:{widths[1]}}" + "".join(f"{n:>15}" for n in numbers) + f"  {unit}"
-        )
+    def line(case: str, variable: str, numbers: Iterable[str], unit: str) -> str:
+        together = "".join(f"{number:>15}" for number in numbers)
+        return f"{case:{widths[0]}}  {variable:{widths[1]}}{together}  {unit}"
 
-    lines = [line("case", "variable", labels, "unit")]
+    lines = ["root mean square errors", line("case", "variable", labels, "unit")]
     for row in rows:
-        numbers = [_number(row.errors[label]) for label in labels]
+        numbers = (_number(row.errors[label]) for label in labels)
         lines.append(line(row.case, row.variable, numbers, row.unit))
     temperature = [row for row in rows if row.variable == "temperature"]
     if len(temperature) > 1:
-        means = [sum(row.errors[label] for row in temperature) / len(temperature) for label in labels]
-        lines.append(line("mean", "temperature", [_number(mean) for mean in means], "K"))
+        means = (sum(row.errors[label] for row in temperature) / len(temperature) for label in labels)
+        lines.append(line("mean", "temperature", map(_number, means), "K"))
     lines.append("mean errors, model minus observed")
     for row in rows:
-        lines.append(
-            line(row.case, row.variable, [_number(row.means[label], "+") for label in labels], row.unit)
-        )
-    return "\n".join(["root mean square errors", *lines])
-
-
-def _write(path: Path, rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["case", "variable", "unit", *labels])
-        for row in rows:
-            writer.writerow([row.case, row.variable, row.unit, *(row.errors[label] for label in labels)])
+        numbers = (_number(row.means[label], "+") for label in labels)
+        lines.append(line(row.case, row.variable, numbers, row.unit))
+    return "\n".join(lines)
 
 
 @session.command()
 def plot(
     file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE.nc", help="Trajectory of a run, history or posterior of a calibration."),
+        Path, Argument(metavar="FILE.nc", help="Trajectory of a run, history or posterior of a calibration.")
     ],
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
+        Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
     ] = None,
     overwrite: session.Overwrite = False,
 ) -> None:
@@ -152,9 +132,9 @@ def plot(
 
 @session.command()
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a calibration.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a calibration.")],
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="By default report.html in the folder.")
+        Path | None, Option(metavar="FILE.html", help="By default report.html in the folder.")
     ] = None,
     overwrite: session.Overwrite = False,
 ) -> None:
@@ -167,15 +147,12 @@ def report(
     session.report_written([write_report(run, path)])
 
 
-_WIDTH_OF_FILES = 160
-
-
 @session.command()
 def compare(
     config: session.Config,
     output: session.Folder = None,
-    closures: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
-    cases: Annotated[str, typer.Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
+    closures: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
+    cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
     settings: session.Settings = None,
     overwrite: session.Overwrite = False,
 ) -> None:
@@ -189,7 +166,9 @@ def compare(
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))
         stored = setup.stored(references)
-        names = _files([one.case.name for one in references])
+        cases_here = [file_name(one.case.name) for one in references]
+        names = ["comparison.csv", "comparison.md", "cost.png"]
+        names += [f"{kind}_{case}.png" for case in cases_here for kind in ("profiles", "sections")]
         compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
         check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
         with claimed(folder, folder=True):
@@ -202,24 +181,29 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _files(cases: list[str]) -> list[str]:
-    """Names of all that is written."""
-    figures = [f"{kind}_{file_name(case)}.png" for case in cases for kind in ("profiles", "sections")]
-    return ["comparison.csv", "comparison.md", "cost.png", *figures]
-
-
 def _compare(
     setup: ComparisonSetup,
-    candidates: list[Candidate],
-    references: list[Reference],
-    stored: list[StoredResult],
-) -> Compared:
+    candidates: list[comparison.Candidate],
+    references: list[comparison.Reference],
+    stored: list[comparison.StoredResult],
+) -> comparison.Compared:
     config = setup.config
-    n_rows = len(candidates) * len(references) * len(config.n_cells) * len(config.time_steps)
-    typer.echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
+    n_together = len(references) * len(config.time_steps)
+    n_rows = len(candidates) * len(config.n_cells) * n_together
+    rows: list[comparison.ComparisonRow] = []
+    echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
     with fraction_of("comparison", n_lines=n_rows) as show:
-        compared = compare_closures(
+
+        def add(row: comparison.ComparisonRow) -> None:
+            """Show how each closure did at each resolution."""
+            rows.append(row)
+            if len(rows) % n_together == 0:
+                failed = sum(not one.finite for one in rows[-n_together:])
+                state = "all finite" if not failed else f"{failed} of {n_together} not finite"
+                show(len(rows) / n_rows, f"{row.closure}, {row.n_cells} cells: {state}")
+
+        compared = comparison.compare_closures(
             candidates,
             references,
             n_cells=config.n_cells,
@@ -230,34 +214,19 @@ def _compare(
             n_timings=config.n_timings,
             with_persistence=config.persistence,
             stored=stored,
-            report=_progress(n_rows, len(references) * len(config.time_steps), show),
+            report=add,
         )
-    typer.echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
+    echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
     return compared
 
 
-def _progress(n_rows: int, n_together: int, show: ProgressReport) -> Callable[[ComparisonRow], None]:
-    """Show how each closure did at each resolution."""
-    rows: list[ComparisonRow] = []
-
-    def add(row: ComparisonRow) -> None:
-        rows.append(row)
-        if len(rows) % n_together:
-            return
-        failed = sum(not one.finite for one in rows[-n_together:])
-        state = "all finite" if not failed else f"{failed} of {n_together} not finite"
-        show(len(rows) / n_rows, f"{row.closure}, {row.n_cells} cells: {state}")
-
-    return add
-
-
-def _write_comparison(compared: Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
+def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
     # What takes long to import, where it is needed.
     from ..plotting import in_words, plot_closure_profiles, plot_closure_sections, plot_cost, save_figures
 
     chosen = setup.config.figures
     table, text = folder / "comparison.csv", folder / "comparison.md"
-    write_rows(table, compared.rows)
+    comparison.write_rows(table, compared.rows)
     figures = {}
     for shown in compared.shown:
         figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
@@ -266,21 +235,21 @@ def _write_comparison(compared: Compared, setup: ComparisonSetup, folder: Path) 
         shown = chosen.n_cells, chosen.time_step
         figures["cost"] = plot_cost([row for row in compared.rows if (row.n_cells, row.time_step) == shown])
     drawn = save_figures({file_name(name): figure for name, figure in figures.items()}, folder)
-    parts = summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
+    parts = comparison.summaries(compared.rows, n_cells=chosen.n_cells, time_step=chosen.time_step)
     for part in parts:
         _print_summary(part)
     links = {in_words(name): f"{file_name(name)}.png" for name in figures}
-    write_markdown(text, f"Comparison {setup.path.stem}", parts, links, session.command_line())
+    comparison.write_markdown(text, f"Comparison {setup.path.stem}", parts, links, session.command_line())
     return [table, *drawn, text]
 
 
-def _print_summary(part: Summary) -> None:
+def _print_summary(part: comparison.Summary) -> None:
     # As text: square brackets are units here, not markup.
     title, caption = Text(part.title), Text(part.explanation)
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
     console = Console()
     if not console.is_terminal:
-        console = Console(width=_WIDTH_OF_FILES)
+        console = Console(width=160)
     for number, name in enumerate(part.header):
         table.add_column(Text(name), justify="right" if number else "left", no_wrap=number == 0, min_width=6)
     for row in part.rows:

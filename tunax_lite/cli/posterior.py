@@ -1,11 +1,10 @@
 """`tunax-lite posterior`: what the observations say about the parameters."""
 
-import enum
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
+from typer import Option, echo
 
 from ..calibration import with_parameters
 from ..calibration.files import PARAMETERS_NAME
@@ -30,20 +29,15 @@ _LEVEL = 0.9
 _UNCHANGED = 0.9  # standard deviation over that of the prior at which nothing was learnt
 
 
-class Method(enum.StrEnum):
-    """How the posterior is found."""
-
-    laplace = "laplace"
-    nuts = "nuts"
-
-
 @session.command("What is done is saved: go on with --resume.")
 def posterior(
     config: session.Config,
-    method: Annotated[Method | None, typer.Option(help="By default that of the configuration.")] = None,
+    method: Annotated[
+        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
+    ] = None,
     parameters: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
         ),
@@ -58,7 +52,7 @@ def posterior(
     CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
     goes on with the same draws.
     """
-    chosen = [] if method is None else [f"posterior.method={method.value}"]
+    chosen = [] if method is None else [f"posterior.method={method}"]
     loaded = load_calibration(config, [*(settings or []), *chosen])
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     beside = folder / PARAMETERS_NAME
@@ -85,7 +79,7 @@ def _infer(
     section = loaded.config.posterior
     method, free = section.build(), setup.free_parameters
     names = ", ".join(target.case.name for target in setup.targets)
-    typer.echo(f"posterior of {len(free.paths)} parameters on {names}")
+    echo(f"posterior of {len(free.paths)} parameters on {names}")
     try:
         with fraction_of("posterior", "compiling, then the best fit") as show:
             return infer(
@@ -101,7 +95,7 @@ def _infer(
                 overwrite=overwrite,
                 n_threads=setup.n_threads,
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
-                announce=typer.echo,
+                announce=echo,
             )
     except (ValueError, ImportError) as error:
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
@@ -110,18 +104,16 @@ def _infer(
 def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
     """How far all chains are together, and how it goes."""
     total = method.n_chains * (method.n_warmup + method.n_draws)
-    reached = dict[int, int]()
-    counts = {"gradients": 0, "divergent": 0}
+    reached, gradients, divergent = dict[int, int](), 0, 0
     lock = threading.Lock()  # chains report from their threads
 
     def report(chain: int, number: int, draw) -> None:
+        nonlocal gradients, divergent
         with lock:
             reached[chain] = number
-            counts["gradients"] += int(draw.n_steps)
-            counts["divergent"] += int(draw.is_divergent)
+            gradients, divergent = gradients + int(draw.n_steps), divergent + int(draw.is_divergent)
             done = sum(reached.values())
-            numbers = f"{counts['gradients']} gradients, {counts['divergent']} divergent"
-            show(done / total, f"draw {done} of {total}, {numbers}")
+            show(done / total, f"draw {done} of {total}, {gradients} gradients, {divergent} divergent")
 
     return report
 
@@ -129,22 +121,17 @@ def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
 def _summarise(found: Posterior) -> None:
     width = max(len(path) for path in found.free_parameters.changed_paths)
     best, spread = found.best, dict(zip(found.paths, found.standard_deviation, strict=True))
-    typer.echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
+    echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
     for path, (low, high) in found.intervals(_LEVEL).items():
         said = "  as unsure as in its prior" if spread.get(path, 0.0) > _UNCHANGED else ""
-        typer.echo(
-            f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}"
-        )
-    spectrum = found.spectrum
-    typer.echo(
-        f"{spectrum.n_constrained} of {len(spectrum.information)} combinations are constrained more by the "
-        "observations than by the priors"
-    )
+        echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}")
+    constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
+    echo(f"{constrained} are constrained more by the observations than by the priors")
     sampling = found.sampling
     if sampling is not None:
-        typer.echo(
-            f"effective sample size {sampling.effective_sizes.min():.0f} to "
-            f"{sampling.effective_sizes.max():.0f}, "
+        sizes = sampling.effective_sizes
+        echo(
+            f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
             f"R-hat up to {sampling.r_hat.max():.3f}; {sampling.n_divergent} trajectories diverged "
             f"({sampling.n_divergent_in_warmup} more in the warm-up), {sampling.n_gradients} gradients"
         )
@@ -162,18 +149,10 @@ def _write(
     write_posterior(written[0], found, attributes)
     write_summary(written[1], found, _LEVEL, attributes)
     model, free = setup.model, found.free_parameters
-    rows = []
+    about, rows = (found.mode, found.standard_deviation), []
     for target in setup.targets:
-        times = target.times_of_run()
-        rows += influences(
-            model,
-            free,
-            target.case,
-            found.mode,
-            found.standard_deviation,
-            dt=times["dt"],
-            duration=times["duration"],
-        )
+        times = {name: value for name, value in target.times_of_run().items() if name in ("dt", "duration")}
+        rows += influences(model, free, target.case, *about, **times)
     write_influences(written[2], rows)
     if not loaded.config.output.figures:
         return written

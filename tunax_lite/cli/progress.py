@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import typer
+from typer import echo
 
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
@@ -17,24 +17,24 @@ ProgressReport = Callable[[float, str], None]
 """Called with the fraction that is done, and where that is in a few words."""
 
 
-class _Clock:
+def _clock() -> Callable[[float], str]:
     """Seconds since the start, and until the end as the work since its first report predicts it.
 
     What came before the first report is compilation, at least in part, and nothing to go by.
     """
+    start, before, then = time.perf_counter(), 0.0, 0.0
 
-    def __init__(self) -> None:
-        self._start, self._first = time.perf_counter(), (0.0, 0.0)
-
-    def times(self, fraction: float) -> str:
+    def times(fraction: float) -> str:
+        nonlocal before, then
         now = time.perf_counter()
-        before, then = self._first
         if not then:
-            self._first = fraction, now
-        if not then or not before < fraction < 1.0:
-            return f"{now - self._start:.0f} s"
+            before, then = fraction, now
+        if not before < fraction < 1.0:
+            return f"{now - start:.0f} s"
         left = (now - then) * (1.0 - fraction) / (fraction - before)
-        return f"{now - self._start:.0f} s, about {left:.0f} s left"
+        return f"{now - start:.0f} s, about {left:.0f} s left"
+
+    return times
 
 
 @contextlib.contextmanager
@@ -42,17 +42,17 @@ def fraction_of(
     what: str, first: str = "compiling, then computing", n_lines: int = _N_LINES
 ) -> Iterator[ProgressReport]:
     """Something to call with the fraction that is done of a work; `first` is done before there is any."""
-    clock = _Clock()
+    clock = _clock()
     if not sys.stdout.isatty():
-        typer.echo(f"{what}: {first} ...")
+        echo(f"{what}: {first} ...")
         said = 0.0
 
         def line(fraction: float, where: str) -> None:
             nonlocal said
-            times = clock.times(fraction)
+            times = clock(fraction)
             if fraction >= min(1.0, said + 0.99 / n_lines):
                 said = fraction
-                typer.echo(f"{fraction:.0%}: {where}, {times}")
+                echo(f"{fraction:.0%}: {where}, {times}")
 
         yield line
         return
@@ -64,8 +64,8 @@ def fraction_of(
         task = progress.add_task(f"{what}: {first}", total=1.0, times="")
 
         def bar(fraction: float, where: str) -> None:
-            text, times = f"{what}: {where}", clock.times(fraction)
-            progress.update(task, completed=fraction, description=text, times=times, refresh=True)
+            text = f"{what}: {where}"
+            progress.update(task, completed=fraction, description=text, times=clock(fraction), refresh=True)
 
         yield bar
 
@@ -107,15 +107,15 @@ def progress_of(n_iterations: int) -> Iterator[Report]:
 
 
 def _lines(n_iterations: int) -> Report:
-    every, clock = max(1, n_iterations // _N_LINES), _Clock()
+    every, clock = max(1, n_iterations // _N_LINES), _clock()
 
     def report(iteration: Iteration) -> None:
         done = iteration.number + 1
-        times = clock.times(done / n_iterations)
+        times = clock(done / n_iterations)
         if iteration.number % every and done < n_iterations:
             return
         numbers = "  ".join(f"{path}={value}" for path, value in in_short(iteration.values, 4).items())
-        typer.echo(
+        echo(
             f"iteration {done}/{n_iterations}  {times}  "
             f"loss {iteration.loss:.5g}  best {iteration.best_loss:.5g}  {numbers}"
         )

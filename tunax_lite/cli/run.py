@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import jax
-import typer
+from typer import Option, echo
 
 from .. import io
-from ..config import ConfigError, Run
+from ..config import ConfigError, Run, load_run
 from ..config.builder import closest
 from ..diagnostics import diagnostic
+from ..gotm import load_gotm
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
@@ -33,7 +34,7 @@ def run(
     config: session.Config,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="OUT.nc",
             help="File for the results alone; by default the folder of the configuration, with figures.",
         ),
@@ -42,18 +43,18 @@ def run(
     settings: session.Settings = None,
     variables: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME,NAME",
             help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
         ),
     ] = None,
     restart: Annotated[
-        Path | None, typer.Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
+        Path | None, Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
     ] = None,
-    frame: Annotated[int, typer.Option(help="Frame to go on from; -1 is the last.")] = -1,
+    frame: Annotated[int, Option(help="Frame to go on from; -1 is the last.")] = -1,
     ignore_unsupported: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ignore-unsupported",
             help="Run a case of GOTM without those of its settings that are not supported.",
         ),
@@ -64,7 +65,7 @@ def run(
 
     CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
     """
-    loaded = session.load_source(config, settings or [])
+    loaded = (load_gotm if session.is_gotm(config) else load_run)(config, settings or [])
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     with session.precision(loaded):
@@ -96,7 +97,7 @@ def _simulate(
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
-    typer.echo(
+    echo(
         f"{setup.case.name}: {setup.case.grid.n_cells} cells over {float(setup.case.grid.depth):g} m, "
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
         f"{loaded.config.precision}"
@@ -135,11 +136,10 @@ def _simulate(
             advise(f"{path} is complete.")
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
-    typer.echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:
-    """Figures beside the file of a run."""
     # What takes long to import, where it is needed.
     from ..plotting import CaseRuns, fit_figures, in_words, run_figures, save_figures
 

@@ -14,56 +14,55 @@ import subprocess
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import jax
 import numpy as np
 import typer
+from typer import Argument, Exit, Option, echo
 
 from .. import interrupts
-from .._types import iterate_options, iterate_parameters, iterate_weights
+from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
-from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files, load_run
-from ..gotm import LoadedGotm, build_gotm, load_gotm, looks_like_gotm
+from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files
+from ..gotm import LoadedGotm, build_gotm, looks_like_gotm
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming, read_document
 from ..runtime import is_own_flag
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+Config = Annotated[Path, Argument(metavar="CONFIG", help="Configuration file (YAML).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="KEY.PATH=VALUE",
         help="Replace a value of the configuration; the value is read as YAML. May be repeated.",
     ),
 ]
 Parameters = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
+    Path | None, Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
 ]
 Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace files that are there and are not results of the same command."),
+    bool, Option("--overwrite", help="Replace files that are there and are not results of the same command.")
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")]
-Anew = Annotated[bool, typer.Option("--overwrite", help="Start anew in a folder that holds such results.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with what is in the folder.")]
+Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that holds such results.")]
 Folder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
+    Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
 ]
-_Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+_Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
 
 
 def command(when_interrupted: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function a command, which turns errors into messages and has `--debug`.
 
-    Args:
-        when_interrupted: what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
-            says it better later.
+    `when_interrupted` is what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
+    says it better later.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -82,18 +81,11 @@ def command(when_interrupted: str = "") -> Callable[[Callable[..., None]], Calla
 
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
-_NO_FILE = errno.EPIPE, errno.ENOSPC
-_CODES: tuple[tuple[type[BaseException], int], ...] = (
+_CODES = (
     (ConfigError, BAD_INPUT),
-    (FileFormatError, BAD_FILE),
-    (FileNotFoundError, BAD_FILE),
-    (PermissionError, BAD_INPUT),
-    (IsADirectoryError, BAD_INPUT),
-    (NotADirectoryError, BAD_INPUT),
-    (FileExistsError, BAD_INPUT),
-    (OSError, FAILED),
-    (FloatingPointError, FAILED),
-    (MemoryError, FAILED),
+    ((FileFormatError, FileNotFoundError), BAD_FILE),
+    ((PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError), BAD_INPUT),
+    ((OSError, FloatingPointError, MemoryError), FAILED),
     (ValueError, BAD_INPUT),
 )
 
@@ -105,17 +97,20 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
     try:
         with protecting():
             yield
-    except (typer.Exit, typer.Abort, typer.BadParameter):
+    except (Exit, typer.Abort, typer.BadParameter):
         raise
     except KeyboardInterrupt:
-        typer.echo(f"\ntunax-lite: {interrupts.message()}", err=True)
-        raise typer.Exit(interrupts.exit_code()) from None
+        echo(f"\ntunax-lite: {interrupts.message()}", err=True)
+        raise Exit(interrupts.exit_code()) from None
     except Exception as error:
         if debug:
             traceback.print_exc()
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
-        message = str(error) or type(error).__name__
-        if _is_lack_of_memory(error):
+        said = str(error)
+        message = said or type(error).__name__
+        # However a library says it: XLA where it computes, the system where it loads a library.
+        unloaded = isinstance(error, ImportError) and ("failed to map" in said or "cannot allocate" in said)
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in said or unloaded:
             code = FAILED
             if "expected" not in message:
                 message = (
@@ -123,33 +118,19 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
                     f"{message.splitlines()[0]}; take fewer columns, levels or frames, or raise the limit "
                     "(ulimit -v, that of the job)."
                 )
-        elif (
-            isinstance(error, OSError)
-            and error.filename is None
-            and error.errno in (errno.EPIPE, errno.ENOSPC)
-        ):
+        elif isinstance(error, OSError) and not error.filename and error.errno in (errno.EPIPE, errno.ENOSPC):
             message = f"standard output: expected to write what is done, got: {error.strerror}."
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
-        typer.echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
-        raise typer.Exit(FAILED if code is None else code) from None
+        echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
+        raise Exit(FAILED if code is None else code) from None
     finally:
         interrupts.advise(before)
 
 
-def _is_lack_of_memory(error: Exception) -> bool:
-    """However a library says it: XLA where it computes, the system where it loads a library."""
-    said = str(error)
-    return (
-        isinstance(error, MemoryError)
-        or "RESOURCE_EXHAUSTED" in said
-        or (isinstance(error, ImportError) and ("failed to map" in said or "cannot allocate" in said))
-    )
-
-
 def say_notes(notes: Iterable[str]) -> None:
     for note in notes:
-        typer.echo(f"note: {note}")
+        echo(f"note: {note}")
 
 
 def say_accounts(targets: Iterable[Target]) -> None:
@@ -157,13 +138,12 @@ def say_accounts(targets: Iterable[Target]) -> None:
     for target in targets:
         for line in account(target):
             if line.is_notable:
-                typer.echo(str(line))
+                echo(str(line))
 
 
 def report_written(paths: Iterable[Path]) -> None:
-    """Name the files that a command wrote."""
     for path in paths:
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 def results_folder(
@@ -194,10 +174,8 @@ def parameters_for(path: Path | None, closure: str) -> dict[str, float] | None:
 
 def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
     """What an output file says about its origin."""
-    values: dict[str, float | list[float] | None] = {
-        info.path: None if info.value is None else float(info.value) for info in iterate_parameters(closure)
-    }
-    values |= {path: np.asarray(weights).tolist() for path, weights in iterate_weights(closure)}
+    infos = [*iterate_parameters(closure), *iterate_vectors(closure)]
+    values = {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
     return Provenance(
         config=loaded.text,
         case=case,
@@ -208,9 +186,7 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
     )
 
 
-def origin_of(
-    loaded: Loaded[CalibrationConfig], names: Sequence[str], closure: AbstractClosure
-) -> dict[str, str]:
+def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
     """The same as attributes of the files of a calibration on cases of such names, and checksums of data."""
     origin = dataclasses.asdict(provenance(loaded, ", ".join(names), closure))
     attributes = {f"tunax_lite_{key}": value for key, value in origin.items()}
@@ -230,11 +206,6 @@ def _in_utf_8(text: str) -> str:
 def is_gotm(config: Path) -> bool:
     """Whether a YAML file is a configuration of GOTM."""
     return looks_like_gotm(read_document(config).data)
-
-
-def load_source(config: Path, settings: Sequence[str]) -> RunSource:
-    """The configuration of a run, the package's own or GOTM's."""
-    return load_gotm(config, settings) if is_gotm(config) else load_run(config, settings)
 
 
 def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False) -> Run:
@@ -259,21 +230,15 @@ def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupport
     return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
 
 
-# XLA ends the process at a flag that it does not know: a process of its own says whether it does.
-_START_OF_XLA = "from jaxlib import xla_client; xla_client.make_cpu_client()"
-_MOST_SECONDS = 60.0
-
-
 def check_flags() -> None:
     """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user."""
     flags = os.environ.get("XLA_FLAGS", "")
     if all(is_own_flag(flag) for flag in flags.split()):
         return
-    start = [sys.executable, "-c", _START_OF_XLA]
+    # XLA ends the process at a flag that it does not know: a process of its own says whether it does.
+    start = [sys.executable, "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
     try:
-        done = subprocess.run(
-            start, capture_output=True, encoding="utf-8", errors="replace", timeout=_MOST_SECONDS
-        )
+        done = subprocess.run(start, capture_output=True, encoding="utf-8", errors="replace", timeout=60.0)
     except (OSError, subprocess.SubprocessError):  # it will be seen
         return
     said = [line for line in done.stderr.splitlines() if "parse_flags_from_env" in line]
@@ -307,7 +272,6 @@ def prepare_terminal() -> None:
             stream.reconfigure(errors="backslashreplace")
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
-        del category, filename, lineno, file, line
-        typer.echo(f"tunax-lite: warning: {message}", err=True)
+        echo(f"tunax-lite: warning: {message}", err=True)
 
     warnings.showwarning = show

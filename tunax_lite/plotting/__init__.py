@@ -52,8 +52,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
     if "iteration" in dataset.dims and "loss" in dataset:
         return history_figures(dataset)
     if "information" in dataset and "draw" in dataset.dims:
-        figures = posterior_figures(dataset).items()
-        return {name.removeprefix("posterior_"): figure for name, figure in figures}
+        figures = posterior_figures(dataset)
+        return {name.removeprefix("posterior_"): figure for name, figure in figures.items()}
     if "closure_state" not in dataset.attrs:
         raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
@@ -63,10 +63,8 @@ def file_figures(file: Path) -> dict[str, Figure]:
 
 def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
     """Sections and profiles of a run."""
-    return {
-        "sections": plot_sections(trajectory, title=title, start_time=start_time),
-        "profiles": plot_profiles(trajectory, title=title, start_time=start_time),
-    }
+    drawn = {"sections": plot_sections, "profiles": plot_profiles}
+    return {name: draw(trajectory, title=title, start_time=start_time) for name, draw in drawn.items()}
 
 
 def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:

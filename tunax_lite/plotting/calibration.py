@@ -28,43 +28,28 @@ def parameters_of(dataset: xr.Dataset) -> dict[str, xr.DataArray]:
 
 def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
     """Figures of the history of a calibration, as `history.nc` holds it."""
-    free = parameters_of(dataset)
-    scores = dataset["score"].values
-    return {
-        "loss": plot_loss(
-            dataset["loss"].values,
-            {str(name): scores[:, index] for index, name in enumerate(dataset["case"].values)},
-            dataset["rejected"].values,
-            dataset["of_all_cases"].values,
-            dataset["start"].values,
-        ),
-        "parameters": plot_parameters(
-            {path: each.values for path, each in free.items()},
-            {path: str(each.attrs.get("units", "1")) for path, each in free.items()},
-            {
-                path: (float(each.attrs["valid_min"]), float(each.attrs["valid_max"]))
-                for path, each in free.items()
-                if "valid_min" in each.attrs
-            },
-        ),
-    }
+    values, units, bounds = {}, {}, {}
+    for path, each in parameters_of(dataset).items():
+        values[path], units[path] = each.values, str(each.attrs.get("units", "1"))
+        if "valid_min" in each.attrs:
+            bounds[path] = float(each.attrs["valid_min"]), float(each.attrs["valid_max"])
+    names = map(str, dataset["case"].values)
+    scores = dict(zip(names, dataset["score"].values.T, strict=True))
+    loss, *others = (dataset[name].values for name in ("loss", "rejected", "of_all_cases", "start"))
+    return {"loss": plot_loss(loss, scores, *others), "parameters": plot_parameters(values, units, bounds)}
 
 
 def plot_loss(
-    loss,
-    scores: Mapping[str, np.ndarray],
-    rejected,
-    of_all_cases: ArrayLike = True,
-    start: ArrayLike = 0,
+    loss, scores: Mapping[str, np.ndarray], rejected, of_all_cases: ArrayLike = True, start: ArrayLike = 0
 ) -> Figure:
-    """Loss and the score of each case over the iterations of a calibration.
+    """Loss and the score of each case over the iterations of a calibration, all `(n_iterations,)`.
 
     Args:
-        loss: `(n_iterations,)`; values that are not finite leave a gap.
-        scores: by case, `(n_iterations,)`.
-        rejected: whether the step was taken back, `(n_iterations,)`.
-        of_all_cases: whether the loss is that of all cases, `(n_iterations,)`; the others are points.
-        start: number of the start, `(n_iterations,)`; a new one begins after a vertical line.
+        loss: values that are not finite leave a gap.
+        scores: by case.
+        rejected: whether the step was taken back.
+        of_all_cases: whether the loss is that of all cases; the others are points.
+        start: number of the start; a new one begins after a vertical line.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.4, 4.2), (0.0, 0.0))
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
@@ -98,9 +83,7 @@ def plot_loss(
 
 
 def plot_parameters(
-    values: Mapping[str, np.ndarray],
-    units: Mapping[str, str],
-    bounds: Mapping[str, tuple[float, float]],
+    values: Mapping[str, np.ndarray], units: Mapping[str, str], bounds: Mapping[str, tuple[float, float]]
 ) -> Figure:
     """Physical values of the free parameters over the iterations of a calibration.
 
@@ -136,13 +119,12 @@ def _entitle(panel: Axes, path: str, unit: str) -> None:
     panel.tick_params(labelsize="small")
 
 
-_SHOWN = (
+_SHOWN = (  # column, label, marker and colour
     ("persistence", "initial profile kept", "|", "0.45"),
     ("uncalibrated", "uncalibrated", "o", "#8a8a8a"),
     ("left_out", "calibrated without the case", "D", RED),
     ("calibrated", "calibrated on all cases", "s", BLUE),
 )
-"""Column, label, marker and colour."""
 
 
 def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
@@ -158,9 +140,8 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
             values = np.array([getattr(row, column) for row in own])
             values = np.where(values > 0.0, values, np.nan)  # a logarithm has no place for others
             panel.plot(values, places, marker, color=colour, label=label, markersize=7.0)
-        panel.hlines(
-            places, [row.uncalibrated for row in own], [row.left_out for row in own], color="0.8", zorder=0
-        )
+        ends = [row.uncalibrated for row in own], [row.left_out for row in own]
+        panel.hlines(places, *ends, color="0.8", zorder=0)
         panel.set_xscale("log")
         style.number_log_axis(panel.xaxis)
         panel.set_xlabel(f"error of {variable} [{style.in_math(own[0].unit)}]", fontsize="small")
@@ -168,19 +149,9 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
         panel.tick_params(labelsize="small")
     axes[0].set_yticks(range(len(cases)), map(in_words, cases))
     axes[0].set_ylim(len(cases) - 0.5, -0.5)
-    labels = axes[0].get_legend_handles_labels()
-    n_columns = 2 if len(variables) == 1 else 4
-    figure.legend(*labels, loc="outside upper center", ncols=n_columns, fontsize="small")
+    legend: dict[str, Any] = {"loc": "outside upper center", "ncols": 2 if len(variables) == 1 else 4}
+    figure.legend(*axes[0].get_legend_handles_labels(), **legend, fontsize="small")
     return figure
-
-
-def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
-    """Figures of a posterior, as `posterior.nc` holds it."""
-    return {
-        "posterior_marginals": plot_marginals(dataset),
-        "posterior_correlations": plot_correlations(dataset),
-        "posterior_spectrum": plot_spectrum(dataset),
-    }
 
 
 def plot_marginals(dataset: xr.Dataset) -> Figure:
@@ -202,10 +173,8 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
             panel.plot(ends, [-0.06 * np.max(heights)] * 2, color=RED, linewidth=3.0, solid_capstyle="butt")
         panel.set_yticks([])
         _entitle(panel, path, str(variable.attrs.get("units", "1")))
-    figure.suptitle(
-        "Parameters given the observations (lines: 90 %; dotted: most probable; red: 90 % of the prior)",
-        fontsize="medium",
-    )
+    key = "lines: 90 %; dotted: most probable; red: 90 % of the prior"
+    figure.suptitle(f"Parameters given the observations ({key})", fontsize="medium")
     return figure
 
 
@@ -241,6 +210,12 @@ def plot_spectrum(dataset: xr.Dataset) -> Figure:
     below.set_xticks(range(n), [str(i + 1) for i in range(n)])
     below.set_xlabel("direction")
     return figure
+
+
+def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
+    """Figures of a posterior, as `posterior.nc` holds it."""
+    drawn = {"marginals": plot_marginals, "correlations": plot_correlations, "spectrum": plot_spectrum}
+    return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
 
 
 def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | None = None) -> Figure:
@@ -288,9 +263,7 @@ _OBSERVED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": ":
 
 def _draw_observed_profile(panel: Axes, observations: Observations, name: str, time: float) -> bool:
     """The observed profile nearest to a time [s], if there is one; returns whether there is."""
-    if name not in observations.profiles:
-        return False
-    values, z = np.asarray(observations.profiles[name]), np.asarray(observations.z)
+    values, z = np.asarray(observations.profiles.get(name, np.empty((0, 0)))), np.asarray(observations.z)
     known = np.flatnonzero(np.isfinite(values).any(axis=1))
     if not known.size:
         return False

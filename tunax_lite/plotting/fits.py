@@ -23,33 +23,23 @@ from . import style
 from .runs import MixedLayer
 from .style import BLUE, RED, FigureTime, fields_of
 
-LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))
-"""Colour and dashes of the runs of a fit."""
-_FEWEST_TIMES = 3
-"""Of observations that are drawn over time."""
-_MOST_TIMES, _MOST_FRAMES = 1500, 400
-"""Of observations, and of a run of a calibration, in a figure over time."""
-_FEW_VALUES = 60
-"""Values up to which each has a marker."""
+LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of the runs of a fit
+_FEWEST_TIMES = 3  # of observations that are drawn over time
+_MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a run of a calibration, in such a figure
+_FEW_VALUES = 60  # up to which each has a marker
 _ERROR_QUANTILE = 0.99
 
-_Profile = tuple[np.ndarray, np.ndarray]
-"""Heights and values."""
-_Series = tuple[np.ndarray, np.ndarray]
-"""Times and values."""
+_Profile = tuple[np.ndarray, np.ndarray]  # heights and values
+_Series = tuple[np.ndarray, np.ndarray]  # times and values
 _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 """By label of the axis: what was observed, and the runs."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CaseRuns:
-    """Runs of one case and what they should give.
+    """Runs of one case, of a single column each, by label, and what they should give.
 
-    Args:
-        name: of the case.
-        runs: of a single column each, by label.
-        observations: of the case.
-        case: gives the date of the start, and the equation of state of what is derived; optional.
+    The case gives the date of the start, and the equation of state of what is derived.
     """
 
     name: str
@@ -65,7 +55,6 @@ class CaseRuns:
 
 
 def _has_profiles(observations: Observations) -> bool:
-    """Whether there are profiles of what `plot_fits` shows."""
     return bool(set(observations.profiles) & {"temperature", "u", "v"})
 
 
@@ -76,14 +65,11 @@ def _has_series(observations: Observations) -> bool:
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """What a run and its observations have: profiles, sections of differences, series."""
-    figures, observed = {}, fit.observations
-    if _has_profiles(observed):
-        figures["fit"] = plot_fits([fit])
+    observed = fit.observations
+    figures = {"fit": plot_fits([fit])} if _has_profiles(observed) else {}
     if observed.time.size >= _FEWEST_TIMES and set(observed.profiles) & {"temperature", "salinity"}:
         figures["differences"] = plot_differences(fit)
-    if _has_series(observed):
-        figures["series"] = plot_series(fit)
-    return figures
+    return figures | ({"series": plot_series(fit)} if _has_series(observed) else {})
 
 
 def calibration_figures(
@@ -283,7 +269,12 @@ def plot_series(fit: CaseRuns) -> Figure:
     shown at its height. The mixed layer is that of the temperature, of both. Where numbers were observed, the
     fit needs its case. Raises `ValueError` where there is nothing to show, or for a batch of columns.
     """
-    panels = _near_surface(fit) | _mixed_layers(fit) | _numbers(fit)
+    panels = _near_surface(fit)
+    if "mixed_layer_depth" not in fit.observations.series:
+        layer = MixedLayer(next(iter(fit.runs.values())))
+        runs = {name: (np.asarray(run.time, float), layer.of_run(run)) for name, run in fit.runs.items()}
+        panels[f"{layer.label} [m]"] = layer.observed(fit.observations), runs
+    panels |= _numbers(fit)
     if not panels:
         raise ValueError("plot_series: expected profiles of temperature or observed numbers, got neither.")
     figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
@@ -318,28 +309,20 @@ def _near_surface(fit: CaseRuns) -> _Panels:
     runs = {}
     for name, run in fit.runs.items():
         times = np.asarray(run.time, dtype=float)
-        at = np.full((times.size, 1), height)
-        runs[name] = times, _at_observations(run, "temperature", times, at)[:, 0]
+        runs[name] = (
+            times,
+            _at_observations(run, "temperature", times, np.full((times.size, 1), height))[:, 0],
+        )
     return {f"temperature at {-height:.3g} m [°C]": ((seconds, seen), runs)}
-
-
-def _mixed_layers(fit: CaseRuns) -> _Panels:
-    if "mixed_layer_depth" in fit.observations.series:
-        return {}
-    layer = MixedLayer(next(iter(fit.runs.values())))
-    runs = {name: (np.asarray(run.time, float), layer.of_run(run)) for name, run in fit.runs.items()}
-    return {f"{layer.label} [m]": (layer.observed(fit.observations), runs)}
 
 
 def _numbers(fit: CaseRuns) -> _Panels:
     found: _Panels = {}
     for name, values in fit.observations.series.items():
         values = np.asarray(values, dtype=float)
-        known = np.isfinite(values)
+        known, runs = np.isfinite(values), {}
         seen = np.asarray(fit.observations.time, dtype=float)[known], values[known]
-        runs = {}
-        if fit.case is not None:
-            for label, run in fit.runs.items():
-                runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
+        for label, run in fit.runs.items() if fit.case is not None else ():
+            runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found

@@ -106,12 +106,8 @@ def plot_profiles(
 
 def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dict[str, tuple]:
     if variables is None:
-        varying = {
-            name: (height, values)
-            for name, (height, values) in fields.items()
-            if np.ptp(values) > 1e-12 * np.abs(values).max()
-        }
-        return varying or {"temperature": fields["temperature"]}
+        varying = [name for name, (_, v) in fields.items() if np.ptp(v) > 1e-12 * np.abs(v).max()]
+        variables = varying or ["temperature"]
     unknown = [name for name in variables if name not in fields]
     if unknown or not variables:
         raise ValueError(
@@ -123,9 +119,8 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
 class MixedLayer:
     """The depth at which the temperature is first so much below that at 10 m.
 
-    By 0.2 K; by a tenth of what a column, the trajectory, spans from top to bottom where that is less than 2
-    K, as in large-eddy simulations, where 0.2 K is far below the layer. In columns of less than 20 m below
-    that at half their depth.
+    By 0.2 K; by a tenth of what the column spans from top to bottom where that is less than 2 K, as in
+    large-eddy simulations. In columns of less than 20 m below that at half their depth.
     """
 
     def __init__(self, trajectory: Trajectory):
@@ -163,14 +158,11 @@ class MixedLayer:
         return np.where(depth < bottom * (1.0 - 1e-9), depth, np.nan)
 
 
+# Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
-"""Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey."""
-_DASHES = ("-", "--", "-.", ":")
-_MARKERS = ("o", "s", "^", "D", "v")
+_DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
 _OTHERS: dict[str, Any] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
 _REFERENCE: dict[str, Any] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
-_ROOM = 0.8
-"""Beside the range of the reference, in parts of it."""
 _ERROR_QUANTILE = 0.995
 _N_COLUMNS = 4
 
@@ -189,10 +181,8 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
     for number, row in enumerate(axes):
         own = labels[number * in_row : (number + 1) * in_row]
         _draw_closures(row, shown, own, [label for label in labels if label not in own])
-        handles, names = row[0].get_legend_handles_labels()
-        row[3].legend(
-            handles, names, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small", frameon=False
-        )
+        place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+        row[3].legend(*row[0].get_legend_handles_labels(), **place, fontsize="small", frameon=False)
     title = f"{style.in_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h"
     figure.suptitle(title, fontsize="medium")
     return figure
@@ -212,7 +202,7 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
         style.label(panel, style.name_and_unit(name))
         if np.ptp(reference) > 0.0:
             # A closure that leaves the wind's momentum at the surface must not hide the others.
-            room = _ROOM * np.ptp(reference)
+            room = 0.8 * np.ptp(reference)
             panel.set_xlim(reference.min() - room, reference.max() + room)
     row[3].axvline(0.0, **_REFERENCE)
     for label, line in profiles:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +25,7 @@ from ..trajectory import Trajectory
 
 STATE = ("temperature", "salinity", "u", "v")
 BLUE, RED = "#3b75af", "#c44e30"
-LOGARITHMIC_DECADES = 7.0
-"""How far below its largest value a variable on a logarithmic axis is shown."""
+LOGARITHMIC_DECADES = 7.0  # below its largest value a variable on a logarithmic axis is shown
 
 
 def colour_map(name: str) -> Colormap:
@@ -54,10 +54,10 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") -> list[Path]:
     """Write figures by name into a folder, and return their paths."""
-    paths = {name: folder / f"{prefix}{name}.png" for name in figures}
-    for name, path in paths.items():
-        save_figure(figures[name], path)
-    return list(paths.values())
+    paths = [folder / f"{prefix}{name}.png" for name in figures]
+    for path, figure in zip(paths, figures.values(), strict=True):
+        save_figure(figure, path)
+    return paths
 
 
 def panels(
@@ -145,12 +145,7 @@ def in_math(unit: str) -> str:
     """Exponents of a unit as superscripts."""
     if unit == "degC":
         return "°C"
-    parts = []
-    for part in unit.split():
-        letters = part.rstrip("-0123456789")
-        exponent = part[len(letters) :]
-        parts.append(f"{letters}$^{{{exponent}}}$" if letters and exponent else part)
-    return " ".join(parts)
+    return re.sub(r"(?<=\S)(?<![-0-9])([-0-9]+)(?!\S)", r"$^{\1}$", unit)
 
 
 def number_log_axis(axis: Axis) -> None:
@@ -160,9 +155,6 @@ def number_log_axis(axis: Axis) -> None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
-
-
-_HOUR, _DAY = 3600.0, 86400.0
 
 
 class FigureTime:
@@ -175,7 +167,7 @@ class FigureTime:
     def __init__(self, latest: float, start_time: str | None = None):
         self._start = np.datetime64(start_of_case(start_time), "ms") if start_time else None
         self._latest = latest
-        self._unit, self._length = ("h", _HOUR) if latest <= 5.0 * _DAY else ("d", _DAY)
+        self._unit, self._length = ("h", 3600.0) if latest <= 5.0 * 86400.0 else ("d", 86400.0)
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
         """Dates, or hours or days since the start."""

@@ -6,6 +6,7 @@ another one in its place, and if it holds nothing that is not a plain file of th
 process left incomplete are removed, so that JAX does not meet them.
 """
 
+import functools
 import os
 import stat
 import threading
@@ -20,11 +21,9 @@ import jax.monitoring
 class CacheStatistics(NamedTuple):
     """What the cache of compiled programs did in this process.
 
-    Args:
-        hits: programs that were found.
-        misses: programs that were compiled and then kept.
-        not_kept: programs that were compiled in too short a time to be worth a file.
-        seconds_saved: that the hits would have taken to compile, less what they took to read.
+    Hits are programs that were found, misses those that were compiled and then kept, others were compiled in
+    too short a time to be worth a file. The hits would have taken `seconds_saved` longer to compile than to
+    read.
     """
 
     hits: int
@@ -40,7 +39,6 @@ class CacheStatistics(NamedTuple):
 _EVENTS = "/jax/compilation_cache/"
 _counts = {"cache_hits": 0, "cache_misses": 0, "compile_requests_use_cache": 0, "compile_time_saved_sec": 0.0}
 _lock = threading.Lock()
-_is_counting = [False]
 
 
 def _count(event: str, amount: float = 1) -> None:
@@ -50,12 +48,9 @@ def _count(event: str, amount: float = 1) -> None:
             _counts[name] += amount
 
 
+@functools.cache
 def count_cache_events() -> None:
     """Count from now on what the cache does; `configure` calls this. Calling it again changes nothing."""
-    with _lock:
-        if _is_counting[0]:
-            return
-        _is_counting[0] = True
     jax.monitoring.register_event_listener(lambda event, **_: _count(event))
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration_secs, **_: _count(event, duration_secs)
@@ -83,8 +78,6 @@ def cache_contents(folder: Path) -> tuple[int, int]:
 
 
 _ADVICE = "choose a folder of your own, or switch the cache off with cache_folder=None"
-_ENTRIES = ("-cache", "-atime")
-_STAMP = ".checked"
 _CLOCK_SECONDS = 2.0  # that the clock of a file system may be coarse, or behind
 _ZLIB = 0x78  # first byte of what JAX compresses with the standard library; it checks other formats itself
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -94,8 +87,7 @@ _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 def cache_folder_for(given: Path | str) -> Path:
     """The folder, absolute and without links in its path, made for its owner if it is not there, and checked.
 
-    Raises:
-        OSError: a folder that cannot be made or written, or that another user could have written into.
+    Raises `OSError` for one that cannot be made or written, or that another user could have written into.
     """
     if "://" in str(given):
         raise _refused(given, "an address, of which nobody knows who can write there")
@@ -173,8 +165,8 @@ def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str 
         found = entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # another process made room
         return None
-    is_folder = stat.S_ISDIR(found.st_mode)
-    if not (stat.S_ISREG(found.st_mode) or is_folder) or (is_folder and entry.name.endswith(_ENTRIES)):
+    is_folder = stat.S_ISDIR(found.st_mode) and not entry.name.endswith(("-cache", "-atime"))
+    if not (stat.S_ISREG(found.st_mode) or is_folder):
         return "which is no plain file"
     if found.st_uid not in trusted:
         return "which belongs to another user"
@@ -185,7 +177,7 @@ def _problem_of(entry: os.DirEntry, trusted: set[int], is_private: bool) -> str 
 
 def _remove_damaged(folder: Path) -> None:
     """Remove entries that are not complete; those that are older than the last look are not read again."""
-    stamp = folder / _STAMP
+    stamp = folder / ".checked"
     try:
         last = stamp.stat().st_mtime - _CLOCK_SECONDS
     except FileNotFoundError:

@@ -1,12 +1,11 @@
 """Programs compiled ahead of time, with what that took."""
 
-import contextlib
 import dataclasses
 import functools
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -21,14 +20,8 @@ class Timing(NamedTuple):
 
 
 class ProgramMemory(NamedTuple):
-    """Bytes that a program needs, as the compiler counts them.
-
-    Args:
-        arguments, outputs: arrays that go in and come out; donated ones are counted as arguments.
-        temporary: everything in between.
-        code: machine code.
-        total: of all, while it runs.
-    """
+    """Bytes that a program needs, as the compiler counts them: of arrays that go in (donated ones, too) and
+    come out, of everything in between, of machine code, and of all while it runs."""
 
     arguments: int
     outputs: int
@@ -84,10 +77,7 @@ class Program:
 
 
 def compile_program(
-    function: Callable[..., Any],
-    *args: Any,
-    donate: tuple[int, ...] = (),
-    **static: Any,
+    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = (), **static: Any
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
@@ -96,25 +86,19 @@ def compile_program(
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
+    # Tracing makes many small objects that stay: to look for garbage among them takes a quarter of its time.
+    was_collecting = gc.isenabled()
+    gc.disable()
     start = time.perf_counter()
-    with _garbage_kept():
+    try:
         lowered = jax.jit(function, donate_argnums=donate).lower(*args)
+    finally:
+        if was_collecting:
+            gc.enable()
     traced = time.perf_counter()
     executable = lowered.compile()
     compiled = time.perf_counter()
     return Program(executable, traced - start, compiled - traced, donate)
-
-
-@contextlib.contextmanager
-def _garbage_kept() -> Iterator[None]:
-    # Tracing makes many small objects that stay: to look for garbage among them takes a quarter of its time.
-    was_collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_collecting:
-            gc.enable()
 
 
 def shapes_of(tree: Any) -> Any:
@@ -125,16 +109,12 @@ def shapes_of(tree: Any) -> Any:
 
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
     """A table of what programs took to trace and compile, their memory, and their run time where known."""
-    rows: list[tuple[str, ...]]
     rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
     for name, program in programs.items():
-        timing, seconds = (timings or {}).get(name), (program.trace_seconds, program.compile_seconds)
-        sizes = program.memory.temporary / 1e6, program.memory.total / 1e6
-        run = "" if timing is None else f"{1e3 * timing.minimum:.3f}"
+        seconds, memory = (program.trace_seconds, program.compile_seconds), program.memory
+        run = f"{1e3 * timings[name].minimum:.3f}" if timings and name in timings else ""
+        sizes = memory.temporary / 1e6, memory.total / 1e6
         rows.append((name, *(f"{x:.2f}" for x in seconds), *(f"{x:.3f}" for x in sizes), run))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *numbers in rows:
-        cells = [cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True)]
-        lines.append("  ".join([name.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)
+    lines = ([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows)
+    return "\n".join("  ".join(line).rstrip() for line in lines)

@@ -19,14 +19,11 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from .cache import cache_folder_for, count_cache_events
 
-EXTRA_OPTIONS = "--xla_backend_extra_options"
+EXTRA_OPTIONS, VECTOR_OPTION = "--xla_backend_extra_options", "--xla_cpu_prefer_vector_width"
 _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 # Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
 # it does not know.
 FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
-VECTOR_OPTION = "--xla_cpu_prefer_vector_width"
-
-
 _VECTOR_BITS = 128, 256, 512
 
 
@@ -49,21 +46,12 @@ def time_loop_is_fused() -> bool:
     return next(limits, 0) >= 10**8
 
 
-CACHE_MINIMUM_SECONDS = 0.5
 _SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 _SECONDS_OF_JAX = 1.0  # where nobody has told it otherwise
 
 
 class Configuration(NamedTuple):
-    """What is in force after `configure`.
-
-    Args:
-        precision: of the numbers that JAX makes.
-        cache_folder: where compiled programs are kept; `None` where they are not.
-        cache_minimum_seconds: programs that compile in less are not kept [s].
-        fuse_time_loop: whether XLA compiles the time loop to one kernel.
-        xla_flags: the environment variable XLA_FLAGS.
-    """
+    """What is in force after `configure`, by the names of its arguments, and the variable XLA_FLAGS."""
 
     precision: Literal["float64", "float32"]
     cache_folder: Path | None
@@ -104,9 +92,6 @@ def configure(
             it takes 256. `None` leaves that as it is, as does an XLA_FLAGS that holds
             xla_cpu_prefer_vector_width already, or names a file. A setting of the process, too.
 
-    Returns:
-        What is in force.
-
     Raises:
         RuntimeError: JAX has started already, without the flags that `fuse_time_loop` and `vector_bits` ask
             for.
@@ -115,10 +100,9 @@ def configure(
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
-    if cache_minimum_seconds is not None and not cache_minimum_seconds >= 0.0:
-        raise ValueError(
-            f"configure: expected cache_minimum_seconds of at least 0 s, got {cache_minimum_seconds}."
-        )
+    least = cache_minimum_seconds
+    if least is not None and not least >= 0.0:
+        raise ValueError(f"configure: expected cache_minimum_seconds of at least 0 s, got {least}.")
     if vector_bits not in (*_VECTOR_BITS, None):
         raise ValueError(f"configure: expected vector_bits 128, 256, 512 or None, got {vector_bits!r}.")
     _add_flags(
@@ -127,7 +111,7 @@ def configure(
     )
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
-    _set_cache(cache_folder, cache_minimum_seconds)
+    _set_cache(cache_folder, least)
     count_cache_events()
     return configuration()
 
@@ -152,9 +136,8 @@ def _setting(name: str) -> Any:
 def _add_flags(wanted: Mapping[str, str | None]) -> None:
     """Append flags, by the name of their option, to those that the environment has already."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
-    names_a_file = flags != "" and not flags.startswith("-")
     missing = [flag for option, flag in wanted.items() if flag is not None and option not in flags]
-    if names_a_file or not missing:
+    if not missing or (flags and not flags.startswith("-")):  # the name of a file
         return
     # JAX has no public name for this, and its own messages about settings that come too late use it.
     from jax._src import xla_bridge
@@ -190,7 +173,7 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
             "variable or unset it."
         )
     if minimum_seconds is None and _SECONDS_VARIABLE not in os.environ and told == _SECONDS_OF_JAX:
-        minimum_seconds = CACHE_MINIMUM_SECONDS
+        minimum_seconds = 0.5
     if minimum_seconds is not None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
 

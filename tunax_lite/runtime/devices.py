@@ -1,10 +1,8 @@
 """Columns over several devices, and on each in blocks that stay in the cache of a processor.
 
-Each device takes an equal fraction of the last axis and runs it by itself, one block after the other.
-
-Columns do not see each other, so that no device ever waits for another inside of the time loop. Left to
-the partitioner of XLA, the gradient of a parameter that all columns share is summed over the devices in
-every step; `jax.shard_map` sums it once, after the loop. Forward runs cost the same either way.
+Each device takes an equal fraction of the last axis and runs it by itself, one block after the other, and
+never waits for another inside of the time loop. Left to the partitioner of XLA, the gradient of a parameter
+that all columns share is summed over the devices in every step; `jax.shard_map` sums it once, after the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,17 +25,13 @@ Devices = Literal["all"] | Sequence[jax.Device]
 def column_mesh(devices: str | Sequence[Any], n_columns: int) -> Mesh:
     """The devices as a mesh of one axis; no more of them than there are columns.
 
-    Raises:
-        ValueError: no device at all, one named twice, or something else than devices.
+    Raises `ValueError` for no device at all, one named twice, or something else than devices.
     """
-    if isinstance(devices, str):
-        if devices != "all":
-            raise ValueError(f"devices: expected 'all' or a sequence of jax.Device, got {devices!r}.")
-        devices = jax.local_devices()
-    chosen = list(devices)
+    is_all = isinstance(devices, str) and devices == "all"
+    chosen = jax.local_devices() if is_all else list(devices)
     if not all(isinstance(device, jax.Device) for device in chosen):
         raise ValueError(
-            f"devices: expected 'all' or a sequence of jax.Device, got {chosen}; jax.devices() lists them."
+            f"devices: expected 'all' or a sequence of jax.Device, got {devices!r}; jax.devices() lists them."
         )
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"devices: expected at least one device, and each only once, got {chosen}.")
@@ -69,32 +63,25 @@ def map_columns(
     like: PyTree,
     like_has_columns: PyTree,
 ) -> PyTree:
-    """Run a function on every device, on the columns of that device alone.
+    """Run a function of a tree, some of whose arrays carry columns, on the columns of every device alone.
 
-    Args:
-        function: of columns that do not depend on each other; its results have a new first axis.
-        tree: its argument; arrays, and whatever else the function needs.
-        has_columns: as for `shard_columns`.
-        mesh: from `column_mesh`.
-        like, like_has_columns: arrays of the structure of the results, before that first axis, and theirs.
+    Columns must not depend on each other. Results have a new first axis; `like` are arrays of their structure
+    before it, and `like_has_columns` is theirs, `has_columns` as for `shard_columns`.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split = of_arrays(has_columns, tree)
     results_split = jax.tree.broadcast(like_has_columns, like)
-    results = jax.shard_map(
+    on_devices = jax.shard_map(
         lambda local: function(eqx.combine(local, others)),
         mesh=mesh,
         in_specs=(jax.tree.map(_spec, arrays, split),),
         out_specs=jax.tree.map(lambda leaf, split: _spec(leaf[None], split), like, results_split),
         # Loops carry zeros at first, which are the same on all devices: the check would refuse them.
         check_vma=False,
-    )(jax.tree.map(lambda leaf, split: _filled_up(leaf, mesh.size) if split else leaf, arrays, split))
-    return jax.tree.map(
-        lambda leaf, split, first: leaf[..., : first.shape[-1]] if split else leaf,
-        results,
-        results_split,
-        like,
     )
+    filled = jax.tree.map(lambda leaf, split: _filled_up(leaf, mesh.size) if split else leaf, arrays, split)
+    cut = lambda leaf, split, first: leaf[..., : first.shape[-1]] if split else leaf  # noqa: E731
+    return jax.tree.map(cut, on_devices(filled), results_split, like)
 
 
 def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
@@ -119,12 +106,9 @@ ColumnBlock = int | Literal["auto"] | None
 
 BYTES_PER_BLOCK = 150_000
 """Of what a step hands to the next: what was fastest in `python -m benchmarks --only blocks`."""
-_SMALLEST_BLOCK = 16
-"""Less does not fill the registers."""
-_LEAST_COLUMNS = 4
-"""Two or three take longer than four, of which the others are copies."""
-_LEAST_BLOCKS = 4
-"""Fewer gain nothing over all columns at once."""
+_SMALLEST_BLOCK = 16  # less does not fill the registers
+_LEAST_COLUMNS = 4  # two or three take longer than four, of which the others are copies
+_LEAST_BLOCKS = 4  # fewer gain nothing over all columns at once
 
 
 def check_block(block: ColumnBlock) -> None:

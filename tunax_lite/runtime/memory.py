@@ -1,15 +1,14 @@
 """Memory of a device that is free and used, and what is refused because it is too large.
 
-A GPU is asked; for a CPU the system's files are read.
-
-On a CPU the control group counts too: a container or a batch job may use a part of the machine only,
-and is killed beyond that, whatever the machine has left. So do the limits of the process itself, `ulimit -v`
-and `ulimit -d`, beyond which it gets nothing.
+A GPU is asked; for a CPU the system's files are read. There the control group counts too: a container or a
+batch job may use a part of the machine only, and is killed beyond that. So do the limits of the process
+itself, `ulimit -v` and `ulimit -d`, beyond which it gets nothing.
 """
 
 import math
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,9 @@ _ROOT = Path("/")
 
 
 def free_memory(device: Any = None, *, root: Path = _ROOT) -> int:
-    """Bytes that this process may still take.
+    """Bytes that this process may still take on a device, by default the first.
 
-    Args:
-        device: by default the first.
-        root: of the file system, below which the files of Linux are read.
-
-    Raises:
-        RuntimeError: a device or system that does not say.
+    The files of Linux are read below `root`. Raises `RuntimeError` for a device or system that does not say.
     """
     device = jax.devices()[0] if device is None else device
     if device.platform == "cpu":
@@ -114,7 +108,6 @@ def _resident(root: Path) -> int:
     if len(statm) > 1:
         return int(statm[1]) * os.sysconf("SC_PAGE_SIZE")
     import resource  # not on Windows
-    import sys
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
@@ -133,14 +126,9 @@ def _text(path: Path) -> str:
         return ""
 
 
-MOST_STEPS = 1e9
-"""Time steps of one run."""
-MOST_CELLS = 100_000
-"""Of a column."""
-_COUNTABLE_STEPS = 2**31 - 1
-"""The counter of steps has 32 bits."""
-_SMALL = 1e6
-"""An array of so few bytes is allocated without asking what is free."""
+MOST_STEPS = 1e9  # of one run
+MOST_CELLS = 100_000  # of a column
+_COUNTABLE_STEPS = 2**31 - 1  # the counter of steps has 32 bits
 ADVICE = "--no-limits before the name of the command starts it all the same"
 _lifted = False
 
@@ -172,7 +160,7 @@ def check_steps(duration: float, dt: float) -> None:
 
 def check_memory(n_bytes: int | float, what: str) -> None:
     """Raise `TooLargeError` for more bytes than the memory of this process holds; `what` needs them."""
-    if n_bytes < _SMALL:  # asking opens files of the system: longer than reading such an array takes
+    if n_bytes < 1e6:  # asking opens files of the system: longer than reading such an array takes
         return
     try:
         free = free_on_host()
