@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.io import read_trajectory
 
 GUIDE = Path(__file__).parents[1] / "docs" / "extending.md"

@@ -231,9 +231,8 @@ def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
 
 
 def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
-    known = meanings(CorrectedForcing) | {
-        name: f"increment of the initial {name}" for name in INITIAL_VARIABLES
-    }
+    of_start = {name: f"increment of the initial {name}" for name in INITIAL_VARIABLES}
+    known = {**meanings(CorrectedForcing), **of_start}
     named = {path: path.rpartition(".")[2] for path in paths if path.startswith("case")}
     return {path: (known[name], "") for path, name in named.items() if name in known}
 

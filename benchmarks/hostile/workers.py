@@ -54,7 +54,7 @@ def _remove(folder: Path) -> None:
 
 def _inside(attempt: Try, folder: Path) -> Outcome:
     """In this process: what libraries write to the descriptors themselves is caught, too."""
-    from tunax_lite.cli import app
+    from tunax_lite.cli.commands import app
     from tunax_lite.runtime.memory import lift_limits
 
     def late(number, frame):

@@ -33,7 +33,7 @@ from tunax_lite.calibration.cross_validation import (
     read_table,
     write_table,
 )
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.closures import PacanowskiPhilander
 
 MODEL = tl.Model(PacanowskiPhilander())

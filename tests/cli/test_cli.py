@@ -16,7 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
 from tunax_lite.io import read_trajectory
 from tunax_lite.io.netcdf import read_netcdf

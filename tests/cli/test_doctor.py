@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tunax_lite import simulate
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.runtime import configuration, configure
 from tunax_lite.self_test import DT, Check, SelfTest, Speed, check_run, problem, self_test
 

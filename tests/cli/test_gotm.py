@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.gotm.folders import write_case, write_series
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.io import read_trajectory
 
 

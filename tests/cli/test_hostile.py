@@ -13,7 +13,7 @@ from benchmarks.hostile.attack import Try
 from benchmarks.hostile.catalogue import attacks_of, sample_of
 from benchmarks.hostile.judge import Outcome, contents, judge
 from benchmarks.hostile.workers import run_attack
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.grid import Grid
 from tunax_lite.io import FileFormatError, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.errors import reading, shortened, within_a_screen

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from benchmarks.interruptions import RUN, Row, campaign, subjects, table
 from tests.cli.test_startup import CONFIG
 from tunax_lite import interrupts
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.io.netcdf import read_netcdf
 
 

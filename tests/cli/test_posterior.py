@@ -8,7 +8,7 @@ import xarray as xr
 import yaml
 from typer.testing import CliRunner
 
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 
 CONFIG = """
 cases:

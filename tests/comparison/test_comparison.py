@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import tunax_lite as tl
 from tests.conftest import ROOT, find_lesbrary
 from tests.io.observation_files import write_lesbrary
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.comparison import (
     Candidate,

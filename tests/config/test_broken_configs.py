@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.io.observation_files import write_lesbrary
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 
 GOOD_RUN = """
 case:

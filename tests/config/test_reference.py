@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from tunax_lite.cli import app
+from tunax_lite.cli.commands import app
 from tunax_lite.config.builder import declared_fields
 from tunax_lite.config.reference import KINDS, describe, json_schema
 from tunax_lite.declarations import all_names, meanings

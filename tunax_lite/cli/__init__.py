@@ -14,11 +14,6 @@ from .. import interrupts
 
 _ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
 _THREADS = 16, 4  # for all, and for each processor; 21 were seen with two processors
-_FAILED = 1
-
-TYPE_CHECKING = False  # as in the package
-if TYPE_CHECKING:
-    from .commands import app as app
 
 
 def main() -> None:
@@ -37,21 +32,13 @@ def main() -> None:
     start()
 
 
-def __getattr__(name: str):
-    if name != "app":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .commands import app
-
-    return app
-
-
 def check_limits() -> None:
     """End the process with a message where its limits do not let JAX start, which aborts then."""
     processors = n_processors()
     problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
     if problem:
         sys.stderr.write(f"tunax-lite: error: {problem}\n")
-        sys.exit(_FAILED)
+        sys.exit(1)
 
 
 def n_processors() -> int:
@@ -78,7 +65,7 @@ def _address_space(processors: int) -> str:
 
 
 def _threads(needed: int) -> str:
-    """Whether so many can run at the same time, found by starting them."""
+    """A problem where so many cannot run at the same time, found by starting them."""
     end, started = threading.Event(), []
     try:
         for _ in range(needed):
