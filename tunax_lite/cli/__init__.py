@@ -37,8 +37,7 @@ def check_limits() -> None:
     processors = n_processors()
     problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
     if problem:
-        sys.stderr.write(f"tunax-lite: error: {problem}\n")
-        sys.exit(1)
+        sys.exit(f"tunax-lite: error: {problem}")
 
 
 def n_processors() -> int:
