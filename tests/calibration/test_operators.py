@@ -10,8 +10,8 @@ import pytest
 
 from tests.calibration.twins import make_case, observe
 from tunax_lite.calibration import Correlation, MeanSquare, Target, account, misfit, residuals
-from tunax_lite.calibration.misfit import starting_at
 from tunax_lite.calibration.misfit.operators import faces_from_centers, regrid
+from tunax_lite.calibration.misfit.sampled import starting_at
 from tunax_lite.checkpointing import SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.grid import Grid

@@ -21,8 +21,9 @@ from .files import (
     write_checkpoint,
 )
 from .history import CalibrationResult, History
-from .methods import AbstractMethod, MethodState
-from .misfit import AbstractScore, RootMeanSquare, Target
+from .methods.base import AbstractMethod, MethodState
+from .misfit.comparison import AbstractScore, RootMeanSquare
+from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters
 from .problem import AbstractEvaluator, Evaluation, Problem
 

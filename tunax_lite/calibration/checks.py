@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import in_precision, precision_of
-from ..calibration.misfit import Comparison, Target, errors_of, root_mean_square_errors
 from ..case import Case
 from ..closures import AbstractClosure, Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
@@ -21,6 +20,8 @@ from ..physics.stratification import buoyancy_frequency_squared
 from ..simulation import simulate
 from ..terms import Interior
 from .known import known_parameters, with_case_parameters, with_parameters
+from .misfit.comparison import Comparison, errors_of, root_mean_square_errors
+from .misfit.target import Target
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""

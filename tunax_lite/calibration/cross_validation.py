@@ -25,8 +25,9 @@ from .calibrate import Report, calibrate_weighted
 from .checks import LARGEST_GROWTH, CheckRow, persistence_errors
 from .files import write_results
 from .history import CalibrationResult
-from .methods import AbstractMethod
-from .misfit import AbstractScore, RootMeanSquare, Target
+from .methods.base import AbstractMethod
+from .misfit.comparison import AbstractScore, RootMeanSquare
+from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters
 from .problem import AbstractEvaluator, Problem
 

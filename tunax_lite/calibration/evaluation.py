@@ -40,7 +40,7 @@ from ..model import Model
 from ..planning import choose_checkpointing
 from ..runtime import Program, compile_program
 from ..sensitivity import CompiledJacobian
-from .misfit import Comparison, misfit, residuals
+from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
 from .problem import (
     AbstractEvaluator,

@@ -20,7 +20,7 @@ from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .history import CalibrationResult, History, remarks, remarks_in_short
 from .known import known_parameters, split_path
-from .methods import MethodState
+from .methods.base import MethodState
 from .parameters import FreeNumber
 from .problem import Problem
 

@@ -19,7 +19,8 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing, SaveSegments
 from ..model import Model
 from ..runtime import shapes_of
-from .misfit import AbstractScore, Comparison, Target
+from .misfit.comparison import AbstractScore, Comparison
+from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 
 P = TypeVar("P")

@@ -1,71 +1,51 @@
 """Turbulence closures: how turbulence mixes the column. One file per closure, behind one interface."""
 
-from .base import AbstractClosure as AbstractClosure
-from .base import AbstractDiagnosticClosure as AbstractDiagnosticClosure
-from .base import AbstractPlainClosure as AbstractPlainClosure
-from .base import AbstractStepper as AbstractStepper
-from .base import BottomFlow as BottomFlow
-from .base import CloState as CloState
-from .base import ClosureInputs as ClosureInputs
-from .base import EddyCoefficients as EddyCoefficients
-from .base import SurfaceWaves as SurfaceWaves
-from .bulk_layer import KrausTurner as KrausTurner
-from .bulk_layer import PriceWellerPinkel as PriceWellerPinkel
-from .catke import CATKE as CATKE
-from .catke import CATKEState as CATKEState
-from .energy import BackgroundMixing as BackgroundMixing
-from .energy import TurbulenceState as TurbulenceState
-from .energy import WaveShear as WaveShear
-from .epbl import EPBL as EPBL
-from .epbl import ConstantWindEnergy as ConstantWindEnergy
-from .epbl import EPBLState as EPBLState
-from .epbl import OM4WindEnergy as OM4WindEnergy
-from .epbl import ReichlHallbergWindEnergy as ReichlHallbergWindEnergy
-from .epbl_march import EnergyVelocity as EnergyVelocity
-from .harcourt import Harcourt as Harcourt
-from .k_epsilon_theta import KEpsilonTheta as KEpsilonTheta
-from .kpp import KPP as KPP
-from .kpp import KPPState as KPPState
-from .kpp_interior import DoubleDiffusion as DoubleDiffusion
-from .kpp_interior import InteriorConvection as InteriorConvection
-from .kpp_interior import LargeShear as LargeShear
-from .kpp_interior import PacanowskiPhilanderShear as PacanowskiPhilanderShear
-from .kpp_layer import VelocityScales as VelocityScales
-from .langmuir import Langmuir as Langmuir
-from .langmuir import LangmuirCells as LangmuirCells
-from .length_equation import Exponents as Exponents
-from .mass_flux import MassFluxConvection as MassFluxConvection
-from .mass_flux import MassFluxState as MassFluxState
-from .neural import NeuralCorrection as NeuralCorrection
-from .one_equation import Blackadar as Blackadar
-from .one_equation import BougeaultAndre as BougeaultAndre
-from .one_equation import OneEquation as OneEquation
-from .one_equation import Parabolic as Parabolic
-from .one_equation import RobertOuellet as RobertOuellet
-from .one_equation import Triangular as Triangular
-from .one_equation import XingDavies as XingDavies
-from .second_moment import PUBLISHED_SETS as PUBLISHED_SETS
-from .second_moment import SecondMomentClosure as SecondMomentClosure
-from .simple import Constant as Constant
-from .simple import ConvectiveAdjustment as ConvectiveAdjustment
-from .simple import MunkAndersonMixing as MunkAndersonMixing
-from .simple import PacanowskiPhilander as PacanowskiPhilander
-from .simple import RiBased as RiBased
-from .stability import Brueggemann as Brueggemann
-from .stability import ConstantStability as ConstantStability
-from .stability import MunkAnderson as MunkAnderson
-from .stability import SchumannGerz as SchumannGerz
-from .tke import TKE as TKE
-from .tke import BoundedSlope as BoundedSlope
-from .tke import Penetration as Penetration
-from .tke import SurfaceFlux as SurfaceFlux
-from .tke import SurfaceValue as SurfaceValue
-from .tke import UpAndDown as UpAndDown
-from .tke import WithinColumn as WithinColumn
-from .tke import WithinSpacing as WithinSpacing
-from .two_equation import GenericLengthScale as GenericLengthScale
-from .two_equation import KEpsilon as KEpsilon
-from .two_equation import KOmega as KOmega
-from .two_equation import MellorYamada as MellorYamada
-from .walls import Boundary as Boundary
-from .walls import BreakingWaves as BreakingWaves
+from .base import (
+    AbstractClosure,
+    AbstractDiagnosticClosure,
+    AbstractPlainClosure,
+    AbstractStepper,
+    BottomFlow,
+    CloState,
+    ClosureInputs,
+    EddyCoefficients,
+    SurfaceWaves,
+)
+from .bulk_layer import KrausTurner, PriceWellerPinkel
+from .catke import CATKE, CATKEState
+from .energy import BackgroundMixing, TurbulenceState, WaveShear
+from .epbl import EPBL, ConstantWindEnergy, EPBLState, OM4WindEnergy, ReichlHallbergWindEnergy
+from .epbl_march import EnergyVelocity
+from .harcourt import Harcourt
+from .k_epsilon_theta import KEpsilonTheta
+from .kpp import KPP, KPPState
+from .kpp_interior import DoubleDiffusion, InteriorConvection, LargeShear, PacanowskiPhilanderShear
+from .kpp_layer import VelocityScales
+from .langmuir import Langmuir, LangmuirCells
+from .length_equation import Exponents
+from .mass_flux import MassFluxConvection, MassFluxState
+from .neural import NeuralCorrection
+from .one_equation import (
+    Blackadar,
+    BougeaultAndre,
+    OneEquation,
+    Parabolic,
+    RobertOuellet,
+    Triangular,
+    XingDavies,
+)
+from .second_moment import PUBLISHED_SETS, SecondMomentClosure
+from .simple import Constant, ConvectiveAdjustment, MunkAndersonMixing, PacanowskiPhilander, RiBased
+from .stability import Brueggemann, ConstantStability, MunkAnderson, SchumannGerz
+from .tke import (
+    TKE,
+    BoundedSlope,
+    Penetration,
+    SurfaceFlux,
+    SurfaceValue,
+    UpAndDown,
+    WithinColumn,
+    WithinSpacing,
+)
+from .two_equation import GenericLengthScale, KEpsilon, KOmega, MellorYamada
+from .walls import Boundary, BreakingWaves

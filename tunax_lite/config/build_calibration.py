@@ -17,8 +17,9 @@ from ..calibration import (
 )
 from ..calibration.checks import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..calibration.known import paths_in_short
-from ..calibration.methods import AbstractMethod
-from ..calibration.misfit import AbstractScore, can_be_observed, starting_at
+from ..calibration.methods.base import AbstractMethod
+from ..calibration.misfit.comparison import AbstractScore
+from ..calibration.misfit.sampled import can_be_observed, starting_at
 from ..calibration.misfit.target import AbstractScale
 from ..calibration.parameters import ResolvedParameters
 from ..case import Case

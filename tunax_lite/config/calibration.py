@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ..calibration import Adam, ConstantRate, CosineDecay, ExponentialDecay
 from ..calibration.known import Tied
-from ..calibration.methods import AbstractMethod
-from ..calibration.misfit import AbstractScore
+from ..calibration.methods.base import AbstractMethod
+from ..calibration.misfit.comparison import AbstractScore
 from ..calibration.misfit.target import AbstractScale
 from ..calibration.parameters import FreeParameter
 from ..calibration.posterior import NUTS, Laplace, Likelihood

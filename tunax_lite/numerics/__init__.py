@@ -1,29 +1,27 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
-from .diffusion import Added as Added
-from .diffusion import CarryingRates as CarryingRates
-from .diffusion import EndValues as EndValues
-from .diffusion import diffuse as diffuse
-from .diffusion import diffusion_system as diffusion_system
-from .elementary import at_least as at_least
-from .elementary import at_most as at_most
-from .elementary import column_integral as column_integral
-from .elementary import difference as difference
-from .elementary import gradient as gradient
-from .elementary import mean_of_neighbours as mean_of_neighbours
-from .elementary import power as power
-from .elementary import product_of_powers as product_of_powers
-from .elementary import reciprocal as reciprocal
-from .elementary import safe_sqrt as safe_sqrt
-from .elementary import vector_norm as vector_norm
-from .elementary import with_end_faces as with_end_faces
-from .tridiagonal import PlatformDefault as PlatformDefault
-from .tridiagonal import solve_tridiagonal as solve_tridiagonal
-from .tridiagonal import solve_tridiagonal_systems as solve_tridiagonal_systems
-from .tridiagonal_methods import AbstractTridiagonalMethod as AbstractTridiagonalMethod
-from .tridiagonal_methods import CarryingMatrix as CarryingMatrix
-from .tridiagonal_methods import ParallelCyclicReduction as ParallelCyclicReduction
-from .tridiagonal_methods import ThomasScan as ThomasScan
-from .tridiagonal_methods import TridiagonalMatrix as TridiagonalMatrix
-from .tridiagonal_methods import TwistedThomas as TwistedThomas
-from .tridiagonal_methods import VendorLibrary as VendorLibrary
+from .diffusion import Added, CarryingRates, EndValues, diffuse, diffusion_system
+from .elementary import (
+    at_least,
+    at_most,
+    column_integral,
+    difference,
+    gradient,
+    mean_of_neighbours,
+    power,
+    product_of_powers,
+    reciprocal,
+    safe_sqrt,
+    vector_norm,
+    with_end_faces,
+)
+from .tridiagonal import PlatformDefault, solve_tridiagonal, solve_tridiagonal_systems
+from .tridiagonal_methods import (
+    AbstractTridiagonalMethod,
+    CarryingMatrix,
+    ParallelCyclicReduction,
+    ThomasScan,
+    TridiagonalMatrix,
+    TwistedThomas,
+    VendorLibrary,
+)

@@ -15,29 +15,20 @@ from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.runs import join_parts, read_trajectory
 from ..trajectory import Trajectory
-from .calibration import history_figures as history_figures
-from .calibration import plot_bands as plot_bands
-from .calibration import plot_correlations as plot_correlations
-from .calibration import plot_cross_validation as plot_cross_validation
-from .calibration import plot_loss as plot_loss
-from .calibration import plot_marginals as plot_marginals
-from .calibration import plot_parameters as plot_parameters
-from .calibration import plot_spectrum as plot_spectrum
-from .calibration import posterior_figures as posterior_figures
-from .fits import CaseRuns as CaseRuns
-from .fits import calibration_figures as calibration_figures
-from .fits import fit_figures as fit_figures
-from .fits import plot_differences as plot_differences
-from .fits import plot_fits as plot_fits
-from .fits import plot_series as plot_series
-from .runs import plot_closure_profiles as plot_closure_profiles
-from .runs import plot_closure_sections as plot_closure_sections
-from .runs import plot_cost as plot_cost
-from .runs import plot_profiles as plot_profiles
-from .runs import plot_sections as plot_sections
-from .style import in_words
-from .style import save_figure as save_figure
-from .style import save_figures as save_figures
+from .calibration import (
+    history_figures,
+    plot_bands,
+    plot_correlations,
+    plot_cross_validation,
+    plot_loss,
+    plot_marginals,
+    plot_parameters,
+    plot_spectrum,
+    posterior_figures,
+)
+from .fits import CaseRuns, calibration_figures, fit_figures, plot_differences, plot_fits, plot_series
+from .runs import plot_closure_profiles, plot_closure_sections, plot_cost, plot_profiles, plot_sections
+from .style import in_words, save_figure, save_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
 

@@ -1,35 +1,27 @@
 """What acts on the column between two calls of the closure: terms, which `transport` sums."""
 
-from .advection import AdvectionScheme as AdvectionScheme
-from .advection import VelocityAndLevel as VelocityAndLevel
-from .advection import VerticalVelocity as VerticalVelocity
-from .advection import advect as advect
-from .base import AbstractTerm as AbstractTerm
-from .base import Column as Column
-from .base import Tendency as Tendency
-from .base import accelerating as accelerating
-from .interior import FreezingBound as FreezingBound
-from .interior import Interior as Interior
-from .interior import Relaxation as Relaxation
-from .interior import RelaxationTarget as RelaxationTarget
-from .interior import layered_rate as layered_rate
-from .pressure import AbstractPressureGradient as AbstractPressureGradient
-from .pressure import BottomFriction as BottomFriction
-from .pressure import BuoyancyGradient as BuoyancyGradient
-from .pressure import HorizontalGradient as HorizontalGradient
-from .pressure import MeanVelocity as MeanVelocity
-from .pressure import PlumeOnSlope as PlumeOnSlope
-from .pressure import SurfaceSlope as SurfaceSlope
-from .pressure import Vector as Vector
-from .pressure import VelocityAndHeight as VelocityAndHeight
-from .pressure import VelocityAtHeight as VelocityAtHeight
-from .stokes_drift import AbstractStokesDrift as AbstractStokesDrift
-from .stokes_drift import DriftProfiles as DriftProfiles
-from .stokes_drift import DriftVector as DriftVector
-from .stokes_drift import DriftVectors as DriftVectors
-from .stokes_drift import StokesDrift as StokesDrift
-from .stokes_drift import WindSeaDrift as WindSeaDrift
-from .stokes_drift import WindVector as WindVector
-from .turbulence import CounterGradientHeat as CounterGradientHeat
-from .turbulence import NonlocalTransport as NonlocalTransport
-from .turbulence import StokesMixing as StokesMixing
+from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
+from .base import AbstractTerm, Column, Tendency, accelerating
+from .interior import FreezingBound, Interior, Relaxation, RelaxationTarget, layered_rate
+from .pressure import (
+    AbstractPressureGradient,
+    BottomFriction,
+    BuoyancyGradient,
+    HorizontalGradient,
+    MeanVelocity,
+    PlumeOnSlope,
+    SurfaceSlope,
+    Vector,
+    VelocityAndHeight,
+    VelocityAtHeight,
+)
+from .stokes_drift import (
+    AbstractStokesDrift,
+    DriftProfiles,
+    DriftVector,
+    DriftVectors,
+    StokesDrift,
+    WindSeaDrift,
+    WindVector,
+)
+from .turbulence import CounterGradientHeat, NonlocalTransport, StokesMixing

@@ -14,8 +14,9 @@ from ...io.writing import claims
 from ...model import Model
 from ..evaluation import NormalEquationsEvaluator
 from ..files import check_folder, fingerprint, read_tree, write_tree
-from ..methods import LevenbergMarquardt
-from ..misfit import MeanSquare, Target
+from ..methods.least_squares import LevenbergMarquardt
+from ..misfit.comparison import MeanSquare
+from ..misfit.target import Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
 from .chains import NUTS, ChainReport, Chains, ChainState, blackjax_module, sample_chains, start_chain

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...model import Model
 from ...runtime import shapes_of
-from ..misfit import misfit, residuals
+from ..misfit.comparison import misfit, residuals
 from ..parameters import UnconstrainedVector
 from ..problem import CaseParameters, Problem
 
