@@ -290,8 +290,8 @@ def test_without_blackjax_it_is_said_what_to_install(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Likelihood(0.0, 1.0), "positive noise"),
-        (lambda: Likelihood(1.0, math.inf), "positive n_observations"),
+        (lambda: Likelihood(0.0, 1.0), "noise above 0"),
+        (lambda: Likelihood(1.0, math.inf), "finite n_observations"),
         (lambda: NUTS(n_draws=1), "n_draws of at least 4"),
         (lambda: NUTS(target_acceptance=1.0), "target_acceptance above 0 and below 1"),
         (lambda: Laplace(1), "n_draws of at least 2"),

@@ -135,10 +135,10 @@ def test_a_start_outside_is_refused(kind, value):
         (lambda: Bounded(0.0, math.inf), "finite bounds"),
         (lambda: LogBounded(0.0, 1.0), "positive bounds for a logarithmic scale"),
         (lambda: LogUniform(-1.0, 1.0), "positive bounds for a logarithmic scale"),
-        (lambda: Normal(1.0, 0.0), "Normal: expected a positive standard deviation, got 0"),
+        (lambda: Normal(1.0, 0.0), "Normal: expected standard_deviation above 0, got 0"),
         (lambda: Normal(math.nan, 1.0), "Normal: expected a finite mean, got nan"),
-        (lambda: LogNormal(-1.0, 1.0), "LogNormal: expected a positive median, got -1"),
-        (lambda: LogNormal(1.0, math.inf), "LogNormal: expected a positive log standard deviation, got inf"),
+        (lambda: LogNormal(-1.0, 1.0), "LogNormal: expected median above 0, got -1"),
+        (lambda: LogNormal(1.0, math.inf), "LogNormal: expected a finite log_standard_deviation, got inf"),
         (
             lambda: Normal(1.0, 0.3).within(0.0, math.inf),
             "four standard .*0.3, 3.33 from .*logarithmic prior",

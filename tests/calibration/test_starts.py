@@ -138,7 +138,7 @@ def test_the_loss_of_a_few_cases_is_an_estimate_of_that_of_all():
         (lambda: Adam(cases_per_step=0), "cases_per_step of at least 1, got 0"),
         (lambda: Adam(all_cases_every=0), "all_cases_every of at least 1"),
         (lambda: MultiStart(LBFGS(), 0, 5), "n_starts of at least 1, got 0"),
-        (lambda: MultiStart(LBFGS(), 2, 5, spread=0.0), "positive spread"),
+        (lambda: MultiStart(LBFGS(), 2, 5, spread=0.0), "spread above 0"),
         (lambda: MultiStart(EnsembleKalman(noise=1.0), 2, 5), "follows one vector, got EnsembleKalman"),
     ],
 )

@@ -25,29 +25,20 @@ from .methods.base import AbstractMethod, MethodState
 from .misfit.comparison import AbstractScore, RootMeanSquare
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters
-from .problem import AbstractEvaluator, Evaluation, Problem
+from .problem import AbstractEvaluator, Problem
 
 
 @dataclasses.dataclass(frozen=True)
 class Iteration:
-    """What is reported of an iteration.
+    """What is reported of an iteration."""
 
-    Args:
-        number: from 0.
-        loss: of all cases, or its estimate from a few.
-        best_loss: the lowest of all cases so far; infinite without one.
-        scores: by case; NaN where the case was left out.
-        values, start_values: physical values by path, and those before any interruption.
-        start: number of the start that it follows.
-    """
-
-    number: int
-    loss: float
-    best_loss: float
-    scores: dict[str, float]
-    values: dict[str, float]
-    start_values: dict[str, float]
-    start: int
+    number: int  # from 0
+    loss: float  # of all cases, or its estimate from a few
+    best_loss: float  # the lowest of all cases so far; infinite without one
+    scores: dict[str, float]  # by case; NaN where the case was left out
+    values: dict[str, float]  # physical values by path
+    start_values: dict[str, float]  # those before any interruption
+    start: int  # number of the start that it follows
 
 
 Report = Callable[[Iteration], None]
@@ -141,19 +132,13 @@ def calibrate_weighted(
 ) -> CalibrationResult:
     """Calibrate once more with other weights of the cases, which are no part of the programs.
 
-    Goes on with what the folder holds; what is finished there is only read. Arguments and errors as for
-    `calibrate`, but for these:
-
-    Args:
-        problem: inside of its `with` block; it keeps the weights.
-        weights: of the cases; one of weight 0 is only reported.
-        evaluator: makes the evaluator of the method for this problem, or returns it again; called only if
-            there is anything to evaluate.
+    Goes on with what the folder holds; what is finished there is only read. The problem, inside of its `with`
+    block, keeps the weights; the evaluator is asked for only if there is anything to evaluate. All else as
+    for `calibrate`.
     """
-    resume = not overwrite
-    place = _open_folder(Path(folder), resume, overwrite)
+    place = _open_folder(Path(folder), not overwrite, overwrite)
     problem.weigh(weights)
-    return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
+    return _solve(problem, method, n_iterations, evaluator, place, not overwrite, max_non_finite, report)
 
 
 def _solve(
@@ -175,8 +160,14 @@ def _solve(
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluator = make_evaluator() if evaluator is None else evaluator
         evaluation = evaluator(*method.ask(state))
-        if history.n_iterations == 0:
-            _check_first(evaluation, problem.case_names)
+        if history.n_iterations == 0 and not evaluation.is_finite:
+            scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
+            bad = [name for name, score in scores if not np.isfinite(score)]
+            what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
+            raise FloatingPointError(
+                f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
+                "other start values or a shorter time step."
+            )
         told = method.tell(state, evaluation)
         values = np.asarray(to_physical(state.trial))
         history = history.append(state.trial, values, evaluation, not bool(told.accepted), state.start_number)
@@ -187,7 +178,10 @@ def _solve(
             for name in RESULTS if history.n_iterations == 1 else ():
                 (folder / name).unlink(missing_ok=True)
         if report is not None:
-            report(_last(history, free, problem.case_names))
+            values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
+            scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
+            last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
+            report(Iteration(*last, scores, values, start_values, int(history.start[-1])))
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
@@ -218,27 +212,3 @@ def _stop_reason(
     if bool(state.finished):
         return method.end
     return None
-
-
-def _check_first(evaluation: Evaluation, case_names: tuple[str, ...]) -> None:
-    if evaluation.is_finite:
-        return
-    scores = zip(case_names, evaluation.fit.scores, strict=True)
-    bad = [name for name, score in scores if not np.isfinite(score)]
-    what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
-    raise FloatingPointError(
-        f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose other "
-        "start values or a shorter time step."
-    )
-
-
-def _last(history: History, free: ResolvedParameters, case_names: tuple[str, ...]) -> Iteration:
-    return Iteration(
-        number=history.n_iterations - 1,
-        loss=float(history.loss[-1]),
-        best_loss=history.best_loss,
-        scores=dict(zip(case_names, history.scores[-1].tolist(), strict=True)),
-        values=free.by_path(history.values[-1]),
-        start_values=free.by_path(history.values[0]),
-        start=int(history.start[-1]),
-    )

@@ -27,24 +27,13 @@ LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
 
 
-class Error(NamedTuple):
-    """Of one variable of a run, in its unit."""
-
-    variable: str
-    unit: str
-    value: float
+Error = tuple[str, str, float]
+"""A variable of a run, its unit, and its error in this unit."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckRow:
-    """An error before and after a calibration [unit].
-
-    Args:
-        check: name.
-        variable: what is compared.
-        unit: of the errors.
-        uncalibrated, calibrated: root mean square errors; NaN of a run that broke down.
-    """
+    """Root mean square errors before and after a calibration [unit]; NaN of a run that broke down."""
 
     check: str
     variable: str
@@ -88,13 +77,8 @@ def run_checks(
     A run whose closure is of the calibrated kind keeps its own constants but for those that were
     calibrated; any other takes the closures before and after the calibration.
 
-    Args:
-        checks: with different names.
-        before, after: closure before and after the calibration.
-        values: calibrated values by path; those of other parts than the closure do not matter.
-
-    Raises:
-        ValueError: a parameter that the closure of a run does not have.
+    Calibrated values are by path; those of other parts than the closure do not matter. Raises `ValueError`
+    for a parameter that the closure of a run does not have.
     """
     known = known_parameters(after)
     values = {path: value for path, value in values.items() if path in known}
@@ -106,9 +90,8 @@ def run_checks(
                 pair = own, with_parameters(own, values)
             except ValueError as error:
                 raise ValueError(f"check {check.name}: {error}") from None
-        both = (check.errors(eqx.tree_at(lambda model: model.closure, check.model, one)) for one in pair)
-        first, second = both
-        rows += [CheckRow(check.name, *a, b.value) for a, b in zip(first, second, strict=True)]
+        first, second = (check.errors(eqx.tree_at(lambda m: m.closure, check.model, one)) for one in pair)
+        rows += [CheckRow(check.name, *a, b[-1]) for a, b in zip(first, second, strict=True)]
     return tuple(rows)
 
 
@@ -124,15 +107,10 @@ class EntrainmentLaw(AbstractCheck):
     parabola through the largest difference and its two neighbours.
 
     Args:
-        name: for tables.
-        model: of the run.
-        case: at rest, linearly stratified, under a constant stress and nothing else.
-        dt: time step [s].
-        duration: of the run [s].
+        name, model: of the run.
+        case: at rest, linearly stratified, under a constant stress and nothing else; `ValueError` for others.
+        dt, duration: time step and length of the run [s].
         start: first time that counts [s].
-
-    Raises:
-        ValueError: a case for which the law does not hold.
 
     Source: Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; Price (1979), J. Fluid Mech. 90, 509-527.
     """
@@ -184,7 +162,7 @@ class EntrainmentLaw(AbstractCheck):
         time = np.asarray(run.time)
         depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))
         error = (depth - self.law(time))[time >= self.start]
-        return (Error("mixed_layer_depth", "m", float(np.sqrt(np.mean(np.square(error))))),)
+        return (("mixed_layer_depth", "m", float(np.sqrt(np.mean(np.square(error))))),)
 
 
 def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -202,16 +180,7 @@ def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class ObservedCase(AbstractCheck):
-    """What was observed in the case.
-
-    Args:
-        name: for tables.
-        model: of the run.
-        target: what counts.
-
-    Raises:
-        ValueError: a target that cannot be evaluated.
-    """
+    """What was observed in the case of a target; `ValueError` for one that cannot be evaluated."""
 
     name: str
     model: Model
@@ -224,7 +193,7 @@ class ObservedCase(AbstractCheck):
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of each variable."""
         found = root_mean_square_errors(model, self.target.comparison)
-        return tuple(Error(name, unit_of_difference(name), found[name]) for name in self.target.weights)
+        return tuple((name, unit_of_difference(name), found[name]) for name in self.target.weights)
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
@@ -251,7 +220,7 @@ ModelOnTargets = tuple[Model, Sequence[Target]]
 
 
 class ErrorRow(NamedTuple):
-    """Root mean square and mean error of one variable of one case, by label of the model."""
+    """Root mean square and mean error of one variable of one case [unit], by label of the model."""
 
     case: str
     variable: str
@@ -270,11 +239,7 @@ def with_values(judged: ModelOnTargets, values: Mapping[str, float]) -> ModelOnT
 
 
 def errors_by_label(candidates: Mapping[str, ModelOnTargets]) -> list[ErrorRow]:
-    """Errors of models on the same targets.
-
-    Raises:
-        FloatingPointError: a run with values that are not finite.
-    """
+    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite."""
     rows = []
     for targets in zip(*(targets for _, targets in candidates.values()), strict=True):
         found = {

@@ -34,25 +34,15 @@ from .problem import AbstractEvaluator, Problem
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidationRow:
-    """Root mean square errors of one variable of one case [unit], over what counts in the misfit.
-
-    Args:
-        case: that was left out.
-        variable: observed.
-        unit: of the errors.
-        persistence: of the initial profile kept.
-        uncalibrated: at the start values.
-        calibrated: of the calibration on all cases.
-        left_out: of the calibration without the case.
-    """
+    """Root mean square errors of one variable of one case [unit], over what counts in the misfit."""
 
     case: str
     variable: str
     unit: str
-    persistence: float
-    uncalibrated: float
-    calibrated: float
-    left_out: float
+    persistence: float  # of the initial profile kept
+    uncalibrated: float  # at the start values
+    calibrated: float  # of the calibration on all cases
+    left_out: float  # of the calibration without the case
 
     @property
     def better(self) -> bool:
@@ -62,13 +52,7 @@ class CrossValidationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidation:
-    """What leaving out each case gives.
-
-    Args:
-        rows: by case and variable.
-        calibrated: on all cases.
-        without: by the case that was left out.
-    """
+    """What leaving out each case gives: errors, and the calibrations, `without` by the case left out."""
 
     rows: tuple[CrossValidationRow, ...]
     calibrated: CalibrationResult
@@ -129,17 +113,8 @@ def cross_validate(
             left_out = () if name is None else together[name]
             weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
             place = folder if name is None else folder / folder_without(name, list(together))
-            result = calibrate_weighted(
-                problem,
-                weights,
-                method,
-                n_iterations,
-                evaluator,
-                place,
-                overwrite=overwrite,
-                max_non_finite=max_non_finite,
-                report=begin(name),
-            )
+            options = {"overwrite": overwrite, "max_non_finite": max_non_finite, "report": begin(name)}
+            result = calibrate_weighted(problem, weights, method, n_iterations, evaluator, place, **options)
             if name is not None:
                 write_results(result, place, attributes)
             return result
@@ -190,12 +165,7 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[
 
 @names_its_file("a table")
 def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
-    """Read what `write_table` wrote.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: another table.
-    """
+    """Read what `write_table` wrote; `FileNotFoundError` without a file, `ValueError` for another table."""
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
     try:
@@ -216,19 +186,18 @@ def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:
     for variable in dict.fromkeys(row.variable for row in rows):
         own = [row for row in rows if row.variable == variable]
         worse = [row for row in own if not row.better]
-        sentence = (
+        losses = [
+            f"{_plain(row.case)} ({_number(row.uncalibrated)} to {_number(row.left_out)} {row.unit})"
+            for row in worse
+        ]
+        lost = [_plain(row.case) for row in own if not row.left_out < row.persistence]
+        sentences.append(
             f"{_plain(variable)}: calibrated without the case, the error on it is below the uncalibrated one "
             f"in {len(own) - len(worse)} of {len(own)} cases"
+            + (f"; not in {', '.join(losses)}" if worse else "")
+            + (f"; not below that of the initial profile kept in {', '.join(lost)}" if lost else "")
+            + "."
         )
-        if worse:
-            sentence += "; not in " + ", ".join(
-                f"{_plain(row.case)} ({_number(row.uncalibrated)} to {_number(row.left_out)} {row.unit})"
-                for row in worse
-            )
-        lost = [_plain(row.case) for row in own if not row.left_out < row.persistence]
-        if lost:
-            sentence += f"; not below that of the initial profile kept in {', '.join(lost)}"
-        sentences.append(sentence + ".")
     return sentences
 
 
@@ -240,16 +209,11 @@ def checks_in_words(rows: Sequence[CheckRow]) -> list[str]:
         return [f"No error of the checks grows by more than {limit}."]
     return [
         f"WARNING: with the calibrated parameters the error of {_plain(row.variable)} in {_plain(row.check)} "
-        f"{_growth(row)}, from {_number(row.uncalibrated)} to {_number(row.calibrated)} {row.unit}; "
+        + (f"grows by {100 * row.growth:.0f} %" if math.isfinite(row.growth) else "is no number or was zero")
+        + f", from {_number(row.uncalibrated)} to {_number(row.calibrated)} {row.unit}; "
         f"at most {limit} more is allowed."
         for row in bad
     ]
-
-
-def _growth(row: CheckRow) -> str:
-    if not math.isfinite(row.growth):
-        return "is no number or was zero"
-    return f"grows by {100.0 * row.growth:.0f} %"
 
 
 def _plain(name: str) -> str:

@@ -42,13 +42,7 @@ from ..runtime import Program, compile_program
 from ..sensitivity import CompiledJacobian
 from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
-from .problem import (
-    AbstractEvaluator,
-    CaseParameters,
-    Evaluation,
-    MiniBatch,
-    Problem,
-)
+from .problem import AbstractEvaluator, CaseParameters, Evaluation, MiniBatch, Problem
 
 T = TypeVar("T")
 Members = Float[Array, "parameter member"]

@@ -126,15 +126,9 @@ def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str
 def read_parameters(path: str | Path, closure: str | None = None) -> dict[str, float]:
     """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
 
-    Args:
-        path: of the file; of an entry only `value` is needed, a bare number will do, or a list of them for
-            a vector of weights.
-        closure: class name of the closure that the numbers are for; checked if given.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: a file of another format, for another closure, or with a value that is not a finite
-            number.
+    Of an entry only `value` is needed, a bare number will do, or a list of them for a vector of weights. The
+    class name of the closure is checked if it is given. Raises `FileNotFoundError` without a file, and
+    `ValueError` for one of another format, for another closure, or with a value that is not a finite number.
     """
     path = Path(path)
     try:
@@ -188,11 +182,9 @@ def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
         known = free.scale if free.prior is None else repr(free.prior)
         said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         parts[f"free parameter {free.path}"] = said
-    for tied in problem.free_parameters.tied:
-        parts[f"tied parameter {tied.path}"] = str(tied)
-    for name, comparison in zip(problem.case_names, problem.comparisons, strict=True):
-        parts[f"case {name}"] = _digest(comparison)
-    return parts
+    parts |= {f"tied parameter {tied.path}": str(tied) for tied in problem.free_parameters.tied}
+    pairs = zip(problem.case_names, problem.comparisons, strict=True)
+    return parts | {f"case {name}": _digest(comparison) for name, comparison in pairs}
 
 
 def _digest(tree) -> str:
@@ -220,9 +212,7 @@ def read_checkpoint(
     Raises `ValueError` for a file that is damaged, or the checkpoint of another calibration.
     """
 
-    def like(header: dict) -> tuple[MethodState, History]:
-        return state, History.empty(header["n_iterations"], *shape)
-
+    like = lambda header: (state, History.empty(header["n_iterations"], *shape))  # noqa: E731
     return read_tree(folder / CHECKPOINT_NAME, parts, like, "checkpoint of a calibration")
 
 
@@ -241,7 +231,14 @@ def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any],
     try:
         with open(path, "rb") as file:
             header = json.loads(file.readline())
-            _check_same(path.parent, header["fingerprint"], parts)
+            started = header["fingerprint"]
+            if different := [name for name in {**started, **parts} if started.get(name) != parts.get(name)]:
+                pairs = [(name, started.get(name, "none"), parts.get(name, "none")) for name in different]
+                listed = "; ".join(f"{name}: started with {old}, now {new}" for name, old, new in pairs)
+                raise OtherCalibrationError(
+                    f"{path.parent}: expected to go on with the calibration that was started there, got "
+                    f"another one ({listed}). Restore the settings, or choose another folder."
+                )
             return eqx.tree_deserialise_leaves(file, like(header))
     except OtherCalibrationError:
         raise
@@ -264,15 +261,4 @@ def check_folder(kind: str, folder: Path, held: Sequence[str], resume: bool, ove
         raise ValueError(
             f"{folder}: expected a folder without a {kind}, got {', '.join(held)}; resume it, overwrite it, "
             "or choose another folder."
-        )
-
-
-def _check_same(folder: Path, started: Mapping[str, str], now: Mapping[str, str]) -> None:
-    different = [name for name in {**started, **now} if started.get(name) != now.get(name)]
-    if different:
-        pairs = [(name, started.get(name, "none"), now.get(name, "none")) for name in different]
-        listed = "; ".join(f"{name}: started with {before}, now {after}" for name, before, after in pairs)
-        raise OtherCalibrationError(
-            f"{folder}: expected to go on with the calibration that was started there, got another one "
-            f"({listed}). Restore the settings, or choose another folder."
         )

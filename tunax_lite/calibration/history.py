@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -18,46 +19,28 @@ from .problem import Evaluation
 class History(eqx.Module):
     """One row per iteration, which is one evaluation of the kind that the method needs.
 
-    Args:
-        loss: `(n_iterations,)`; NaN or infinite where a run broke down.
-        gradient_norm: of the gradient to the unconstrained vector, or NaN without one; `(n_iterations,)`.
-        is_finite: whether the evaluation, with its gradient if it has one, was finite, `(n_iterations,)`.
-        of_all_cases: whether the loss is that of all cases, `(n_iterations,)`; else it is an estimate from
-            a few, and scores and errors of the others are NaN.
-        rejected: whether the method took the step back, `(n_iterations,)`.
-        start: number of the start that the iteration belongs to, `(n_iterations,)`.
-        n_failed: members of an ensemble that broke down, `(n_iterations,)`.
-        x: unconstrained vector, of an ensemble the mean, `(n_iterations, n_parameters)`.
-        values: physical values, `(n_iterations, n_parameters)`.
-        scores: `(n_iterations, n_cases)`.
-        errors: root mean square errors, `(n_iterations, n_cases, n_variables)`.
+    Where the loss is not of all cases, it is an estimate from a few, and what the others would have is NaN.
     """
 
-    loss: np.ndarray
-    gradient_norm: np.ndarray
-    is_finite: np.ndarray
-    of_all_cases: np.ndarray
-    rejected: np.ndarray
-    start: np.ndarray
-    n_failed: np.ndarray
-    x: np.ndarray
-    values: np.ndarray
-    scores: np.ndarray
-    errors: np.ndarray
+    loss: np.ndarray  # (n_iterations,), as all until x; NaN or infinite where a run broke down
+    gradient_norm: np.ndarray  # of the gradient to the unconstrained vector, or NaN without one
+    is_finite: np.ndarray  # whether the evaluation, with its gradient if it has one, was finite
+    of_all_cases: np.ndarray  # whether the loss is that of all cases
+    rejected: np.ndarray  # whether the method took the step back
+    start: np.ndarray  # number of the start that the iteration belongs to
+    n_failed: np.ndarray  # members of an ensemble that broke down
+    x: np.ndarray  # unconstrained vector, of an ensemble the mean, (n_iterations, n_parameters)
+    values: np.ndarray  # physical values, (n_iterations, n_parameters)
+    scores: np.ndarray  # (n_iterations, n_cases)
+    errors: np.ndarray  # root mean square errors, (n_iterations, n_cases, n_variables)
 
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to be read into or, with no rows, to append to."""
-        columns = {"is_finite": bool, "of_all_cases": bool, "rejected": bool, "start": int, "n_failed": int}
-        shapes = {
-            "x": (n_parameters,),
-            "values": (n_parameters,),
-            "scores": (n_cases,),
-            "errors": (n_cases, n_variables),
-        }
-        names = [field.name for field in dataclasses.fields(cls)]
-        empty = (np.zeros((n_iterations, *shapes.get(name, ())), columns.get(name, float)) for name in names)
-        return cls(*empty)
+        kinds = [float, float, bool, bool, bool, int, int, float, float, float, float]
+        shapes = [()] * 7 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
+        pairs = zip(shapes, kinds, strict=True)
+        return cls(*(np.zeros((n_iterations, *shape), kind) for shape, kind in pairs))
 
     @property
     def n_iterations(self) -> int:
@@ -113,42 +96,30 @@ class History(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationResult:
-    """What a calibration leaves behind; the best iterate is the one of the lowest loss.
+    """What a calibration leaves behind; the best iterate is the one of the lowest loss."""
 
-    Args:
-        closure: with the best parameters.
-        cases: by name, with the best numbers; their order is that of `history.scores`.
-        free_parameters: with bounds, start values and units.
-        history: all iterations.
-        variables: what the last axis of `history.errors` stands for.
-        stop_reason: why it ended, as a clause.
-        prior_weight: of the priors of the parameters in the loss.
-    """
-
-    closure: AbstractClosure
-    cases: Mapping[str, Case]
+    closure: AbstractClosure  # with the best parameters
+    cases: Mapping[str, Case]  # by name, with the best numbers; their order is that of `history.scores`
     free_parameters: ResolvedParameters
     history: History
-    variables: tuple[str, ...]
-    stop_reason: str
-    prior_weight: float = 0.0
+    variables: tuple[str, ...]  # what the last axis of `history.errors` stands for
+    stop_reason: str  # why it ended, as a clause
+    prior_weight: float = 0.0  # of the priors of the parameters in the loss
 
     @classmethod
     def from_history(
         cls,
-        start_closure: AbstractClosure,
-        start_cases: Mapping[str, Case],
+        closure: AbstractClosure,
+        cases: Mapping[str, Case],
         free_parameters: ResolvedParameters,
         history: History,
-        variables: tuple[str, ...],
-        stop_reason: str,
-        prior_weight: float = 0.0,
+        *others: Any,
     ) -> "CalibrationResult":
-        """Take the best iterate of a history."""
+        """Closure and cases with the best iterate of a history; other fields as they are."""
         values = free_parameters.by_path(history.values[history.best_iteration])
-        closure = with_parameters(start_closure, values)
-        cases = {name: with_case_parameters(case, values) for name, case in start_cases.items()}
-        return cls(closure, cases, free_parameters, history, variables, stop_reason, prior_weight)
+        closure = with_parameters(closure, values)
+        cases = {name: with_case_parameters(case, values) for name, case in cases.items()}
+        return cls(closure, cases, free_parameters, history, *others)
 
     @property
     def case_names(self) -> tuple[str, ...]:

@@ -29,21 +29,13 @@ _OF_ONE_CASE = "cases."
 
 
 class Known(NamedTuple):
-    """A number that can be free.
-
-    Args:
-        path: that names it.
-        value: its own; `None` where it is derived from others, or differs between the cases that share it.
-        unit: of the value.
-        valid_range: outside which it has no meaning.
-        coordinate: of a number of a vector, where it is in time [s] or height [m].
-    """
+    """A number that can be free."""
 
     path: str
-    value: Any
+    value: Any  # `None` where it is derived from others, or differs between the cases that share it
     unit: str
-    valid_range: tuple[float, float]
-    coordinate: float | None = None
+    valid_range: tuple[float, float]  # outside which it has no meaning
+    coordinate: float | None = None  # of a number of a vector, where it is in time [s] or height [m]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,14 +43,9 @@ class Tied:
     """A parameter that follows a free one, `factor * (the free parameter) + offset`.
 
     Args:
-        path: in the closure or in a case, with dots.
-        to: path of the free parameter.
-        factor: times the free parameter, not 0.
-        offset: in the unit of the tied parameter.
+        path, to: in the closure or in a case, with dots; the latter is the free one.
+        factor, offset: finite, and the factor not 0: `ValueError`.
         unit: of the tied parameter; `FreeParameters.resolve` fills it in.
-
-    Raises:
-        ValueError: a factor or offset that is not finite, or a factor of 0.
     """
 
     path: str
@@ -80,8 +67,8 @@ class Tied:
 
     def bounds(self, lower: float, upper: float) -> tuple[float, float]:
         """Between which it lies while the free parameter is between two values."""
-        ends = sorted((self.value(lower), self.value(upper)))
-        return ends[0], ends[1]
+        ends = self.value(lower), self.value(upper)
+        return min(ends), max(ends)
 
     def check(self, info: Known, lower: float, upper: float) -> None:
         """Raise `ValueError` where the bounds of the free parameter lead out of the valid range."""
@@ -96,11 +83,6 @@ class Tied:
 
     def __str__(self) -> str:
         return f"{self.factor!r} * {self.to} + {self.offset!r}"
-
-
-def of_case(name: str) -> str:
-    """What the paths of the numbers of one case begin with."""
-    return f"{_OF_ONE_CASE}{name}."
 
 
 def is_of_closure(path: str) -> bool:
@@ -119,7 +101,7 @@ def path_in_case(path: str, name: str) -> str | None:
     """The path as the run of a case has it; `None` for what belongs to another case."""
     if is_of_closure(path) or path.startswith(OF_ALL_CASES):
         return path
-    own = of_case(name)
+    own = f"{_OF_ONE_CASE}{name}."
     return OF_ALL_CASES + path.removeprefix(own) if path.startswith(own) else None
 
 
@@ -135,7 +117,8 @@ def known_parameters(closure: AbstractClosure, cases: Mapping[str, Case] | None 
     shared: dict[str, list[Known]] = {}
     for name, case in (cases or {}).items():
         for path, number in numbers_of(case).items():
-            known[of_case(name) + path] = number._replace(path=of_case(name) + path)
+            own = f"{_OF_ONE_CASE}{name}.{path}"
+            known[own] = number._replace(path=own)
             shared.setdefault(OF_ALL_CASES + path, []).append(number)
     for path, found in shared.items():
         if len(found) == len(cases or {}):  # of a number that a case lacks there is nothing to share
@@ -190,19 +173,14 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
             new.append(values[positions[0]])
         else:
             new.append(at_path(module, field).at[indices].set(values[positions]))
-    return eqx.tree_at(
-        lambda tree: [at_path(tree, field) for field in places],
-        module,
-        new,
-        is_leaf=lambda leaf: leaf is None,
-    )
+    at_fields = lambda tree: [at_path(tree, field) for field in places]  # noqa: E731
+    return eqx.tree_at(at_fields, module, new, is_leaf=lambda leaf: leaf is None)
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
     """The closure with other numbers by path, as a calibration left them behind; those of cases are left out.
 
-    Raises:
-        ValueError: a path that the closure does not have, or a value outside of its valid range.
+    Raises `ValueError` for a path that the closure does not have, or a value outside of its valid range.
     """
     own = {path: value for path, value in values.items() if is_of_closure(path)}
     return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
@@ -211,10 +189,9 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
     """The case with its numbers by path, as a calibration left them behind; others are left out.
 
-    Raises:
-        ValueError: a path that the case does not have, or a value outside of its valid range.
+    Raises `ValueError` for a path that the case does not have, or a value outside of its valid range.
     """
-    numbers, beginnings = numbers_of(case), (OF_ALL_CASES, of_case(case.name))
+    numbers, beginnings = numbers_of(case), (OF_ALL_CASES, f"{_OF_ONE_CASE}{case.name}.")
     known = {beginning + path: number for beginning in beginnings for path, number in numbers.items()}
     for beginning in beginnings:  # what a case has of its own replaces what it shares
         own = {path: value for path, value in values.items() if path.startswith(beginning)}
@@ -224,7 +201,7 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
 
 def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
     """Paths among those of values that belong to other cases than the one of a name."""
-    return [path for path in values if path.startswith(_OF_ONE_CASE) and not path.startswith(of_case(name))]
+    return [path for path in values if path_in_case(path, name) is None]
 
 
 def _with_values(

@@ -48,26 +48,16 @@ class FreeNumber(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class FreeNumbers:
-    """A free parameter, or all numbers of a free vector.
+    """A free parameter, or all numbers of a free vector, with one unit, bounds, scale and prior."""
 
-    Args:
-        paths: of the numbers, in the closure or in a case, with dots.
-        start: of each.
-        coordinates: of the numbers of a vector in time [s] or height [m]; `None` without.
-        unit: of all.
-        lower, upper: bounds of all.
-        scale: of the parameter, if it has no prior of its own.
-        prior: that was given, of each number.
-    """
-
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # in the closure or in a case, with dots
     start: tuple[float, ...]
-    coordinates: tuple[float, ...] | None
+    coordinates: tuple[float, ...] | None  # of the numbers of a vector in time [s] or height [m]
     unit: str
     lower: float
     upper: float
-    scale: Literal["linear", "log"]
-    prior: AbstractPrior | None
+    scale: Literal["linear", "log"]  # of a parameter that has no prior of its own
+    prior: AbstractPrior | None  # that was given
 
     @functools.cached_property
     def distribution(self) -> AbstractPrior:
@@ -92,9 +82,7 @@ class FreeNumbers:
 class ResolvedParameters:
     """What a calibration changes, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
-    Args:
-        free: parameters and vectors.
-        tied: parameters that follow a free one, with their units; `ValueError` for a number changed twice.
+    Parameters that follow a free one are tied. Raises `ValueError` for a number that is changed twice.
     """
 
     free: tuple[FreeNumbers, ...]
@@ -130,9 +118,8 @@ class ResolvedParameters:
         """
         free, tied, places, at = [], [], [], 0
         for each in self.free:
-            paths = [path for path in (path_in_case(path, name) for path in each.paths) if path is not None]
-            if paths:
-                free.append(dataclasses.replace(each, paths=tuple(paths)))
+            if paths := tuple(filter(None, (path_in_case(path, name) for path in each.paths))):
+                free.append(dataclasses.replace(each, paths=paths))
                 places += range(at, at + len(paths))
             at += len(each.paths)
         for each in self.tied:
@@ -165,8 +152,7 @@ class ResolvedParameters:
                 groups.setdefault((split_path(number.path)[0], number.prior), []).append(place)
         found = []
         for (_, prior), places in groups.items():
-            where = [self.numbers[place].coordinate for place in places]
-            factor = prior.factor([at for at in where if at is not None])  # `resolve` refuses those without
+            factor = prior.factor([self.numbers[place].coordinate or 0.0 for place in places])
             found.append((np.array(places), prior.mean, prior.standard_deviation * factor))
         return tuple(found)
 
@@ -228,7 +214,7 @@ class ResolvedParameters:
         return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
 
     def insert_both(self, both: tuple[Model, Case], x: UnconstrainedVector) -> tuple[Model, Case]:
-        """Model and case with them."""
+        """The same for a model and a case."""
         model, case = both
         closure = self.insert(model.closure, x)
         return eqx.tree_at(lambda m: m.closure, model, closure), self.insert_case(case, x)
@@ -272,12 +258,7 @@ class FreeParameter:
 class FreeParameters:
     """The numbers that a calibration may change, in the order of the unconstrained vector.
 
-    Args:
-        parameters: the free ones.
-        tied: those that follow a free one.
-
-    Raises:
-        ValueError: none at all, or the same path twice.
+    Those that follow a free one are tied. Raises `ValueError` for none at all, or the same path twice.
     """
 
     parameters: tuple[FreeParameter, ...]
@@ -293,16 +274,11 @@ class FreeParameters:
     def resolve(
         self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
     ) -> ResolvedParameters:
-        """The numbers that they are, with bounds, start values and units, all checked.
+        """The numbers of a closure and of cases by name that they are, with bounds, start values and units.
 
-        Args:
-            closure: whose parameters are calibrated.
-            cases: by name, whose numbers are.
-
-        Raises:
-            ValueError: a path that neither closure nor cases have, bounds that leave the valid range, or a
-                start value that is missing, not a single number, or not between the bounds; a parameter
-                that is tied to none of these, or that leaves its valid range; a number that is free twice.
+        Raises `ValueError` for a path that neither closure nor cases have, bounds that leave the valid range,
+        or a start value that is missing, not a single number, or not between the bounds; a parameter that is
+        tied to none of these, or that leaves its valid range; a number that is free twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
         vectors: dict[str, list[str]] = {}
@@ -310,13 +286,12 @@ class FreeParameters:
             field, index = split_path(path)
             if index is not None:
                 vectors.setdefault(field, []).append(path)
-        resolved = ResolvedParameters(
-            tuple(
-                _resolve(free, [lookup(path, known, owner) for path in vectors.get(free.path, [free.path])])
-                for free in self.parameters
-            ),
-            tuple(dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied),
-        )
+        found = [
+            _resolve(free, [lookup(path, known, owner) for path in vectors.get(free.path, [free.path])])
+            for free in self.parameters
+        ]
+        tied = [dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied]
+        resolved = ResolvedParameters(tuple(found), tuple(tied))
         for each in self.tied:
             prior = resolved.followed_by(each).distribution
             each.check(known[each.path], prior.lower, prior.upper)
@@ -346,8 +321,7 @@ def _resolve(free: FreeParameter, numbers: Sequence[Known]) -> FreeNumbers:
             f"{free.path}: expected bounds within the valid range {valid_lower:g} to {valid_upper:g} "
             f"[{info.unit}], lower < upper, got {lower:g} and {upper:g}."
         )
-    prior = free.prior
-    if prior is not None:
+    if (prior := free.prior) is not None:
         if free.scale != "linear":
             raise ValueError(
                 f"{free.path}: expected a scale or a prior, got both; remove the scale, or choose a "
@@ -363,17 +337,10 @@ def _resolve(free: FreeParameter, numbers: Sequence[Known]) -> FreeNumbers:
         except ValueError as error:
             raise ValueError(f"{free.path}: {error}") from None
         lower, upper = prior.lower, prior.upper
-    places = [number.coordinate for number in numbers if number.coordinate is not None]
-    return FreeNumbers(
-        paths=tuple(number.path for number in numbers),
-        start=tuple(_start(free, prior, number) for number in numbers),
-        coordinates=tuple(places) or None,
-        unit=info.unit,
-        lower=lower,
-        upper=upper,
-        scale=free.scale,
-        prior=prior,
-    )
+    paths = tuple(number.path for number in numbers)
+    start = tuple(_start(free, prior, number) for number in numbers)
+    places = tuple(number.coordinate for number in numbers if number.coordinate is not None)
+    return FreeNumbers(paths, start, places or None, info.unit, lower, upper, free.scale, prior)
 
 
 def _start(free: FreeParameter, prior: AbstractPrior | None, info: Known) -> float:
@@ -387,11 +354,10 @@ def _start(free: FreeParameter, prior: AbstractPrior | None, info: Known) -> flo
             f"{info.path}: expected a start value, because this number is derived from others unless it is "
             "given, or differs between the cases that share it; add `start`."
         )
-    value = np.asarray(info.value)
-    if value.shape:
+    if shape := np.shape(info.value):
         raise ValueError(
-            f"{info.path}: expected one number to start from, got an array of shape {value.shape}; "
-            "calibrate a closure without a batch axis."
+            f"{info.path}: expected one number to start from, got an array of shape {shape}; calibrate a "
+            "closure without a batch axis."
         )
-    own = float(value)
+    own = float(info.value)
     return own if prior is None or prior.lower < own < prior.upper else prior.middle

@@ -32,15 +32,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Scalar
-from ..declarations import named, setting
+from ..declarations import check_settings, named, setting
 
 
 class AbstractPrior(abc.ABC):
-    """Distribution of a parameter, and its map from the unconstrained number.
-
-    Attributes:
-        lower, upper: between which all values lie.
-    """
+    """Distribution of a parameter between two values, and its map from the unconstrained number."""
 
     lower: float
     upper: float
@@ -73,24 +69,11 @@ def check_inside(value: float, lower: float, upper: float) -> None:
         )
 
 
-def check_positive(prior: AbstractPrior, name: str) -> None:
-    """Raise for a number of a prior that is not positive and finite."""
-    value = getattr(prior, name)
-    if not (math.isfinite(value) and value > 0.0):
-        raise ValueError(
-            f"{type(prior).__name__}: expected a positive {name.replace('_', ' ')}, got {value:g}."
-        )
-
-
 @dataclasses.dataclass(frozen=True)
 class _Interval(AbstractPrior):
     """Between two finite bounds: as they are or in the logarithm, by a logistic or a normal distribution.
 
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises:
-        ValueError: bounds that are not finite, not ordered or, in the logarithm, not positive.
+    Raises `ValueError` for bounds that are not finite, not ordered or, in the logarithm, not positive.
     """
 
     lower: float
@@ -178,13 +161,14 @@ _FAR = 4.0 * (1.0 - 1e-12)
 """Standard deviations between the median and where a prior may be cut, but for round-off."""
 
 
-def _check_far(distances: tuple[float, float], lower: float, upper: float, given: str) -> None:
-    """Raise where a prior would be cut; distances from the median in standard deviations."""
-    if min(distances) < _FAR:
+def _check_far(prior: AbstractPrior, distances: tuple[float, float], deviation: float, given: str) -> None:
+    """Raise where a prior would be cut, at distances from the median."""
+    nearest = min(distance / deviation for distance in distances)
+    if nearest < _FAR:
         raise ValueError(
-            f"expected a prior whose median is at least four standard deviations from the ends of the range "
-            f"{lower:g} to {upper:g}, got {given}, {min(distances):.3g} from one of them; choose a smaller "
-            "standard deviation, a logarithmic prior, or one with bounds."
+            "expected a prior whose median is at least four standard deviations from the ends of the range "
+            f"{prior.lower:g} to {prior.upper:g}, got {given}, {nearest:.3g} from one of them; choose a "
+            "smaller standard deviation, a logarithmic prior, or one with bounds."
         )
 
 
@@ -197,9 +181,7 @@ class Normal(AbstractPrior):
         mean, standard_deviation: in the unit of the parameter.
         lower, upper: where it is cut.
 
-    Raises:
-        ValueError: numbers that are not finite, a standard deviation that is not positive, or a cut less than
-            four of them from the mean.
+    Raises `ValueError` for numbers out of range, or a cut less than four standard deviations from the mean.
     """
 
     mean: float = setting()
@@ -208,13 +190,10 @@ class Normal(AbstractPrior):
     upper: float = math.inf
 
     def __post_init__(self):
-        check_positive(self, "standard_deviation")
-        if not math.isfinite(self.mean):
-            raise ValueError(f"Normal: expected a finite mean, got {self.mean:g}.")
+        check_settings(self)
         distances = self.mean - self.lower, self.upper - self.mean
-        below, above = (distance / self.standard_deviation for distance in distances)
         given = f"the mean {self.mean:g} and the standard deviation {self.standard_deviation:g}"
-        _check_far((below, above), self.lower, self.upper, given)
+        _check_far(self, distances, self.standard_deviation, given)
 
     @property
     def middle(self) -> float:
@@ -241,9 +220,7 @@ class LogNormal(AbstractPrior):
         log_standard_deviation: of the natural logarithm [1].
         lower, upper: where it is cut.
 
-    Raises:
-        ValueError: numbers that are not positive and finite, or a cut less than four standard deviations
-            from the median.
+    Raises `ValueError` for numbers out of range, or a cut less than four standard deviations from the median.
     """
 
     median: float = setting(above=0.0)
@@ -252,20 +229,15 @@ class LogNormal(AbstractPrior):
     upper: float = math.inf
 
     def __post_init__(self):
-        check_positive(self, "median")
-        check_positive(self, "log_standard_deviation")
-        below, above = (end / self.log_standard_deviation for end in self._log_distances())
-        given = (
-            f"the median {self.median:g} and the standard deviation of the logarithm "
-            f"{self.log_standard_deviation:g}"
-        )
-        _check_far((-below, above), self.lower, self.upper, given)
+        check_settings(self)
+        (below, above), deviation = self._log_distances(), self.log_standard_deviation
+        given = f"the median {self.median:g} and the standard deviation of the logarithm {deviation:g}"
+        _check_far(self, (-below, above), deviation, given)
 
     def _log_distances(self) -> tuple[float, float]:
         """From the median to where it is cut, in the logarithm."""
-        ends = (math.log(end) if end > 0.0 else -math.inf for end in (self.lower, self.upper))
-        below, above = (end - math.log(self.median) for end in ends)
-        return below, above
+        lower, upper = (math.log(end) if end > 0.0 else -math.inf for end in (self.lower, self.upper))
+        return lower - math.log(self.median), upper - math.log(self.median)
 
     @property
     def middle(self) -> float:
@@ -326,16 +298,9 @@ class CorrelatedNormal(Normal):
         mean, standard_deviation: of each number, in its unit.
         length: of the correlation, in the unit of the coordinate: [m] of a profile, [s] of a series.
         lower, upper: where a number has no meaning any more; they are not cut, but must be far.
-
-    Raises:
-        ValueError: as `Normal`, or a length that is not positive.
     """
 
     length: float = setting(above=0.0, kw_only=True)
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_positive(self, "length")
 
     def factor(self, coordinates: Sequence[float]) -> np.ndarray:
         """L of numbers at some places, `(n, n)`."""

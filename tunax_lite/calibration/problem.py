@@ -34,16 +34,11 @@ _nothing = functools.partial(np.zeros, 0)
 
 @dataclasses.dataclass(frozen=True)
 class CaseParameters:
-    """What is free in the run of one case.
+    """What is free in the run of one case."""
 
-    Args:
-        free: with paths from `ResolvedParameters.in_case`; the same for cases that differ by name only.
-        places: of these among all free parameters, of which there are `n_all`.
-    """
-
-    free: ResolvedParameters
-    places: tuple[int, ...]
-    n_all: int
+    free: ResolvedParameters  # as `in_case` has it; the same for cases that differ by name only
+    places: tuple[int, ...]  # of these among all free parameters
+    n_all: int  # free parameters
 
     def of(self, x: Any) -> Any:
         """The rows of the unconstrained vector, or of members along a trailing axis, that the case sees."""
@@ -64,13 +59,8 @@ class CaseParameters:
 class Problem:
     """What a calibration lowers, ready to be evaluated inside of a `with` block, at whose end its threads go.
 
-    Args:
-        model, free_parameters: what may change in its closure and in the cases of the targets.
-        targets: at least one, with different names, and not all of weight 0; `ValueError` for others.
-        score: of a case.
-        checkpointing: what reverse mode keeps of the time loop.
-        n_threads: cases evaluated at the same time.
-        prior_weight: of the priors of the parameters in the loss.
+    Targets are at least one, with different names, and not all of weight 0; `ValueError` for others. The
+    arguments are those of `calibrate`.
     """
 
     def __init__(
@@ -136,11 +126,11 @@ class Problem:
         They are made here and not in the threads, so that no two threads compile the same.
         """
         compiled: dict[Any, P] = {}
-        pairs = list(zip(self.comparisons, self.of_cases, strict=True))
-        keys = [(shapes_of(comparison), own.free) for comparison, own in pairs]
-        for key, pair in zip(keys, pairs, strict=True):
-            if key not in compiled:
-                compiled[key] = compile_for(*pair)
+        keys = []
+        for comparison, own in zip(self.comparisons, self.of_cases, strict=True):
+            keys.append((shapes_of(comparison), own.free))
+            if keys[-1] not in compiled:
+                compiled[keys[-1]] = compile_for(comparison, own)
         return [compiled[key] for key in keys], len(compiled)
 
     def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
@@ -183,10 +173,7 @@ class Problem:
 
         Weights are by default its own; a case of weight 0 counts as left out.
         """
-        errors = [
-            [math.sqrt(of_case.get(variable, math.nan)) for variable in self.variables]
-            for of_case in mean_squares
-        ]
+        errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
         loss = float(self.weighted_sum(scores, weights))
         if self.prior_weight > 0.0:
             loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
@@ -195,20 +182,15 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """How well one vector of parameters fits.
+    """How well one vector of parameters fits: mean of the scores, weighted by case, and what priors add.
 
-    Args:
-        loss: mean of the scores, weighted by case, and what the priors add.
-        scores: `(n_cases,)`.
-        errors: root mean square errors in the units of the variables, NaN where a case does not observe one,
-            `(n_cases, n_variables)`.
-        of_all_cases: else the loss is an estimate from a few, and scores and errors of the others are NaN.
+    Errors are root mean squares in the units of the variables, NaN where a case does not observe one.
     """
 
     loss: float
-    scores: np.ndarray
-    errors: np.ndarray
-    of_all_cases: bool = True
+    scores: np.ndarray  # (n_cases,)
+    errors: np.ndarray  # (n_cases, n_variables)
+    of_all_cases: bool = True  # else the loss is an estimate, and what the other cases would have is NaN
 
     @property
     def is_finite(self) -> bool:
@@ -217,14 +199,10 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What a method is told: the fit at the iterate, and what it asked for; the rest is empty.
+    """What a method is told: the fit of a vector, of an ensemble its mean, and what it asked for.
 
-    Args:
-        fit: of an unconstrained vector, of an ensemble its mean.
-        gradient: of the loss to the vector, `(n_parameters,)`.
-        matrix: approximate second derivative of the loss, `(n_parameters, n_parameters)`.
-        losses: of the members of an ensemble, `(n_members,)`.
-        products: of their residuals, `(n_members, n_members)`; not finite for members that are not.
+    That is the gradient of the loss `(n_parameters,)` and its approximate second derivative, or of members
+    the losses `(n_members,)` and the products of their residuals, not finite for members that are not.
     """
 
     fit: Fit
@@ -272,28 +250,21 @@ class AbstractEvaluator(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class MiniBatch:
-    """A few cases, drawn so that every case comes once in a round of batches, each in an order of its own.
+    """A few cases, drawn so that every case comes once in a round of batches, each in an order of its own."""
 
-    Args:
-        size: cases at a time; more than there are takes all of them.
-        seed: of the random numbers.
-        number: of the batch since the start.
-    """
-
-    size: int
+    size: int  # cases at a time; more than there are takes all of them
     seed: int
-    number: int
+    number: int  # of the batch since the start
 
     def weights(self, of_all: np.ndarray) -> np.ndarray:
         """Weights of the cases, `(n_cases,)`: 0 for those left out, larger for the others.
 
         The mean over the batches of a round is `of_all`, so that the mean of the losses is the loss.
         """
-        cases = np.flatnonzero(of_all > 0.0)
+        cases, weights = np.flatnonzero(of_all > 0.0), np.zeros_like(of_all)
         n_batches = -(-cases.size // self.size)
         round_, place = divmod(self.number, n_batches)
         order = np.random.default_rng([self.seed, round_]).permutation(cases)
-        weights = np.zeros_like(of_all)
         drawn = np.array_split(order, n_batches)[place]
         weights[drawn] = n_batches * of_all[drawn]
         return weights

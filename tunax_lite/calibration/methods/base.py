@@ -7,7 +7,6 @@ evaluation that is not finite never becomes the point that steps start from.
 
 import abc
 import dataclasses
-import math
 from statistics import NormalDist
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -26,17 +25,11 @@ F = TypeVar("F")
 
 
 class MethodState(eqx.Module):
-    """What every method shares.
+    """What every method shares."""
 
-    Args:
-        trial: the vector whose fit is evaluated next; of an ensemble the mean.
-        accepted: whether the last evaluation became the new base of the steps.
-        finished: whether the method has come to its end.
-    """
-
-    trial: UnconstrainedVector
-    accepted: Bool[Array, ""]
-    finished: Bool[Array, ""]
+    trial: UnconstrainedVector  # whose fit is evaluated next; of an ensemble the mean
+    accepted: Bool[Array, ""]  # whether the last evaluation became the new base of the steps
+    finished: Bool[Array, ""]  # whether the method has come to its end
 
     @property
     def start_number(self) -> int:
@@ -45,15 +38,10 @@ class MethodState(eqx.Module):
 
 
 class AbstractMethod(abc.ABC):
-    """A way to better parameters: a dataclass of settings, which raises `ValueError` for those out of range.
-
-    Attributes:
-        evaluator: the kind of evaluation that it needs.
-        end: why a state is finished, as a clause.
-    """
+    """A way to better parameters: a dataclass of settings; `ValueError` for those out of range."""
 
     evaluator: ClassVar[type[AbstractEvaluator]]
-    end: ClassVar[str]
+    end: ClassVar[str]  # why a state is finished, as a clause
 
     def __post_init__(self):
         check_settings(self)
@@ -110,15 +98,12 @@ class MultiStart(AbstractMethod):
         iterations_each: evaluations after which the next start begins, if the method did not end before.
         spread: standard deviation of the unconstrained numbers around the start values.
         seed: of the random numbers.
-
-    Raises:
-        ValueError: numbers out of range, or a method of ensembles.
     """
 
     method: AbstractMethod
     n_starts: int = setting(at_least=1)
     iterations_each: int = setting(at_least=1)
-    spread: float = 1.0
+    spread: float = setting(1.0, above=0.0)
     seed: int = setting(0, at_least=0)
 
     def __post_init__(self):
@@ -128,8 +113,6 @@ class MultiStart(AbstractMethod):
                 f"{type(self.method).__name__}; give it more members or another seed instead."
             )
         check_settings(self)
-        if not (math.isfinite(self.spread) and self.spread > 0.0):
-            raise ValueError(f"MultiStart: expected a positive spread, got {self.spread}.")
 
     # Attributes of the class elsewhere; here those of the method at work.
     @property

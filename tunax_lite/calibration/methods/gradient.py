@@ -44,9 +44,6 @@ class _Decay(AbstractSchedule):
         n_steps: over which the rate falls.
         n_warmup: steps over which the rate rises.
         final_fraction: last rate over the largest [1].
-
-    Raises:
-        ValueError: numbers of steps that do not fit, or a fraction outside of 0 to 1.
     """
 
     n_steps: int
@@ -283,15 +280,6 @@ class LBFGS(AbstractMethod):
         direction = -scaled
         largest = jnp.max(jnp.abs(direction))
         direction = direction * jnp.minimum(1.0, self.largest_step / jnp.maximum(largest, 1e-300))
-        return LBFGSState(
-            trial=base + direction,
-            accepted=jnp.asarray(True),
-            finished=~jnp.any(gradient != 0.0),
-            base=base,
-            base_loss=loss,
-            base_gradient=gradient,
-            direction=direction,
-            step_length=jnp.ones((), gradient.dtype),
-            memory=new_memory,
-            has_memory=has_memory,
-        )
+        trial, finished, one = base + direction, ~jnp.any(gradient != 0.0), jnp.ones((), gradient.dtype)
+        yes, found = jnp.asarray(True), (base, loss, gradient, direction, one, new_memory, has_memory)
+        return LBFGSState(trial, yes, finished, *found)

@@ -25,15 +25,13 @@ import dataclasses
 import math
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...declarations import named, setting
-from ..evaluation import (
-    EnsembleEvaluator,
-    NormalEquationsEvaluator,
-)
+from ..evaluation import EnsembleEvaluator, NormalEquationsEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import Evaluation
 from .base import AbstractMethod, MethodState
@@ -92,10 +90,8 @@ class LevenbergMarquardt(AbstractMethod):
     def tell(self, state: LevenbergMarquardtState, evaluation: Evaluation) -> LevenbergMarquardtState:
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
         if not (evaluation.matrix.size and evaluation.is_finite):
-            growth = float(state.growth)
-            return self._step(
-                *base, np.asarray(state.matrix), growth * float(state.damping), 2.0 * growth, False
-            )
+            matrix, growth = np.asarray(state.matrix), float(state.growth)
+            return self._step(*base, matrix, growth * float(state.damping), 2.0 * growth, False)
         loss, damping = evaluation.fit.loss, float(state.damping)
         if math.isfinite(base[1]):  # the first evaluation follows no step
             gain = (base[1] - loss) / float(state.promised)
@@ -103,16 +99,7 @@ class LevenbergMarquardt(AbstractMethod):
         at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
         return self._step(*at_trial, damping, 2.0, True)
 
-    def _step(
-        self,
-        base: np.ndarray,
-        loss: float,
-        gradient: np.ndarray,
-        matrix: np.ndarray,
-        damping: float,
-        growth: float,
-        accepted: bool,
-    ) -> LevenbergMarquardtState:
+    def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
         """A step from a base; few numbers, for which a program would take long to compile."""
 
         def promise(step: np.ndarray) -> float:
@@ -126,18 +113,10 @@ class LevenbergMarquardt(AbstractMethod):
         cut = np.clip(full, -self.largest_step, self.largest_step)
         shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
         step = max(cut, shortened, key=promise)
-        return LevenbergMarquardtState(
-            trial=jnp.asarray(base + step),
-            accepted=jnp.asarray(accepted),
-            finished=jnp.asarray(not promise(step) > self.tolerance * abs(loss)),
-            base=jnp.asarray(base),
-            base_loss=jnp.asarray(loss, float),
-            gradient=jnp.asarray(gradient),
-            matrix=jnp.asarray(matrix),
-            promised=jnp.asarray(promise(step), float),
-            damping=jnp.asarray(damping, float),
-            growth=jnp.asarray(growth, float),
-        )
+        finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping, growth)
+        vectors = jax.tree.map(jnp.asarray, (base + step, accepted, finished, base))
+        at_base = jnp.asarray(loss, float), jnp.asarray(gradient), jnp.asarray(matrix)
+        return LevenbergMarquardtState(*vectors, *at_base, *(jnp.asarray(x, float) for x in numbers))
 
 
 class EnsembleKalmanState(MethodState):

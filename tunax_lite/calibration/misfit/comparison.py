@@ -37,31 +37,22 @@ Differences = dict[str, Float[Array, "_level *#member"]]
 class Comparison(eqx.Module):
     """A target as arrays, ready for the time loop; targets of equal shapes share compiled code.
 
-    Args:
-        case: under a common name, because a name is part of what is compiled.
-        dt: time step [s].
-        observed: by variable, 0 where nothing was observed; on all frames of the model, or on the observed
-            times.
-        counts: by variable, 1 / n where a value counts, else 0.
-        factors: by variable, what a mean square is multiplied by: w_v / (s_v² sum w_v), for instance.
-        operators: by variable, from the cells of the model to the observed heights.
-        moving: by variable, those that differ from time to time, with a leading axis of time.
-        whitenings: by variable, where errors are correlated.
-        seen: by number of the column that few heights determine: what they show of profiles of the model.
-        in_time: interpolation to the observed times; `None` where these are frames of the model.
-        n_frames, steps_per_frame: length of the run.
+    What is by variable: observed values, on all frames of the model or on the observed times, 0 where there
+    are none; operators from the cells of the model to the observed heights, `moving` those that differ from
+    time to time, with a leading axis of time; and whitenings where errors are correlated. `seen` is, of
+    numbers of the column that few heights determine, what these show of profiles of the model.
     """
 
-    case: Case
-    dt: Float[Array, ""]
+    case: Case  # under a common name, because a name is part of what is compiled
+    dt: Float[Array, ""]  # [s]
     observed: dict[str, Float[Array, "time _level"]]
-    counts: dict[str, Float[Array, "time _level"]]
-    factors: dict[str, Float[Array, ""]]
+    counts: dict[str, Float[Array, "time _level"]]  # 1 / n where a value counts, else 0
+    factors: dict[str, Float[Array, ""]]  # of the mean squares: w_v / (s_v² sum w_v), for instance
     operators: dict[str, AbstractOperator]
     moving: dict[str, Interpolation]
     whitenings: dict[str, Whitening]
     seen: dict[str, Float[Array, "center center"]]
-    in_time: Interpolation | None
+    in_time: Interpolation | None  # to the observed times; `None` where these are frames of the model
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
 
@@ -102,17 +93,11 @@ class RootMeanSquare(AbstractScore):
 
 
 def misfit(
-    model: Model,
-    comparison: Comparison,
-    score: AbstractScore,
-    checkpointing: AbstractCheckpointing,
+    model: Model, comparison: Comparison, score: AbstractScore, checkpointing: AbstractCheckpointing
 ) -> tuple[Scalar, dict[str, Scalar]]:
-    """Score of a model of one column on a case, and the mean square errors by variable in its squared unit.
+    """Score of a model of one column on `Target.comparison`, and the mean square errors by variable.
 
-    Args:
-        model, comparison: the comparison is `Target.comparison`.
-        score: of the weighted mean square.
-        checkpointing: what reverse mode keeps of the time loop.
+    These are in the squared units of the variables. Checkpointing: what reverse mode keeps of the time loop.
     """
 
     # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
@@ -192,9 +177,7 @@ def _mean_squares(differences: Differences, given: AtOneTime) -> dict[str, Scala
     }
 
 
-def _whitened(
-    comparison: Comparison, given: AtOneTime, name: str, difference: Float[Array, "_level *#member"]
-):
+def _whitened(comparison: Comparison, given: AtOneTime, name: str, difference):
     """Weighted differences, independent in the vertical."""
     if name in comparison.whitenings:
         matrix = given.vertical.get(name, comparison.whitenings[name].vertical)
@@ -238,16 +221,9 @@ def _compare(
         differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
         return of_time(differences, given)
 
-    run = functools.partial(
-        run_frames,
-        model,
-        case,
-        start,
-        comparison.dt,
-        n_frames=comparison.n_frames,
-        steps_per_frame=comparison.steps_per_frame,
-        checkpointing=checkpointing,
-    )
+    length = {name: getattr(comparison, name) for name in ("n_frames", "steps_per_frame")}
+    options = {**length, "checkpointing": checkpointing}
+    run = functools.partial(run_frames, model, case, start, comparison.dt, **options)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)

@@ -202,14 +202,11 @@ def _cumulated(contents: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Correlation:
-    """How far the errors of observations are alike.
+    """How far the errors of observations are alike; `ValueError` where neither number is positive.
 
     Args:
         length: L [m]; 0 for errors that are independent in the vertical.
         time: T [s]; 0 for errors that are independent in time.
-
-    Raises:
-        ValueError: a negative or infinite length or time, or none that is positive.
     """
 
     length: float = 0.0
@@ -239,13 +236,10 @@ class InTime(eqx.Module):
 
 
 class Whitening(eqx.Module):
-    """Of the differences of a variable over their scale: lower triangles G⁻¹, for all times or for each.
+    """Of the differences of a variable over their scale: lower triangles G⁻¹, for all times or for each."""
 
-    They are 0 in rows and columns of missing values. Errors independent in time have no `in_time`.
-    """
-
-    vertical: Float[Array, "level level"] | Float[Array, "time level level"]
-    in_time: InTime | None
+    vertical: Float[Array, "level level"] | Float[Array, "time level level"]  # 0 where a value is missing
+    in_time: InTime | None  # none where errors are independent in time
 
     @property
     def moves(self) -> bool:
@@ -256,13 +250,9 @@ class Whitening(eqx.Module):
 def whitening(
     correlation: Correlation, z: np.ndarray, valid: np.ndarray, time: np.ndarray, label: str
 ) -> Whitening:
-    """The whitening of differences on placed times [s] and levels [m], valid where they count.
+    """The whitening of differences on placed times `(n_times,)` [s] and levels [m], valid where they count.
 
-    Args:
-        correlation: of the errors.
-        z: `(n_levels,)` or `(n_times, n_levels)`.
-        valid, time: `(n_times, n_levels)` and `(n_times,)`, of any value where nothing counts.
-        label: case and variable, for messages.
+    Levels are `(n_levels,)` or `(n_times, n_levels)`; the label names case and variable in messages.
     """
     rows = np.flatnonzero(valid.any(axis=1))
     moves = z.ndim == 2 or bool(np.any(valid[rows] != valid[rows[0]]))
@@ -277,11 +267,9 @@ def whitening(
         in_time = _in_time(correlation.time, rows, time)
     heights = np.broadcast_to(z, valid.shape)
     if not moves:
-        return Whitening(
-            jnp.asarray(_inverse_root(correlation.length, heights[rows[0]], valid[rows[0]])), in_time
-        )
+        heights, valid = heights[rows[:1]], valid[rows[:1]]
     each = [_inverse_root(correlation.length, *both) for both in zip(heights, valid, strict=True)]
-    return Whitening(jnp.asarray(np.stack(each)), None)
+    return Whitening(jnp.asarray(np.stack(each) if moves else each[0]), in_time)
 
 
 def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray:

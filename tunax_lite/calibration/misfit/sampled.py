@@ -7,7 +7,6 @@ observed is NaN.
 """
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -93,23 +92,14 @@ def is_determined(
 
 @dataclasses.dataclass(frozen=True)
 class Sampled:
-    """Values of a variable, NaN where missing or outside of the depth window, and how the model gives them.
+    """Values of a variable, NaN where missing or outside of the window, and how the model gives them."""
 
-    Args:
-        values: `(n_times, n_levels)`.
-        z: heights [m], `(n_levels,)` or `(n_times, n_levels)`; 0 for a number.
-        operator: from the cells of the model, at all times.
-        inside: levels of the depth window, at which there could be a value; the shape of the values.
-        moving: operators for each time, instead, with a leading axis of time.
-        seen: of a number from few heights: what they show of a profile of the model, a matrix on its centers.
-    """
-
-    values: np.ndarray
-    z: np.ndarray
-    operator: AbstractOperator
-    inside: np.ndarray
-    moving: Interpolation | None = None
-    seen: np.ndarray | None = None
+    values: np.ndarray  # (n_times, n_levels)
+    z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a number
+    operator: AbstractOperator  # from the cells of the model, at all times
+    inside: np.ndarray  # levels of the depth window, at which there could be a value; shape of the values
+    moving: Interpolation | None = None  # operators for each time, instead, with a leading axis of time
+    seen: np.ndarray | None = None  # what few heights show of a profile of the model, a matrix on its centers
 
 
 def sample(
@@ -117,12 +107,8 @@ def sample(
 ) -> Sampled:
     """Observed values of a variable, or of an observable, on levels that the model is compared on.
 
-    Args:
-        case: gives grid and equation of state, and the salinity where none was observed.
-        observations: of the case.
-        variable: observed, or an observable of what was.
-        averaging: `points` or `cell_means`.
-        window: lowest and highest height that counts [m].
+    The case gives grid and equation of state, and the salinity where none was observed; averaging is `points`
+    or `cell_means`, the window the lowest and the highest height that counts [m].
     """
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
@@ -207,33 +193,24 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
         at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))
         profiles["salinity"] = np.broadcast_to(at_heights, profiles["temperature"].shape)
     # Profiles of water brought to the surface do not depend on a grid.
-    return _observed_observable(
-        case, Grid.uniform(1.0, max(3, profiles["temperature"].shape[1])), profiles, variable
-    )
+    any_grid = Grid.uniform(1.0, max(3, profiles["temperature"].shape[1]))
+    return _observed_observable(case, any_grid, profiles, variable)
 
 
-def _observed_observable(
-    case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str
-) -> np.ndarray:
+def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray], variable: str):
     """An observable of observed profiles `(n_times, n_levels)`; NaN where it depends on a missing value."""
     shape = profiles["temperature"].shape
-    salinity = profiles.get("salinity")
-    if salinity is None:
-        salinity = np.broadcast_to(np.asarray(case.initial_state.salinity, dtype=float), shape)
-    nothing = np.zeros(shape)
-    columns: dict[str, Any] = {name: profiles.get(name, nothing) for name in ("u", "v", "temperature")}
-    columns["salinity"] = salinity
+    columns = {name: profiles.get(name, np.zeros(shape)) for name in ("u", "v", "temperature")}
+    columns["salinity"] = profiles.get("salinity", np.asarray(case.initial_state.salinity, dtype=float))
+    columns = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
     known = np.all([np.isfinite(values) for values in columns.values()], axis=0)
-    columns = {name: jnp.asarray(np.where(known, column, 0.0).T) for name, column in columns.items()}
-    state = State(**columns)
+    state = State(**{name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()})
     water = ColumnState(state, grid.with_batch_rank(1), case.equation_of_state)
     values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
     return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
 
 
-def _points(
-    case: Case, values: np.ndarray, observations: Observations, window: tuple[float, float]
-) -> Sampled:
+def _points(case: Case, values: np.ndarray, observations: Observations, window) -> Sampled:
     z = np.asarray(observations.z, dtype=float)
     centers, depth = np.asarray(case.grid.z_center, dtype=float), float(case.grid.depth)
     inside = (z >= window[0]) & (z <= window[1])
@@ -279,10 +256,8 @@ def starting_at(case: Case, observations: Observations, time: float) -> tuple[Ca
     """The case from an observed time [s] on, with the observed profiles as initial state.
 
     A large-eddy simulation begins without turbulence: its first minutes are not those of a column model.
-    Times of the observations that are returned count from the new start.
-
-    Raises:
-        ValueError: fluxes that change, or no complete profile on cells at that time.
+    Times of the observations that are returned count from the new start. Raises `ValueError` for fluxes that
+    change, or no complete profile on cells at that time.
     """
     if time == 0.0:
         return case, observations

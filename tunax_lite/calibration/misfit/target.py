@@ -11,8 +11,9 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -81,14 +82,6 @@ class Uncertainty(AbstractScale):
         return deviation
 
 
-class TimesOfRun(TypedDict):
-    """Arguments of `simulate` [s]."""
-
-    dt: float
-    duration: float
-    output_interval: float
-
-
 @dataclasses.dataclass(frozen=True)
 class Target:
     """A case and what the model should give there.
@@ -144,15 +137,10 @@ class Target:
             key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
             for key in next(iter(parts.values()))
         }
-        comparison = Comparison(
-            # A common name, date and duration: they are part of what is compiled.
-            case=dataclasses.replace(case.unlabelled(), duration=length),
-            dt=jnp.asarray(self.dt, dtype=float),
-            in_time=in_time,
-            n_frames=n_frames,
-            steps_per_frame=steps_per_frame,
-            **by_variable,
-        )
+        # A common name, date and duration: they are part of what is compiled.
+        unlabelled, dt = dataclasses.replace(case.unlabelled(), duration=length), jnp.asarray(self.dt, float)
+        times = {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}
+        comparison = Comparison(case=unlabelled, dt=dt, **times, **by_variable)
         return in_precision(comparison, precision_of(case=case))
 
     @functools.cached_property
@@ -167,8 +155,8 @@ class Target:
             )
         return inside
 
-    def times_of_run(self, most_frames: int = 1) -> TimesOfRun:
-        """Those of a run to the last observation that counts."""
+    def times_of_run(self, most_frames: int = 1) -> dict[str, float]:
+        """Arguments of `simulate` [s] for a run to the last observation that counts."""
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
         n_steps = max(1, round(last / self.dt))
@@ -192,11 +180,10 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
     if not valid.any():
         reach = (
             "; at least one profile has to begin at the reference depth, or above 10 m, and to reach below "
-            "what is asked for"
         )
         raise ValueError(
             f"{name}: expected {variable} to be observed inside the windows, got NaN only"
-            f"{'' if sampled.seen is None else reach}."
+            + (f"{reach}what is asked for." if sampled.seen is not None else ".")
         )
 
     def on_rows(given: np.ndarray) -> np.ndarray:
@@ -212,12 +199,7 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
         times = on_rows(np.asarray(target.observations.time, dtype=float)[chosen])
         z = on_rows(sampled.z[chosen]) if sampled.z.ndim == 2 else sampled.z
         white = whitening(target.correlation, z, placed, times, f"{name}: {variable}")
-    moving = sampled.moving
-    if moving is not None:
-        moving = Interpolation(
-            jnp.asarray(on_rows(np.asarray(moving.lower)[chosen])),
-            jnp.asarray(on_rows(np.asarray(moving.fraction)[chosen])),
-        )
+    moving = jax.tree.map(lambda x: jnp.asarray(on_rows(np.asarray(x)[chosen])), sampled.moving)
     return {
         "observed": jnp.asarray(on_rows(np.where(valid, values, 0.0))),
         "counts": jnp.asarray(placed / valid.sum()),
@@ -262,24 +244,15 @@ def _check(target: Target) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """Values of one variable of one case.
-
-    Args:
-        case, variable: names.
-        n_counting: values inside of the windows.
-        n_missing: heights inside of the windows without a value, at times that have others.
-        n_rejected: values that the reader left out because of their quality flags, at any time and height.
-        n_above, n_below: values above the uppermost and below the lowest center of the model, which is
-            constant there.
-    """
+    """Values of one variable of one case."""
 
     case: str
     variable: str
-    n_counting: int
-    n_missing: int
-    n_rejected: int
-    n_above: int
-    n_below: int
+    n_counting: int  # inside of the windows
+    n_missing: int  # heights inside of the windows without a value, at times that have others
+    n_rejected: int  # left out by the reader because of their quality flags, at any time and height
+    n_above: int  # above the uppermost center of the model, which is constant there
+    n_below: int  # below the lowest one
 
     @property
     def is_notable(self) -> bool:
@@ -309,14 +282,8 @@ def account(target: Target) -> tuple[Account, ...]:
         n_places = int(sampled.inside[chosen][known.any(axis=1)].sum())
         z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
         beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
-        line = Account(
-            target.case.name,
-            variable,
-            n_counting=int(known.sum()),
-            n_missing=n_places - int(known.sum()),
-            n_rejected=int(target.observations.rejected.get(variable, 0)),
-            n_above=int((beyond & (z > centers[-1] + slack)).sum()),
-            n_below=int((beyond & (z < centers[0] - slack)).sum()),
-        )
-        lines.append(line)
+        n_known, n_rejected = int(known.sum()), int(target.observations.rejected.get(variable, 0))
+        outside = beyond & (z > centers[-1] + slack), beyond & (z < centers[0] - slack)
+        counts = n_known, n_places - n_known, n_rejected, *(int(where.sum()) for where in outside)
+        lines.append(Account(target.case.name, variable, *counts))
     return tuple(lines)

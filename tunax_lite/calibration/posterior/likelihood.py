@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ...declarations import check_settings, setting
 from ...model import Model
 from ...runtime import shapes_of
 from ..misfit.comparison import misfit, residuals
@@ -36,19 +37,13 @@ class Likelihood:
     Args:
         noise: standard deviation, in units of the scale of the misfit.
         n_observations: independent observations that all cases together are worth.
-
-    Raises:
-        ValueError: numbers that are not positive and finite.
     """
 
-    noise: float
-    n_observations: float
+    noise: float = setting(above=0.0)
+    n_observations: float = setting(above=0.0)
 
     def __post_init__(self):
-        for name in ("noise", "n_observations"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"Likelihood: expected a positive {name}, got {value}.")
+        check_settings(self)
 
     @property
     def prior_weight(self) -> float:
@@ -69,12 +64,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
     included, as for red noise. Sums of squares q with n degrees of freedom each have together those of
     Satterthwaite, (sum q)²/sum (q²/n).
 
-    Args:
-        problem: with the mean square as score.
-        x: the best fit.
-
-    Raises:
-        ValueError: a perfect fit, or one that is not finite.
+    The problem has the mean square as score. Raises `ValueError` for a fit that is perfect or not finite.
 
     Source: Bartlett (1935), J. R. Stat. Soc. 98, 536-543; Satterthwaite (1946), Biometrics Bull. 2, 110-114.
     """
