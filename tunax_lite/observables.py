@@ -68,16 +68,14 @@ def salt_content(water: ColumnState, depth: float | None = None) -> Scalar:
 
 def potential_density(water: ColumnState) -> CenterArray:
     """Density of the water if it were brought to the surface [kg m-3]."""
-    state = water.state
-    at_surface = jnp.zeros_like(state.temperature)
-    return water.equation_of_state.density(state.temperature, state.salinity, at_surface)
+    temperature, salinity = water.state.temperature, water.state.salinity
+    return water.equation_of_state.density(temperature, salinity, jnp.zeros_like(temperature))
 
 
 def buoyancy(water: ColumnState) -> CenterArray:
     """b = -g (rho - rho_0) / rho_0 of the potential density [m s-2]."""
-    state = water.state
-    at_surface = jnp.zeros_like(state.temperature)
-    return water.equation_of_state.buoyancy(state.temperature, state.salinity, at_surface)
+    temperature, salinity = water.state.temperature, water.state.salinity
+    return water.equation_of_state.buoyancy(temperature, salinity, jnp.zeros_like(temperature))
 
 
 def potential_energy(water: ColumnState, depth: float | None = None) -> Scalar:
@@ -159,24 +157,17 @@ _DEPTH = re.compile(
 
 
 class Parsed(NamedTuple):
-    """A name of the table without numbers, and the numbers that stood in it.
-
-    Args:
-        name: of the table.
-        depth: lower end of a layer, or of the reference of a mixed layer [m]; `None` without one.
-        threshold: of a mixed layer, in its unit; `None` without one.
-    """
+    """A name of the table without numbers, and the numbers that stood in it."""
 
     name: str
-    depth: float | None = None
-    threshold: float | None = None
+    depth: float | None = None  # lower end of a layer, or of the reference of a mixed layer [m]
+    threshold: float | None = None  # of a mixed layer, in its unit
 
 
 def parse(name: str) -> Parsed:
     """A name and its numbers; a name without any, or of another form, as it is.
 
-    Raises:
-        ValueError: a layer without thickness, or a threshold of 0.
+    Raises `ValueError` for a layer without thickness, or a threshold of 0.
     """
     found = _ABOVE.fullmatch(name)
     if found is not None:
@@ -217,12 +208,7 @@ def variable_of(name: str) -> Quantity | None:
 def observable(name: str, tracers: Collection[str] = ()) -> Observable:
     """What a name stands for: a variable of the state, a passive tracer, or one of `OBSERVABLES`.
 
-    Args:
-        name: of the observable.
-        tracers: names of the passive tracers of the state.
-
-    Raises:
-        ValueError: an unknown name, a layer without thickness, or a threshold in another unit.
+    Raises `ValueError` for an unknown name, a layer without thickness, or a threshold in another unit.
     """
     if name in _STATE:
         return lambda water: getattr(water.state, name)

@@ -26,21 +26,14 @@ _SHARE_OF_FREE_MEMORY = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """What the compiler says of a program that was not run; prints in one line.
+    """What the compiler says of a program that was not run, in bytes; prints in one line."""
 
-    Args:
-        what: the program, in words.
-        arguments, outputs, temporary, code: bytes of what goes in, comes out, lies between, and of the code.
-        peak: their sum, which is in use while the program runs.
-        trace_seconds, compile_seconds: what making the program took.
-    """
-
-    what: str
+    what: str  # the program, in words
     arguments: int
     outputs: int
     temporary: int
     code: int
-    peak: int
+    peak: int  # the sum of these, which is in use while the program runs
     trace_seconds: float
     compile_seconds: float
 
@@ -50,12 +43,6 @@ class MemoryEstimate:
             f"{self.temporary} temporary, {self.code} code), traced in {self.trace_seconds:.1f} s, "
             f"compiled in {self.compile_seconds:.1f} s"
         )
-
-
-def observed_profiles(trajectory: Trajectory) -> tuple:
-    """Temperature, u and v of all frames: the residuals that `estimate_memory` takes if not told others."""
-    state = trajectory.state
-    return state.temperature, state.u, state.v
 
 
 def estimate_memory(
@@ -69,7 +56,7 @@ def estimate_memory(
     output_interval: float = 600.0,
     duration: float | None = None,
     parameters: Sequence[str] | None = None,
-    residuals: Callable[[Trajectory], PyTree] = observed_profiles,
+    residuals: Callable[[Trajectory], PyTree] = lambda run: (run.state.temperature, run.state.u, run.state.v),
     chunk_size: ChunkSize = "auto",
 ) -> MemoryEstimate:
     """Memory and compile time of a run, of a gradient or of a Jacobian, without running it.

@@ -121,11 +121,9 @@ def _speed(program: Program, precision: str, n_columns: int, seconds: float) -> 
     arguments = problem(precision, n_columns)
     once = program.timing(*arguments, repetitions=1).minimum
     repetitions = min(_MOST_REPETITIONS, max(1, math.floor(seconds / once)))
-    fastest = program.timing(*arguments, repetitions=repetitions).minimum
-    n_steps = N_STEPS[n_columns]
-    microseconds = 1e6 * fastest / (n_steps * n_columns)
+    fastest, n_steps = program.timing(*arguments, repetitions=repetitions).minimum, N_STEPS[n_columns]
     took = program.trace_seconds + program.compile_seconds
-    return Speed(precision, n_columns, n_steps, microseconds, took)
+    return Speed(precision, n_columns, n_steps, 1e6 * fastest / (n_steps * n_columns), took)
 
 
 def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> list[Check]:
@@ -142,15 +140,12 @@ def check_run(run: Trajectory, case: Case, precision: str, n_columns: int) -> li
     # Below the mixed layer a step rounds the same numbers in the same direction as the step before.
     content = float(np.abs(temperature[0]).sum(axis=0).max()) * DEPTH / N_LEVELS
     rounding = float(run.step[-1]) * float(np.finfo(precision).eps) * content
+    share, explained = error / abs(entered), rounding / abs(entered)
+    budget = f"off by {share:.1e} of what entered; rounding explains {explained:.1e}"
     return [
         Check(f"finite ({label})", n_bad == 0, f"{n_bad} values that are not finite"),
         Check(f"precision ({label})", dtype == precision, f"arrays of {dtype}"),
-        Check(
-            f"heat budget ({label})",
-            error <= 4.0 * rounding,
-            f"off by {error / abs(entered):.1e} of what entered; rounding explains "
-            f"{rounding / abs(entered):.1e}",
-        ),
+        Check(f"heat budget ({label})", error <= 4.0 * rounding, budget),
     ]
 
 

@@ -29,20 +29,13 @@ ChunkSize = int | Literal["auto"] | None
 
 @dataclasses.dataclass(frozen=True)
 class JacobianPlan:
-    """How a Jacobian is computed; prints in one line.
-
-    Args:
-        mode: `forward` or `reverse`.
-        chunk_size: parameters pushed forward, or residuals pulled back, at the same time.
-        n_parameters, n_residuals: columns and rows of the matrix.
-        n_bytes: memory of the program: what goes in, comes out and lies between.
-    """
+    """How a Jacobian is computed; prints in one line."""
 
     mode: Literal["forward", "reverse"]
-    chunk_size: int
-    n_parameters: int
-    n_residuals: int
-    n_bytes: int
+    chunk_size: int  # parameters pushed forward, or residuals pulled back, at the same time
+    n_parameters: int  # columns of the matrix
+    n_residuals: int  # its rows
+    n_bytes: int  # memory of the program: what goes in, comes out and lies between
 
     @property
     def n_chunks(self) -> int:
@@ -58,32 +51,20 @@ class JacobianPlan:
 
 
 class NormalEquations(NamedTuple):
-    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr.
+    """What a Gauss-Newton step d needs of residuals r and their Jacobian J: JᵀJ d = -Jᵀr."""
 
-    Args:
-        matrix: JᵀJ.
-        gradient: Jᵀr, the gradient of rᵀr / 2.
-        sum_of_squares: rᵀr.
-    """
-
-    matrix: Float[Array, "parameter parameter"]
-    gradient: Float[Array, " parameter"]
-    sum_of_squares: Float[Array, ""]
+    matrix: Float[Array, "parameter parameter"]  # JᵀJ
+    gradient: Float[Array, " parameter"]  # Jᵀr, that of rᵀr / 2
+    sum_of_squares: Float[Array, ""]  # rᵀr
 
 
 @dataclasses.dataclass(frozen=True)
 class JacobianResult:
-    """Residuals and their derivatives; both may hold values that are not finite.
-
-    Args:
-        residuals: in one vector.
-        matrix: derivative of each residual by each parameter.
-        plans: how they were computed, one per case.
-    """
+    """Residuals and their derivatives; both may hold values that are not finite."""
 
     residuals: Float[Array, " residual"]
-    matrix: Float[Array, "residual parameter"]
-    plans: tuple[JacobianPlan, ...]
+    matrix: Float[Array, "residual parameter"]  # derivative of each residual by each parameter
+    plans: tuple[JacobianPlan, ...]  # how they were computed, one per case
 
     @property
     def plan(self) -> JacobianPlan:
@@ -208,20 +189,16 @@ class CompiledJacobian:
         return JacobianResult(residuals, matrix, (self.plan,))
 
     def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
-        if chunk_size is None:
-            chunk_size = self._n
-        if chunk_size == "auto":
-            return self._largest_that_fits(memory_budget)
-        if isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1:
-            raise ValueError(
-                "jacobian: expected chunk_size to be auto, None or an integer of at least 1, got "
-                f"{chunk_size!r}."
-            )
-        chunk = min(chunk_size, self._n)
-        return chunk, self._compile(chunk)
-
-    def _largest_that_fits(self, memory_budget: int | None) -> tuple[int, Program]:
-        """The fewest chunks that fit, of nearly equal size; memory is a straight line in the chunk size."""
+        """What is asked for, or the fewest chunks that fit, of nearly equal size."""
+        if chunk_size != "auto":
+            chunk = self._n if chunk_size is None else chunk_size
+            if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
+                raise ValueError(
+                    "jacobian: expected chunk_size to be auto, None or an integer of at least 1, got "
+                    f"{chunk!r}."
+                )
+            chunk = min(chunk, self._n)
+            return chunk, self._compile(chunk)
         budget = int(0.5 * free_memory()) if memory_budget is None else memory_budget
         if memory_budget is not None and not budget > 0:
             raise ValueError(f"jacobian: expected a positive memory_budget in bytes, got {budget}.")
@@ -347,10 +324,9 @@ class BlockedJacobian:
         for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
             key = id(function), size, shapes_of(args)
             if key not in compiled:
+                options: Any = {"mode": mode, "chunk_size": size, "memory_budget": memory_budget}
                 try:
-                    compiled[key] = CompiledJacobian(
-                        function, x, *args, mode=mode, chunk_size=size, memory_budget=memory_budget
-                    )
+                    compiled[key] = CompiledJacobian(function, x, *args, **options)
                 except (ValueError, MemoryError) as error:
                     raise type(error)(f"case {number}: {error}") from None
             self._calls.append((compiled[key], args))
@@ -364,23 +340,16 @@ class BlockedJacobian:
     def __call__(self, x: PyTree) -> JacobianResult:
         """Residuals and rows of all cases, in their order."""
         found = [compiled(x, *args) for compiled, args in self._calls]
-        return JacobianResult(
-            jnp.concatenate([result.residuals for result in found]),
-            jnp.concatenate([result.matrix for result in found]),
-            self.plans,
-        )
+        parts = zip(*((result.residuals, result.matrix) for result in found), strict=True)
+        return JacobianResult(*map(jnp.concatenate, parts), self.plans)
 
     def normal_equations(self, x: PyTree) -> NormalEquations:
         """Sums over the cases; only the rows of one case at a time are in memory."""
 
-        def of_case(compiled: CompiledJacobian, args: tuple) -> NormalEquations:
-            # Waits, because JAX would otherwise start the next case beside this one.
-            return jax.block_until_ready(compiled(x, *args).normal_equations())
-
-        return functools.reduce(
-            lambda total, part: jax.tree.map(jnp.add, total, part),
-            (of_case(*call) for call in self._calls),
-        )
+        # Waits, because JAX would otherwise start the next case beside this one.
+        of_case = lambda call: jax.block_until_ready(call[0](x, *call[1]).normal_equations())  # noqa: E731
+        add = functools.partial(jax.tree.map, jnp.add)
+        return functools.reduce(add, map(of_case, self._calls))
 
 
 def jacobian_by_case(

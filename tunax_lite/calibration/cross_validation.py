@@ -113,7 +113,7 @@ def cross_validate(
             left_out = () if name is None else together[name]
             weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
             place = folder if name is None else folder / folder_without(name, list(together))
-            options = {"overwrite": overwrite, "max_non_finite": max_non_finite, "report": begin(name)}
+            options: Any = {"overwrite": overwrite, "max_non_finite": max_non_finite, "report": begin(name)}
             result = calibrate_weighted(problem, weights, method, n_iterations, evaluator, place, **options)
             if name is not None:
                 write_results(result, place, attributes)

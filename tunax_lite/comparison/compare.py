@@ -122,9 +122,7 @@ def compare_closures(
     by_name = {reference.case.name: reference for reference in references}
     for result in stored:
         reference = by_name[result.case]
-        yardstick, profiles = at_common_times(
-            result, reference, start=start, temperature_difference=temperature_difference
-        )
+        yardstick, profiles = at_common_times(result, reference, start, temperature_difference)
         place = _Place(reference.case.on(result.grid), yardstick)
         rows.append(_row(result.label, place, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(kept.values()))
@@ -164,7 +162,7 @@ class _Place(NamedTuple):
     @classmethod
     def of(cls, reference: Reference, n_cells: int, start: float, temperature_difference: float) -> "_Place":
         grid = Grid.uniform(float(reference.case.grid.depth), n_cells)
-        yardstick = Yardstick(reference, grid, start=start, temperature_difference=temperature_difference)
+        yardstick = Yardstick(reference, grid, start, temperature_difference)
         return cls(reference.case.on(grid).unlabelled(), yardstick)
 
 
@@ -242,14 +240,5 @@ def _row(
         scores = yardstick.scores(profiles)
         if not all(map(math.isfinite, scores[:2])):
             profiles, scores, note = None, (math.nan,) * 3, "errors too large for a number"
-    row = ComparisonRow(
-        label,
-        yardstick.name,
-        place.case.grid.n_cells,
-        dt,
-        *scores,
-        microseconds_per_step=timing,
-        finite=profiles is not None,
-        note=note,
-    )
-    return row, profiles
+    where = label, yardstick.name, place.case.grid.n_cells, dt
+    return ComparisonRow(*where, *scores, timing, profiles is not None, note), profiles

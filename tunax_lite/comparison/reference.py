@@ -7,9 +7,9 @@ the vector (u - u_ref, v - v_ref). Depths of the mixed layer of both are found o
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,7 @@ Profiles = Mapping[str, np.ndarray]
 class Reference:
     """A case on the grid of a large-eddy simulation, with its profiles on all cells.
 
-    Raises:
-        ValueError: profiles that are missing, at other heights, at irregular times, or not finite.
+    Raises `ValueError` for profiles that are missing, at other heights, at irregular times, or not finite.
     """
 
     case: Case
@@ -80,31 +79,15 @@ class Reference:
         return n
 
 
-class Scores(NamedTuple):
-    """Errors of a run, as in `ComparisonRow`."""
-
-    temperature_rms: float
-    velocity_rms: float
-    mixed_layer_depth_rms: float
-
-
 @dataclasses.dataclass(frozen=True)
 class ShownCase:
-    """Profiles for figures, all `(n_cells, n_times)` on one grid.
-
-    Args:
-        name: of the case.
-        time: [s].
-        grid: common to all.
-        reference: of the large-eddy simulation.
-        runs: by label of the closure.
-    """
+    """Profiles of a case for figures, all `(n_cells, n_times)` on one grid."""
 
     name: str
-    time: np.ndarray
+    time: np.ndarray  # [s]
     grid: Grid
-    reference: Profiles
-    runs: dict[str, Profiles]
+    reference: Profiles  # of the large-eddy simulation
+    runs: dict[str, Profiles]  # by label of the closure
 
 
 class Yardstick:
@@ -113,7 +96,7 @@ class Yardstick:
     The base of the mixed layer is colder than the surface by `temperature_difference` [K].
     """
 
-    def __init__(self, reference: Reference, grid: Grid, *, start: float, temperature_difference: float):
+    def __init__(self, reference: Reference, grid: Grid, start: float, temperature_difference: float):
         own = reference.case.grid
         self.grid = grid if grid.n_cells <= own.n_cells else own
         self.name = reference.case.name
@@ -136,20 +119,17 @@ class Yardstick:
         """Profiles of the model on the common grid."""
         return {name: self._averaging @ profiles[name] for name in VARIABLES}
 
-    def scores(self, averaged: Profiles) -> Scores:
-        """Errors of profiles from `averaged`."""
-        with np.errstate(over="ignore"):  # a run on its way to infinity has an infinite error
-            squares = {name: self._mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES}
-        depth = self._mixed_layer_depth(averaged["temperature"])
-        depth_error = (depth - self._depth)[self._counts]
-        return Scores(
-            float(np.sqrt(squares["temperature"])),
-            float(np.sqrt(squares["u"] + squares["v"])),
-            float(np.sqrt(np.mean(depth_error**2))),
-        )
+    def scores(self, averaged: Profiles) -> tuple[float, float, float]:
+        """Errors of temperature [K], velocity [m s-1] and mixed layer depth [m] of averaged profiles."""
 
-    def _mean(self, values: np.ndarray) -> float:
-        return float(np.mean((self._fraction @ values)[self._counts]))
+        def mean(values: np.ndarray) -> float:
+            return float(np.mean((self._fraction @ values)[self._counts]))
+
+        with np.errstate(over="ignore"):  # a run on its way to infinity has an infinite error
+            squares = [mean((averaged[name] - self.reference[name]) ** 2) for name in VARIABLES]
+        depth_error = (self._mixed_layer_depth(averaged["temperature"]) - self._depth)[self._counts]
+        temperature, velocity = math.sqrt(squares[0]), math.sqrt(squares[1] + squares[2])
+        return temperature, velocity, float(np.sqrt(np.mean(depth_error**2)))
 
     def _mixed_layer_depth(self, temperature: np.ndarray) -> np.ndarray:
         return np.asarray(_depths(jnp.asarray(temperature), self.grid, difference=self._difference))
@@ -171,23 +151,14 @@ PERSISTENCE = "persistence"
 
 @dataclasses.dataclass(frozen=True)
 class StoredResult:
-    """A run of another model, or an earlier one, on a case of the comparison.
-
-    Args:
-        label: of its rows.
-        case: name of the case.
-        time: since the start [s].
-        grid: its own.
-        profiles: of temperature, u and v, `(n_cells, n_times)`.
-        time_step: that it was made with [s].
-    """
+    """A run of another model, or an earlier one, on a case of the comparison."""
 
     label: str
     case: str
-    time: np.ndarray
-    grid: Grid
-    profiles: Profiles
-    time_step: float
+    time: np.ndarray  # since the start [s]
+    grid: Grid  # its own
+    profiles: Profiles  # of temperature, u and v
+    time_step: float  # that it was made with [s]
 
 
 def persistence(reference: Reference, grid: Grid) -> Profiles:
@@ -197,7 +168,7 @@ def persistence(reference: Reference, grid: Grid) -> Profiles:
 
 
 def at_common_times(
-    stored: StoredResult, reference: Reference, *, start: float, temperature_difference: float
+    stored: StoredResult, reference: Reference, start: float, temperature_difference: float
 ) -> tuple[Yardstick, Profiles]:
     """A stored result and what it is compared with, at the times that both have; others do not count.
 
@@ -220,8 +191,7 @@ def at_common_times(
             f"{stored.time[-1]:g} s; store it more often."
         )
     chosen = {name: values[common] for name, values in observed.profiles.items()}
-    part = dataclasses.replace(
-        reference, observations=dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
-    )
-    yardstick = Yardstick(part, stored.grid, start=start, temperature_difference=temperature_difference)
+    observed = dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
+    part = dataclasses.replace(reference, observations=observed)
+    yardstick = Yardstick(part, stored.grid, start, temperature_difference)
     return yardstick, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}

@@ -11,31 +11,18 @@ from ..io.writing import replacing, write_csv
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonRow:
-    """One closure on one case at one resolution and time step; numbers are NaN where there is none.
-
-    Args:
-        closure: label.
-        case: name.
-        n_cells: of the grid.
-        time_step: [s].
-        temperature_rms: root mean square error of temperature [K].
-        velocity_rms: root mean square of the length of the error of velocity [m s-1].
-        mixed_layer_depth_rms: root mean square error of the depth of the mixed layer [m].
-        microseconds_per_step: of one column, compiled, without output [us].
-        finite: whether all values of state and closure are, at all times compared.
-        note: why a row has no numbers.
-    """
+    """One closure on one case at one resolution and time step; numbers are NaN where there is none."""
 
     closure: str
     case: str
     n_cells: int
-    time_step: float
-    temperature_rms: float
-    velocity_rms: float
-    mixed_layer_depth_rms: float
-    microseconds_per_step: float
-    finite: bool
-    note: str = ""
+    time_step: float  # [s]
+    temperature_rms: float  # root mean square error of temperature [K]
+    velocity_rms: float  # root mean square of the length of the error of velocity [m s-1]
+    mixed_layer_depth_rms: float  # root mean square error of the depth of the mixed layer [m]
+    microseconds_per_step: float  # of one column, compiled, without output [us]
+    finite: bool  # whether all values of state and closure are, at all times compared
+    note: str = ""  # why a row has no numbers
 
 
 def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
@@ -74,14 +61,11 @@ def _by_case(rows: Sequence[ComparisonRow], n_cells: int, time_step: float) -> S
         temperature = [own[case].temperature_rms if case in own else math.nan for case in cases]
         times = [row.microseconds_per_step for row in own.values()]
         shortest = min(filter(math.isfinite, times), default=math.nan)
-        line = [
-            *(_number(1e3 * value, 2) for value in temperature),
-            _number(1e3 * _mean(temperature), 2),
-            _number(1e3 * _mean([row.velocity_rms for row in own.values()]), 1),
-            _number(_mean([row.mixed_layer_depth_rms for row in own.values()]), 1),
-            _number(shortest, 2),
-        ]
-        lines.append((closure, *line))
+        velocity = 1e3 * _mean([row.velocity_rms for row in own.values()])
+        depth = _mean([row.mixed_layer_depth_rms for row in own.values()])
+        others = _number(velocity, 1), _number(depth, 1), _number(shortest, 2)
+        errors = (_number(1e3 * value, 2) for value in (*temperature, _mean(temperature)))
+        lines.append((closure, *errors, *others))
     units = ("mean [mK]", "velocity [mm/s]", "mixed layer [m]", "time per step [us]")
     names = [case.replace("_", " ") for case in cases]
     return Summary(

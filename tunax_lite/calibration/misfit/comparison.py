@@ -221,8 +221,8 @@ def _compare(
         differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
         return of_time(differences, given)
 
-    length = {name: getattr(comparison, name) for name in ("n_frames", "steps_per_frame")}
-    options = {**length, "checkpointing": checkpointing}
+    options: Any = {name: getattr(comparison, name) for name in ("n_frames", "steps_per_frame")}
+    options["checkpointing"] = checkpointing
     run = functools.partial(run_frames, model, case, start, comparison.dt, **options)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:

@@ -133,14 +133,14 @@ class Target:
         parts = {variable: _prepared(self, variable, rows, n_rows) for variable in self.sampled}
         length = n_frames * steps_per_frame * self.dt
         case.check_covers(0.0, length)
-        by_variable = {
+        by_variable: dict[str, Any] = {
             key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
             for key in next(iter(parts.values()))
         }
         # A common name, date and duration: they are part of what is compiled.
         unlabelled, dt = dataclasses.replace(case.unlabelled(), duration=length), jnp.asarray(self.dt, float)
-        times = {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}
-        comparison = Comparison(case=unlabelled, dt=dt, **times, **by_variable)
+        by_variable |= {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}
+        comparison = Comparison(case=unlabelled, dt=dt, **by_variable)
         return in_precision(comparison, precision_of(case=case))
 
     @functools.cached_property
@@ -155,7 +155,7 @@ class Target:
             )
         return inside
 
-    def times_of_run(self, most_frames: int = 1) -> dict[str, float]:
+    def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:
         """Arguments of `simulate` [s] for a run to the last observation that counts."""
         end = self.time_window[1] * (1.0 + 1e-9)
         last = [float(time) for time in self.observations.time if time <= end][-1]
@@ -183,7 +183,7 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
         )
         raise ValueError(
             f"{name}: expected {variable} to be observed inside the windows, got NaN only"
-            + (f"{reach}what is asked for." if sampled.seen is not None else ".")
+            + (f"{reach}below what is asked for." if sampled.seen is not None else ".")
         )
 
     def on_rows(given: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
 """The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, on threads.
 
-The inverse mass matrix starts as the covariance of the
-Laplace approximation, whose directions and widths the trajectories thereby know. The warm-up adapts the step
-size by dual averaging; from the draws of its middle half the covariance is estimated anew, mixed with the
-first one as if that stood for ten draws more than there are parameters.
+The inverse mass matrix starts as the covariance of the Laplace approximation, whose directions and widths the
+trajectories thereby know. The warm-up adapts the step size by dual averaging; from the draws of its middle
+half the covariance is estimated anew, mixed with the first one as if that stood for ten draws more than there
+are parameters.
 
 A trajectory that leaves the finite or whose energy is off by more than 1000 ends there and counts as
 divergent; the states on it that were good stay candidates for the draw. The file of a chain holds all that
@@ -112,22 +112,12 @@ def start_chain(
     """State of a chain before its first draw."""
     adaptation = blackjax_module("adaptation.step_size")
     init, *_ = adaptation.dual_averaging_adaptation(method.target_acceptance)
-    position, inverse_mass = jnp.asarray(position, float), jnp.asarray(covariance, float)
-    averaging = init(_FIRST_STEP)
-    return ChainState(
-        key=jax.random.fold_in(jax.random.PRNGKey(method.seed), chain),
-        number=jnp.asarray(0, jnp.int32),
-        position=position,
-        log_density=jnp.asarray(log_density, float),
-        gradient=jnp.asarray(gradient, float),
-        step_size=jnp.asarray(_FIRST_STEP, float),
-        averaging=jax.tree.map(_strong, averaging),
-        inverse_mass=inverse_mass,
-        first_mass=inverse_mass,
-        total=jnp.zeros_like(position),
-        products=jnp.zeros_like(inverse_mass),
-        origin=position,
-    )
+    position, mass = jnp.asarray(position, float), jnp.asarray(covariance, float)
+    key = jax.random.fold_in(jax.random.PRNGKey(method.seed), chain)
+    at_position = position, jnp.asarray(log_density, float), jnp.asarray(gradient, float)
+    steps = jnp.asarray(_FIRST_STEP, float), jax.tree.map(_strong, init(_FIRST_STEP))
+    learnt = mass, mass, jnp.zeros_like(position), jnp.zeros_like(mass), position
+    return ChainState(key, jnp.asarray(0, jnp.int32), *at_position, *steps, *learnt)
 
 
 def draw_program(
@@ -160,25 +150,15 @@ def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: P
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a run that broke down has no probability
 
     before = hmc.HMCState(state.position, state.log_density, state.gradient)
-    after, info = kernel(
-        jax.random.fold_in(state.key, state.number),
-        before,
-        density,
-        state.step_size,
-        state.inverse_mass,
-        method.most_doublings,
-    )
+    key, settings = jax.random.fold_in(state.key, state.number), (state.step_size, state.inverse_mass)
+    after, info = kernel(key, before, density, *settings, method.most_doublings)
     acceptance = jnp.nan_to_num(info.acceptance_rate)
-    moved = state._replace(
-        number=state.number + 1,
-        position=after.position,
-        log_density=after.logdensity,
-        gradient=after.logdensity_grad,
-    )
+    position, value, gradient = after.position, after.logdensity, after.logdensity_grad
+    number = state.number + 1
+    moved = state._replace(number=number, position=position, log_density=value, gradient=gradient)
     adapted = _adapted(method, moved, acceptance)
-    n_steps = jnp.asarray(info.num_integration_steps, jnp.int32)
-    draw = Draw(after.position, after.logdensity, info.is_divergent, n_steps, acceptance)
-    return tuple(jax.tree.map(lambda a, b: jnp.asarray(a, b.dtype), adapted, state)), tuple(draw)
+    draw = position, value, info.is_divergent, jnp.asarray(info.num_integration_steps, jnp.int32), acceptance
+    return tuple(jax.tree.map(lambda a, b: jnp.asarray(a, b.dtype), adapted, state)), draw
 
 
 def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
@@ -191,7 +171,11 @@ def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
     in_window = ((done > begin) & (done <= end)).astype(state.position.dtype)
     away = state.position - state.origin
     sums = state.total + in_window * away, state.products + in_window * jnp.outer(away, away)
-    learnt = _mixed(end - begin, *sums, state.first_mass)
+    # The covariance of the draws, mixed with the first one.
+    n, weight = end - begin, 10.0 + sums[0].size
+    mean = sums[0] / n
+    covariance = (sums[1] - n * jnp.outer(mean, mean)) / (n - 1)
+    learnt = (n * covariance + weight * state.first_mass) / (n + weight)
     # The new matrix changes what a good step size is: its averaging starts anew.
     restarted = init(jnp.exp(averaging.log_step_size_avg))
     averaging = jax.tree.map(functools.partial(jnp.where, done == end), restarted, averaging)
@@ -206,14 +190,6 @@ def _adapted(method: NUTS, state: ChainState, acceptance) -> ChainState:
     )
 
 
-def _mixed(n: int, total, products, first):
-    """Covariance of n draws, mixed with the first one."""
-    mean = total / n
-    covariance = (products - n * jnp.outer(mean, mean)) / (n - 1)
-    weight = 10.0 + total.size
-    return (n * covariance + weight * first) / (n + weight)
-
-
 def _strong(leaf):
     """Weak types would make another program of the second draw."""
     leaf = jnp.asarray(leaf)
@@ -223,13 +199,8 @@ def _strong(leaf):
 
 def draws_like(n_draws: int, n_parameters: int) -> Draw:
     """Arrays for the draws of a chain."""
-    return Draw(
-        np.zeros((n_draws, n_parameters)),
-        np.zeros(n_draws),
-        np.zeros(n_draws, bool),
-        np.zeros(n_draws, np.int32),
-        np.zeros(n_draws),
-    )
+    kinds = float, bool, np.int32, float
+    return Draw(np.zeros((n_draws, n_parameters)), *(np.zeros(n_draws, kind) for kind in kinds))
 
 
 _DRAWS_PER_FILE = 10
@@ -264,21 +235,14 @@ def sample_chains(
     n_threads: int = 2,
     report: ChainReport | None = None,
 ) -> Chains:
-    """Run the chains up to their number of draws; those that a folder holds go on.
+    """Run the chains from `start_chain` up to their number of draws; those that a folder holds go on.
 
-    Args:
-        method: settings.
-        log_density, arguments: of a vector and a tuple.
-        identity: as for `draw_program`; by default that of the density.
-        starts: of each chain, from `start_chain`.
-        folder, parts: for the files of the chains, and what makes these the ones in the folder; `ValueError`
-            for files of other chains, or damaged ones.
-        n_threads: chains at the same time.
-        report: called after every draw.
+    The density is of a vector and of the arguments; its identity, by default itself, is that of
+    `draw_program`. Parts are what makes the chains those in the folder; `ValueError` for files of other
+    chains, or damaged ones.
     """
-    program = draw_program(
-        method, log_density, starts[0], arguments, log_density if identity is None else identity
-    )
+    identity = log_density if identity is None else identity
+    program = draw_program(method, log_density, starts[0], arguments, identity)
     stop, parts = threading.Event(), {} if parts is None else dict(parts)
     # JAX keeps the precision that a context chose for each thread by itself.
     double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
@@ -291,10 +255,7 @@ def sample_chains(
             path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
             if path is not None and path.exists():
                 first = jax.device_get(state)
-
-                def like(header: dict) -> tuple[ChainState, Draw]:
-                    return first, draws_like(header["n_draws"], n_parameters)
-
+                like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
                 state, draws = read_tree(path, parts, like, "file of a chain")
             while (done := len(draws.log_density) + len(fresh)) < total and not stop.is_set():
                 following, draw = jax.device_get(program(state, arguments))
@@ -325,9 +286,5 @@ def sample_chains(
 
 
 def _joined(draws: Draw, fresh: list[Draw]) -> Draw:
-    if not fresh:
-        return draws
-    stacked = (np.stack([np.asarray(part) for part in column]) for column in zip(*fresh, strict=True))
-    return Draw(
-        *(np.concatenate([old, new.astype(old.dtype)]) for old, new in zip(draws, stacked, strict=True))
-    )
+    rows = [[np.asarray(x, old.dtype)[None] for x, old in zip(each, draws, strict=True)] for each in fresh]
+    return Draw(*(np.concatenate(column) for column in zip(draws, *rows, strict=True)))

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from ..misfit.comparison import MeanSquare
 from ..misfit.target import Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
-from .chains import NUTS, ChainReport, Chains, ChainState, blackjax_module, sample_chains, start_chain
+from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
 from .result import Laplace, Posterior, Sampling, covariance_of, draw_normal, fisher_information
 
@@ -81,13 +82,17 @@ def infer(
         free = problem.free_parameters
         parts = _fingerprint(problem, method, likelihood, n_iterations)
         path = None if place is None else place / MODE_NAME
-        known = _read_mode(path, parts, free) if path is not None and path.exists() else None
+        known: tuple[Likelihood, np.ndarray] | None = None
+        if path is not None and path.exists():
+            header: dict[str, Any] = {}
+            like = lambda read: header.update(read) or np.asarray(free.start())  # noqa: E731
+            mode = read_tree(path, parts, like, "file of a posterior")
+            known = Likelihood(*header["likelihood"]), mode
         evaluator = NormalEquationsEvaluator(problem)
         x = free.start() if start is None else jnp.asarray(start)
         believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
         if path is not None and known is None:
-            header = {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}
-            write_tree(path, header, mode)
+            write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
         problem.prior_weight = believed.prior_weight
         evaluation = evaluator(jnp.asarray(mode))
         if place is not None and overwrite:
@@ -110,19 +115,11 @@ def infer(
         if isinstance(method, Laplace):
             return _normal(found, method, mode, covariance)
         log_density, arguments, identity = log_posterior(problem)
-        numbers = range(method.n_chains)
-        chains = sample_chains(
-            method,
-            log_density,
-            arguments,
-            [_start(method, chain, problem, evaluator, mode, covariance) for chain in numbers],
-            identity=identity,
-            folder=place,
-            parts=parts,
-            n_threads=problem.n_threads,
-            report=report,
-        )
-    return _sampled(found, chains)
+        given = believed.prior_weight, evaluator, mode, covariance
+        starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
+        options: Any = {"identity": identity, "folder": place, "parts": parts, "report": report}
+        options["n_threads"] = problem.n_threads
+        return _sampled(found, sample_chains(method, log_density, arguments, starts, **options))
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
@@ -147,12 +144,7 @@ def _fingerprint(
 
 
 def _find(
-    problem: Problem,
-    evaluator: NormalEquationsEvaluator,
-    x: UnconstrainedVector,
-    likelihood: Likelihood | None,
-    n_iterations: int,
-    announce: Callable[[str], None],
+    problem: Problem, evaluator, x, likelihood: Likelihood | None, n_iterations: int, announce: Callable
 ) -> tuple[Likelihood, np.ndarray]:
     """Likelihood and most probable vector; an estimate of the one needs the other."""
     if likelihood is None:
@@ -165,25 +157,7 @@ def _find(
     return likelihood, find_mode(evaluator, x, n_iterations)[0]
 
 
-def _read_mode(path: Path, parts: dict[str, str], free: ResolvedParameters) -> tuple[Likelihood, np.ndarray]:
-    believed: list[Likelihood] = []
-
-    def like(header: dict):
-        believed.append(Likelihood(*header["likelihood"]))
-        return np.asarray(free.start())
-
-    mode = read_tree(path, parts, like, "file of a posterior")
-    return believed[0], mode
-
-
-def _start(
-    method: NUTS,
-    chain: int,
-    problem: Problem,
-    evaluator: NormalEquationsEvaluator,
-    mode: np.ndarray,
-    covariance: np.ndarray,
-) -> ChainState:
+def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray, covariance: np.ndarray):
     """A chain that starts from a draw of the normal approximation, nearer to the mode if that breaks down."""
     normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
     away = np.linalg.cholesky(covariance) @ normal
@@ -194,7 +168,6 @@ def _start(
             break
     else:
         x, evaluation = mode, evaluator(jnp.asarray(mode))
-    weight = problem.prior_weight
     density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
     return start_chain(method, chain, x, density, gradient, covariance)
 
@@ -216,8 +189,11 @@ def _normal(
 
 
 def _sampled(found: Callable[..., Posterior], chains: Chains) -> Posterior:
-    draws = chains.draws
+    draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
     flat = draws.position.reshape(-1, draws.position.shape[-1])
+    divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
+    acceptance = float(draws.acceptance.mean())
+    sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
     return found(
         method="nuts",
         mean=flat.mean(axis=0),
@@ -225,14 +201,7 @@ def _sampled(found: Callable[..., Posterior], chains: Chains) -> Posterior:
         draws=draws.position,
         log_density=draws.log_density,
         is_divergent=draws.is_divergent,
-        sampling=Sampling(
-            *mixing(draws.position),
-            int(draws.is_divergent.sum()),
-            chains.n_divergent_in_warmup,
-            int(draws.n_steps.sum()) + chains.n_steps_in_warmup,
-            float(draws.acceptance.mean()),
-            chains.step_sizes,
-        ),
+        sampling=sampling,
     )
 
 
@@ -258,8 +227,8 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
     Those without a value start where they would.
     """
     found = [float(values.get(number.path, number.start)) for number in free.numbers]
-    lower = np.array([number.distribution.lower for number in free.numbers])
-    upper = np.array([number.distribution.upper for number in free.numbers])
+    bounds = [(number.distribution.lower, number.distribution.upper) for number in free.numbers]
+    lower, upper = np.array(bounds).T
     inside = (lower < found) & (found < upper)
     given = {n.path: v if i else n.start for n, v, i in zip(free.numbers, found, inside, strict=True)}
     x = np.asarray(free.to_unconstrained(given))

@@ -26,29 +26,17 @@ SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_ano
 
 @dataclasses.dataclass(frozen=True)
 class Bands:
-    """Quantiles over the draws of what runs give.
-
-    Args:
-        name: of the case.
-        quantiles: which, between 0 and 1.
-        time: of the frames [s].
-        z: heights of the cell centers [m].
-        profiles: by variable, `(n_quantiles, n_times, n_levels)`.
-        series: by name of the number, `(n_quantiles, n_times)`.
-        n_members: runs.
-        n_failed: of them, those with values that are not finite; they do not count.
-        start_time: ISO 8601 date of the start of the case; `None` for an idealised one.
-    """
+    """Quantiles over the draws of what runs of a case give; runs that are not finite do not count."""
 
     name: str
-    quantiles: tuple[float, ...]
-    time: np.ndarray
-    z: np.ndarray
-    profiles: dict[str, np.ndarray]
-    series: dict[str, np.ndarray]
+    quantiles: tuple[float, ...]  # between 0 and 1
+    time: np.ndarray  # of the frames [s]
+    z: np.ndarray  # heights of the cell centers [m]
+    profiles: dict[str, np.ndarray]  # by variable, (n_quantiles, n_times, n_levels)
+    series: dict[str, np.ndarray]  # by name of the number, (n_quantiles, n_times)
     n_members: int
     n_failed: int
-    start_time: str | None = None
+    start_time: str | None = None  # ISO 8601 date of the start of the case; `None` for an idealised one
 
 
 def predictive_bands(
@@ -85,17 +73,10 @@ def predictive_bands(
         raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
     free, places = free_parameters.seen_by(case.name)
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
-    ensemble, cases = insert_members(
-        free.insert_both, (model, unnamed), jnp.asarray(draws.T)[np.array(places)]
-    )
-    run = simulate(
-        ensemble,
-        cases,
-        dt=dt,
-        duration=duration,
-        output_interval=output_interval,
-        checkpointing=SaveEverything(),
-    )
+    members = jnp.asarray(draws.T)[np.array(places)]
+    ensemble, cases = insert_members(free.insert_both, (model, unnamed), members)
+    times = {"dt": dt, "duration": duration, "output_interval": output_interval}
+    run = simulate(ensemble, cases, checkpointing=SaveEverything(), **times)
     known = {**vars(run.state), **run.state.tracers}
     del known["tracers"]
     if not set(variables) <= set(known):
@@ -113,40 +94,25 @@ def predictive_bands(
         values = np.broadcast_to(values, (*values.shape[:-1], len(draws)))
         return np.quantile(values[..., good], quantiles, axis=-1)
 
-    return Bands(
-        case.name,
-        tuple(quantiles),
-        np.asarray(run.time),
-        np.asarray(jax.device_get(case.grid.z_center)).reshape(-1),
-        {name: spread(values) for name, values in profiles.items()},
-        {name: spread(scalars[name]) for name in series},
-        len(draws),
-        int((~good).sum()),
-        case.start_time,
-    )
+    axes = np.asarray(run.time), np.asarray(jax.device_get(case.grid.z_center)).reshape(-1)
+    of_profiles = {name: spread(values) for name, values in profiles.items()}
+    of_series, n_failed = {name: spread(scalars[name]) for name in series}, int((~good).sum())
+    given = case.name, tuple(quantiles), *axes, of_profiles, of_series
+    return Bands(*given, len(draws), n_failed, case.start_time)
 
 
 @dataclasses.dataclass(frozen=True)
 class Influence:
-    """Of one parameter on one number at the end of a run.
-
-    Args:
-        case, output, parameter: names.
-        unit: of the output and of its changes.
-        value: of the output.
-        by_prior: change of the output per standard deviation of the prior, in its unit.
-        by_posterior: per standard deviation of the posterior, the others held.
-        elasticity: d ln(output) / d ln(parameter); NaN where one of them is 0.
-    """
+    """Of one parameter on one number, the output, at the end of a run."""
 
     case: str
     output: str
     parameter: str
-    unit: str
-    value: float
-    by_prior: float
-    by_posterior: float
-    elasticity: float
+    unit: str  # of the output and of its changes
+    value: float  # of the output
+    by_prior: float  # change of the output per standard deviation of the prior
+    by_posterior: float  # per standard deviation of the posterior, the others held
+    elasticity: float  # d ln(output) / d ln(parameter); NaN where one of them is 0
 
 
 def influences(
@@ -170,22 +136,15 @@ def influences(
         outputs: diagnostics that are one number per column; `ValueError` for others.
     """
     numbers = {name: diagnostic(name) for name in outputs}
-    found_in_case = free_parameters.in_case(case.name)
-    if found_in_case is None:
+    if (in_case := free_parameters.in_case(case.name)) is None:
         return []
-    free, places = found_in_case
+    free, places = in_case
 
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
         own = x[np.array(places)]
         calibrated, case = free.insert_both((model, case), own)
-        run = simulate(
-            calibrated,
-            case,
-            dt=dt,
-            duration=duration,
-            output_interval=duration,
-            checkpointing=SaveEverything(),
-        )
+        times = {"dt": dt, "duration": duration, "output_interval": duration}
+        run = simulate(calibrated, case, checkpointing=SaveEverything(), **times)
         state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
         now = Snapshot(state, clo_state, time, run.grid, case)
         return [jnp.asarray(number(now)) for number in numbers.values()]
@@ -198,9 +157,8 @@ def influences(
     # A row for each parameter, of sizes that differ by orders of magnitude; priors may correlate them.
     scales = np.maximum(np.linalg.norm(slopes, axis=1), np.finfo(float).tiny)
     rows = []
-    for output, value, row in zip(
-        outputs, np.asarray(found.residuals), np.asarray(found.matrix), strict=True
-    ):
+    of_outputs = np.asarray(found.residuals), np.asarray(found.matrix)
+    for output, value, row in zip(outputs, *of_outputs, strict=True):
         by_scaled_value = np.linalg.lstsq((slopes / scales[:, None]).T, row, rcond=None)[0]
         for i, path in enumerate(free_parameters.paths):
             changes = value * values[i] != 0.0

@@ -40,12 +40,9 @@ class Laplace:
 
 @dataclasses.dataclass(frozen=True)
 class Spectrum:
-    """Directions in the unconstrained vector, the best constrained first.
+    """Directions in the unconstrained vector, the best constrained first, with eigenvalues of F.
 
-    Args:
-        information: eigenvalues of F, `(n_parameters,)`.
-        directions: unit vectors in the columns, `(n_parameters, n_parameters)`; the largest component of each
-            is positive.
+    They are unit vectors in the columns, `(n_parameters, n_parameters)`, with positive largest components.
     """
 
     information: np.ndarray
@@ -97,59 +94,36 @@ def draw_normal(
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
-    """How well a sampler did, by parameter where it says so.
+    """How well a sampler did."""
 
-    Args:
-        effective_sizes: independent draws that all chains are worth, `(n_parameters,)`.
-        r_hat: split potential scale reduction, 1 for chains that agree, `(n_parameters,)`.
-        n_divergent: trajectories that ended because they diverged or broke down, after the warm-up.
-        n_divergent_in_warmup: and during it.
-        n_gradients: of the density, warm-up included.
-        acceptance: mean over the trajectories.
-        step_sizes: of the chains.
-    """
-
-    effective_sizes: np.ndarray
-    r_hat: np.ndarray
-    n_divergent: int
+    effective_sizes: np.ndarray  # independent draws that all chains are worth, (n_parameters,)
+    r_hat: np.ndarray  # split potential scale reduction, 1 for chains that agree, (n_parameters,)
+    n_divergent: int  # trajectories that diverged or broke down, after the warm-up
     n_divergent_in_warmup: int
-    n_gradients: int
-    acceptance: float
-    step_sizes: np.ndarray
+    n_gradients: int  # of the density, warm-up included
+    acceptance: float  # mean over the trajectories
+    step_sizes: np.ndarray  # of the chains
 
 
 @dataclasses.dataclass(frozen=True)
 class Posterior:
     """Distribution of the free parameters given the observations.
 
-    Args:
-        method: `laplace` or `nuts`.
-        closure: name of the class.
-        free_parameters: with their priors.
-        units: by path, of tied ones too.
-        likelihood: what was believed of the errors.
-        mode: the most probable unconstrained vector, `(n_parameters,)`.
-        information: Fisher information of the observations there, in units of the prior's; by the
-            Gauss-Newton matrix, `(n_parameters, n_parameters)`.
-        mean, covariance: of the unconstrained vector, `(n_parameters,)`, `(n_parameters, n_parameters)`.
-        draws: unconstrained vectors, `(n_chains, n_draws, n_parameters)`.
-        log_density: of the draws but for a constant, `(n_chains, n_draws)`; NaN where it is not known.
-        is_divergent: whether the trajectory to the draw diverged, `(n_chains, n_draws)`.
-        sampling: of a sampler.
+    Fisher information of the observations at the mode is in units of the prior's, by the Gauss-Newton matrix.
     """
 
-    method: str
-    closure: str
+    method: str  # `laplace` or `nuts`
+    closure: str  # name of the class
     free_parameters: ResolvedParameters
-    units: Mapping[str, str]
+    units: Mapping[str, str]  # by path, of tied ones too
     likelihood: Likelihood
-    mode: np.ndarray
-    information: np.ndarray
-    mean: np.ndarray
-    covariance: np.ndarray
-    draws: np.ndarray
-    log_density: np.ndarray
-    is_divergent: np.ndarray
+    mode: np.ndarray  # the most probable unconstrained vector, (n_parameters,)
+    information: np.ndarray  # (n_parameters, n_parameters)
+    mean: np.ndarray  # of the unconstrained vector, (n_parameters,)
+    covariance: np.ndarray  # (n_parameters, n_parameters)
+    draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
+    log_density: np.ndarray  # of the draws but for a constant, (n_chains, n_draws)
+    is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
     sampling: Sampling | None = None
 
     @property
