@@ -79,7 +79,16 @@ def estimate_memory(
     if what not in ("forward", "gradient", "jacobian"):
         raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
     layout = Auto() if checkpointing is None else checkpointing
-    case = _batch(case, n_columns)
+    if n_columns is not None:
+        if case.batch_shape != ():
+            raise ValueError(
+                f"estimate_memory: expected a single column to make {n_columns} of, got a case with the "
+                f"batch {case.batch_shape}; leave n_columns out."
+            )
+        if n_columns < 1:
+            raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
+        spread = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
+        case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
 
     def run(model: Model, case: Case) -> Trajectory:
         times = {"dt": dt, "output_interval": output_interval, "duration": duration}
@@ -105,21 +114,6 @@ def estimate_memory(
     columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
     seconds = program.trace_seconds, program.compile_seconds
     return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
-
-
-def _batch(case: Case, n_columns: int | None) -> Case:
-    """The shapes of a batch of columns, or the case itself."""
-    if n_columns is None:
-        return case
-    if case.batch_shape != ():
-        raise ValueError(
-            f"estimate_memory: expected a single column to make {n_columns} of, got a case with the batch "
-            f"{case.batch_shape}; leave n_columns out."
-        )
-    if n_columns < 1:
-        raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
-    spread = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
-    return eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
 
 
 def _paths(model: Model, parameters: Sequence[str] | None) -> Sequence[str]:

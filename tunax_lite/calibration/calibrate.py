@@ -17,8 +17,8 @@ from .files import (
     RESULTS,
     check_folder,
     fingerprint,
-    read_checkpoint,
-    write_checkpoint,
+    read_tree,
+    write_tree,
 )
 from .history import CalibrationResult, History
 from .methods.base import AbstractMethod, MethodState
@@ -43,6 +43,7 @@ class Iteration:
 
 Report = Callable[[Iteration], None]
 """Called on the host after each iteration."""
+_FORMAT = 3
 
 
 @claims("folder", folder=True)
@@ -154,8 +155,11 @@ def _solve(
     free, parts = problem.free_parameters, fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
-    if folder is not None and resume and (folder / CHECKPOINT_NAME).exists():
-        state, history = read_checkpoint(folder, parts, state, shape)
+    path = None if folder is None else folder / CHECKPOINT_NAME
+    if path is not None and resume and path.exists():
+        fresh = state
+        like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
+        state, history = read_tree(path, parts, like, "checkpoint of a calibration")
     to_physical, evaluator = jax.jit(free.to_physical), None
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluator = make_evaluator() if evaluator is None else evaluator
@@ -172,11 +176,12 @@ def _solve(
         values = np.asarray(to_physical(state.trial))
         history = history.append(state.trial, values, evaluation, not bool(told.accepted), state.start_number)
         state = told
-        if folder is not None:
-            write_checkpoint(folder, parts, state, history)
+        if path is not None:
+            header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
+            write_tree(path, header, (state, history))
             # Results of a calibration that is being overwritten do not belong to the new checkpoint.
             for name in RESULTS if history.n_iterations == 1 else ():
-                (folder / name).unlink(missing_ok=True)
+                path.with_name(name).unlink(missing_ok=True)
         if report is not None:
             values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
             scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))

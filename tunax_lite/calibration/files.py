@@ -18,9 +18,8 @@ import numpy as np
 from ..io.errors import names_its_file, read_text, shortened
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
-from .history import CalibrationResult, History, remarks, remarks_in_short
+from .history import CalibrationResult, remarks, remarks_in_short
 from .known import known_parameters, split_path
-from .methods.base import MethodState
 from .parameters import FreeNumber
 from .problem import Problem
 
@@ -164,7 +163,6 @@ def _number(path: Path, name, value) -> float:
 
 
 CHECKPOINT_NAME = "checkpoint.eqx"
-_FORMAT = 3
 
 
 def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
@@ -196,24 +194,6 @@ def _digest(tree) -> str:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
-
-
-def write_checkpoint(folder: Path, parts: Mapping[str, str], state: MethodState, history: History) -> None:
-    """Replace the checkpoint of a folder."""
-    header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": dict(parts)}
-    write_tree(folder / CHECKPOINT_NAME, header, (state, history))
-
-
-def read_checkpoint(
-    folder: Path, parts: Mapping[str, str], state: MethodState, shape: tuple[int, int, int]
-) -> tuple[MethodState, History]:
-    """State, of the structure of the one given, and history for so many parameters, cases and variables.
-
-    Raises `ValueError` for a file that is damaged, or the checkpoint of another calibration.
-    """
-
-    like = lambda header: (state, History.empty(header["n_iterations"], *shape))  # noqa: E731
-    return read_tree(folder / CHECKPOINT_NAME, parts, like, "checkpoint of a calibration")
 
 
 def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -26,8 +27,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
     The free numbers of a vector are one variable, with their times or heights as another.
     """
-    history, units, free_parameters = result.history, result.units, result.free_parameters
-
+    history, free_parameters = result.history, result.free_parameters
     of_priors = " and half the square of the unconstrained parameters times prior_weight"
     what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
     columns = {
@@ -44,46 +44,35 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
     for column, name in enumerate(result.variables):
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
         data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
+
+    def add(path: str, dims, values, unit: str, lower: float, upper: float, about: Any) -> None:
+        about = {"valid_min": lower, "valid_max": upper, **about}
+        data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
+
     vectors: dict[str, list[int]] = {}
     for column, free in enumerate(free_parameters.numbers):
         field, index = split_path(free.path)
         if index is not None:
             vectors.setdefault(field, []).append(column)
             continue
-        data[variable_name(free.path)] = described(
-            "iteration",
-            history.values[:, column],
-            f"parameter {free.path}",
-            units[free.path],
-            **_bounds(free.lower, free.upper),
-            **prior_of(free),
-        )
+        values = history.values[:, column]
+        add(free.path, "iteration", values, free.unit, free.lower, free.upper, prior_of(free))
     for tied in free_parameters.tied:
-        followed = history.values[:, free_parameters.paths.index(tied.to)]
-        data[variable_name(tied.path)] = described(
-            "iteration",
-            tied.value(followed),
-            f"parameter {tied.path}",
-            units[tied.path],
-            **_bounds(*free_parameters.bounds_of(tied)),
-            tied_to=str(tied),
-        )
+        values = tied.value(history.values[:, free_parameters.paths.index(tied.to)])
+        bounds = free_parameters.bounds_of(tied)
+        add(tied.path, "iteration", values, tied.unit, *bounds, {"tied_to": str(tied)})
     for field, columns in vectors.items():
         name, numbers = variable_name(field), [free_parameters.numbers[column] for column in columns]
         free, number = numbers[0], f"free_number_of_{name}"
-        about = prior_of(free) | _bounds(free.lower, free.upper)
         values = history.values[:, columns]
-        data[name] = described(("iteration", number), values, f"parameter {field}", units[free.path], **about)
+        add(field, ("iteration", number), values, free.unit, free.lower, free.upper, prior_of(free))
         if free.coordinate is not None:
             where = [each.coordinate for each in numbers]
             text = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = described((number,), where, text)
+    of_iterations = {"long_name": "evaluation of the loss, 1 at the start"}
     coords = {
-        "iteration": (
-            "iteration",
-            1 + np.arange(history.n_iterations),
-            {"long_name": "evaluation of the loss, 1 at the start"},
-        ),
+        "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
     }
     title = {
@@ -93,7 +82,3 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "prior_weight": result.prior_weight,
     }
     return xr.Dataset(data, coords, {**title, **(attributes or {})})
-
-
-def _bounds(lower: float, upper: float) -> dict[str, float]:
-    return {"valid_min": lower, "valid_max": upper}

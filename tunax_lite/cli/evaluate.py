@@ -1,6 +1,5 @@
 """`tunax-lite evaluate`, `compare`, `plot` and `report`: what came out, as errors, figures and a page."""
 
-import csv
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from ..config import (
     load_comparison,
 )
 from ..io.protection import check_outputs
-from ..io.writing import claimed, file_name, replacing
+from ..io.writing import claimed, file_name, write_csv
 from . import session
 from .calibrate import say_checks
 from .outputs import check_comparison_outputs, check_figures_of, seen_from
@@ -69,11 +68,8 @@ def evaluate(
             if checks:
                 say_checks(run_checks(checks, before, after, values))
     if output is not None:
-        with replacing(output) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["case", "variable", "unit", *candidates])
-            for row in rows:
-                writer.writerow([row.case, row.variable, row.unit, *map(row.errors.get, candidates)])
+        values = ([row.case, row.variable, row.unit, *map(row.errors.get, candidates)] for row in rows)
+        write_csv(output, ["case", "variable", "unit", *candidates], values)
         session.report_written([output])
 
 

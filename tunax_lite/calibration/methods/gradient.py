@@ -32,7 +32,6 @@ class ConstantRate(AbstractSchedule):
     """The same rate at all steps."""
 
     def fraction(self, step: ScalarLike) -> ScalarLike:
-        del step
         return 1.0
 
 

@@ -41,7 +41,6 @@ class Physical(AbstractScale):
     """One unit of the variable: the misfit of temperature is in K."""
 
     def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        del variable, observed, observations
         return 1.0
 
 
@@ -67,7 +66,6 @@ class Uncertainty(AbstractScale):
     """The standard deviation that comes with the observations."""
 
     def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        del observed
         if variable not in observations.uncertainty:
             known = ", ".join(observations.uncertainty) or "none"
             raise ValueError(

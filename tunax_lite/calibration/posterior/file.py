@@ -29,19 +29,16 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     The parameters themselves are variables by draw; what has an axis `parameter` is of the unconstrained
     numbers, whose prior is the standard normal distribution.
     """
-    across, each = ("parameter", "parameter_2"), ("chain", "draw")
+    across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
+    fisher = "Fisher information of the observations over that of the prior"
     data: dict[str, Any] = {
         "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
         "mode": described("parameter", posterior.mode, "most probable unconstrained numbers"),
         "mean": described("parameter", posterior.mean, "mean of the unconstrained numbers"),
         "covariance": described(across, posterior.covariance, "covariance of the unconstrained numbers"),
-        "information": described(
-            across, posterior.information, "Fisher information of the observations over that of the prior"
-        ),
+        "information": described(across, posterior.information, fisher),
         "log_density": described(each, posterior.log_density, "logarithm of the density but for a constant"),
-        "divergent": described(
-            each, posterior.is_divergent.astype(np.int8), "whether the trajectory diverged"
-        ),
+        "divergent": described(each, diverged.astype(np.int8), "whether the trajectory diverged"),
     }
     title: dict[str, Any] = {
         **titled("Posterior", posterior.closure),
@@ -63,13 +60,10 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
             # Physical values at three quantiles of the prior.
             ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
             quantiles = np.asarray(priors[path].to_physical(ends), float).tolist()
-            about["prior"] = repr(priors[path])
-            about |= dict(
-                zip(("prior_5_percent", "prior_median", "prior_95_percent"), quantiles, strict=True)
-            )
-        data[variable_name(path)] = described(
-            each, values, f"parameter {path}", posterior.units[path], **about
-        )
+            names = "prior_5_percent", "prior_median", "prior_95_percent"
+            about |= {"prior": repr(priors[path]), **dict(zip(names, quantiles, strict=True))}
+        unit = posterior.units[path]
+        data[variable_name(path)] = described(each, values, f"parameter {path}", unit, **about)
     names = np.array(posterior.paths, dtype=object)
     long_name = {"long_name": "path of the parameter"}
     coords = {name: (name, names, long_name) for name in across}
@@ -102,11 +96,7 @@ def write_summary(
     }
     if sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
-    content = {
-        "closure": posterior.closure,
-        "parameters": parameters,
-        "posterior": about,
-        "provenance": dict(attributes or {}),
-    }
+    content = {"closure": posterior.closure, "parameters": parameters, "posterior": about}
+    content["provenance"] = dict(attributes or {})
     with replacing(path) as temporary:
         temporary.write_text(yaml_text(content), encoding="utf-8")

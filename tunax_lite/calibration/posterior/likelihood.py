@@ -119,7 +119,15 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Any]:
     """
     if not problem.prior_weight > 0.0:
         raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
-    of_groups, groups = _groups(problem)
+    # The cases that count, those of equal shapes in which the same is free together, stacked: of each group
+    # what is free; and weights, the places of its numbers in the vector, and comparisons.
+    found: dict[Any, tuple[CaseParameters, list]] = {}
+    for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
+        if weight > 0.0:
+            case = jnp.asarray(weight), jnp.asarray(own.places), comparison
+            found.setdefault((shapes_of(comparison), own.free), (own, []))[1].append(case)
+    of_groups = [own for own, _ in found.values()]
+    groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in found.values()]
     arguments = problem.model, jnp.asarray(problem.prior_weight), groups
     identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
 
@@ -160,17 +168,3 @@ def _no_cotangent(leaf):
     if jnp.issubdtype(leaf.dtype, jnp.inexact):
         return jnp.zeros_like(leaf)
     return jnp.zeros(leaf.shape, jax.dtypes.float0)
-
-
-def _groups(problem: Problem) -> tuple[list[CaseParameters], list[tuple[Array, Array, PyTree]]]:
-    """The cases that count, those of equal shapes in which the same is free together, stacked.
-
-    Of each group what is free; and weights, the places of its numbers in the vector, and comparisons.
-    """
-    found: dict[Any, tuple[CaseParameters, list]] = {}
-    for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
-        if weight > 0.0:
-            case = jnp.asarray(weight), jnp.asarray(own.places), comparison
-            found.setdefault((shapes_of(comparison), own.free), (own, []))[1].append(case)
-    stacked = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in found.values()]
-    return [own for own, _ in found.values()], stacked
