@@ -105,7 +105,11 @@ def estimate_memory(
     if what == "forward":
         program = compile_program(run, model, case)
     else:
-        paths = _paths(model, parameters)
+        known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
+        paths = known if parameters is None else parameters
+        if not paths or not set(paths) <= set(known):
+            unknown = ", ".join(path for path in paths if path not in known) or "none"
+            raise ValueError(f"estimate_memory: expected parameters among {', '.join(known)}; got {unknown}.")
         given = jnp.stack([at_path(model.closure, path) for path in paths]), model, case
         if what == "gradient":
             program = compile_program(jax.value_and_grad(mean_square), *given)
@@ -114,19 +118,6 @@ def estimate_memory(
     columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
     seconds = program.trace_seconds, program.compile_seconds
     return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
-
-
-def _paths(model: Model, parameters: Sequence[str] | None) -> Sequence[str]:
-    known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
-    if parameters is None:
-        return known
-    unknown = [path for path in parameters if path not in known]
-    if unknown or not parameters:
-        raise ValueError(
-            f"estimate_memory: expected parameters among {', '.join(known)}; got "
-            f"{', '.join(unknown) if unknown else 'none'}."
-        )
-    return parameters
 
 
 class CheckpointingChoice(NamedTuple):

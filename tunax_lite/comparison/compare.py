@@ -9,7 +9,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -98,33 +98,36 @@ def compare_closures(
     _check_stored(stored, taken, references)
     _check_names("cases of different names", [reference.case.name for reference in references])
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
-    places = {n: [_Place.of(ref, n, start, temperature_difference) for ref in references] for n in n_cells}
+
+    def place(reference: Reference, n: int) -> tuple[Case, Yardstick]:
+        grid = Grid.uniform(float(reference.case.grid.depth), n)
+        yardstick = Yardstick(reference, grid, start, temperature_difference)
+        return reference.case.on(grid).unlabelled(), yardstick
+
+    places = {n: [place(reference, n) for reference in references] for n in n_cells}
     kept: dict[str, ShownCase] = {}
     rows = []
     for candidate in candidates:
         for n in n_cells:
             programs: dict[Any, Program] = {}
             for index, dt, steps_per_frame in settings:
-                place, n_frames = places[n][index], references[index].n_intervals
-                run = candidate.model, place.case, dt, steps_per_frame, n_frames
-                row, profiles = _row(candidate.label, place, dt, *_outcome(*run, programs, n_timings))
+                (case, stick), n_frames = places[n][index], references[index].n_intervals
+                run = candidate.model, case, dt, steps_per_frame, n_frames
+                row, profiles = _row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings))
                 rows.append(row)
                 report(row)
                 if shown == (n, dt) and profiles is not None:
-                    stick = place.yardstick
                     empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
                     kept.setdefault(stick.name, empty).runs[candidate.label] = profiles
     if with_persistence:
         for n in n_cells:
             for index, dt, _ in settings:
-                unchanged = persistence(references[index], places[n][index].case.grid)
-                rows.append(_row(PERSISTENCE, places[n][index], dt, unchanged)[0])
+                case, stick = places[n][index]
+                rows.append(_row(PERSISTENCE, stick, dt, persistence(references[index], case.grid))[0])
     by_name = {reference.case.name: reference for reference in references}
     for result in stored:
-        reference = by_name[result.case]
-        yardstick, profiles = at_common_times(result, reference, start, temperature_difference)
-        place = _Place(reference.case.on(result.grid), yardstick)
-        rows.append(_row(result.label, place, result.time_step, profiles)[0])
+        stick, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
+        rows.append(_row(result.label, stick, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(kept.values()))
 
 
@@ -153,27 +156,8 @@ def _check_stored(stored: Sequence[StoredResult], taken: set[str], references: S
         seen.add((result.label, result.case))
 
 
-class _Place(NamedTuple):
-    """A case on a grid of the model, and what is compared there."""
-
-    case: Case
-    yardstick: Yardstick
-
-    @classmethod
-    def of(cls, reference: Reference, n_cells: int, start: float, temperature_difference: float) -> "_Place":
-        grid = Grid.uniform(float(reference.case.grid.depth), n_cells)
-        yardstick = Yardstick(reference, grid, start, temperature_difference)
-        return cls(reference.case.on(grid).unlabelled(), yardstick)
-
-
 def _outcome(
-    model: Model,
-    case: Case,
-    dt: float,
-    steps_per_frame: int,
-    n_frames: int,
-    programs: dict[Any, Program],
-    n_timings: int,
+    model: Model, case: Case, dt: float, steps_per_frame: int, n_frames: int, programs: dict, n_timings: int
 ) -> tuple[Profiles | None, float, str]:
     """Profiles `(n_cells, n_times)`, the time per step [us], and why there are none.
 
@@ -186,8 +170,12 @@ def _outcome(
         if key not in programs:
             programs[key] = compile_program(_advance, *given, _count(0))
         profiles, note = _profiles(programs[key], given, dt, steps_per_frame, n_frames)
-        n_steps = max(_STEPS_TIMED, steps_per_frame * n_frames)
-        return profiles, _microseconds(programs[key], given, n_steps, n_timings), note
+        n_steps, seconds = max(_STEPS_TIMED, steps_per_frame * n_frames), [math.nan]
+        for _ in range(n_timings):
+            begin = time.perf_counter()
+            jax.block_until_ready(programs[key](*given, _count(n_steps)))
+            seconds.append(time.perf_counter() - begin)
+        return profiles, 1e6 * float(np.fmin.reduce(seconds)) / n_steps, note
     # Whatever a closure raises, the others are compared all the same.
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
@@ -207,15 +195,6 @@ def _profiles(
     return {name: np.stack([np.asarray(getattr(s, name)) for s in states], axis=-1) for name in VARIABLES}, ""
 
 
-def _microseconds(program: Program, given: tuple, n_steps: int, n_timings: int) -> float:
-    seconds = [math.nan]
-    for _ in range(n_timings):
-        begin = time.perf_counter()
-        jax.block_until_ready(program(*given, _count(n_steps)))
-        seconds.append(time.perf_counter() - begin)
-    return 1e6 * float(np.fmin.reduce(seconds)) / n_steps
-
-
 def _count(n: int) -> jax.Array:
     return jnp.asarray(n, jnp.int32)
 
@@ -232,13 +211,13 @@ def _advance(
 
 
 def _row(
-    label: str, place: _Place, dt: float, profiles: Profiles | None, timing: float = math.nan, note: str = ""
+    label: str, yardstick: Yardstick, dt: float, profiles: Profiles | None, timing=math.nan, note: str = ""
 ) -> tuple[ComparisonRow, Profiles | None]:
-    yardstick, scores = place.yardstick, (math.nan,) * 3
+    scores = (math.nan,) * 3
     if profiles is not None:
         profiles = yardstick.averaged(profiles)
         scores = yardstick.scores(profiles)
         if not all(map(math.isfinite, scores[:2])):
             profiles, scores, note = None, (math.nan,) * 3, "errors too large for a number"
-    where = label, yardstick.name, place.case.grid.n_cells, dt
+    where = label, yardstick.name, yardstick.n_cells, dt
     return ComparisonRow(*where, *scores, timing, profiles is not None, note), profiles

@@ -99,7 +99,7 @@ class Yardstick:
     def __init__(self, reference: Reference, grid: Grid, start: float, temperature_difference: float):
         own = reference.case.grid
         self.grid = grid if grid.n_cells <= own.n_cells else own
-        self.name = reference.case.name
+        self.name, self.n_cells = reference.case.name, grid.n_cells
         self.time = np.asarray(reference.observations.time)
         self._counts = self.time >= start * (1.0 - 1e-9)
         if not self._counts.any():

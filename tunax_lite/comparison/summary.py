@@ -33,7 +33,7 @@ def write_rows(path: str | Path, rows: Sequence[ComparisonRow]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """A part of a comparison as text: a title, a sentence, a header and rows of cells."""
+    """A part of a comparison as text, with cells in rows."""
 
     title: str
     explanation: str

@@ -51,9 +51,7 @@ def infer(
     """The distribution of the parameters of a closure given the observations of one or more cases.
 
     Args:
-        model: whose closure has the parameters; its others stay.
-        free_parameters: with priors.
-        targets: cases with observations.
+        model, free_parameters, targets, checkpointing: as for `calibrate`; the parameters with priors.
         method: by default `Laplace()`.
         likelihood: what is believed of the errors; by default estimated from the residuals of the best fit.
         start: unconstrained vector to look for the most probable one from; by default the start values.
@@ -61,10 +59,8 @@ def infer(
         folder: for what is needed to go on after an interruption; without one nothing is saved.
         resume: go on with what the folder holds, bit by bit as if nothing had happened.
         overwrite: start anew in a folder that holds a posterior.
-        checkpointing: what reverse mode keeps of the time loop.
         n_threads: cases, then chains, that are computed at the same time.
-        report: called after each draw of a chain.
-        announce: called with a line when a stage is done.
+        report, announce: called after each draw of a chain, and with a line when a stage is done.
 
     Raises:
         ValueError: settings that do not fit each other, a folder that holds a posterior (without `resume` or
@@ -240,10 +236,7 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 def find_mode(
     evaluator: NormalEquationsEvaluator, start: UnconstrainedVector, n_iterations: int
 ) -> tuple[np.ndarray, Evaluation]:
-    """The lowest loss found by Levenberg-Marquardt steps, and its evaluation with the Gauss-Newton matrix.
-
-    Raises `FloatingPointError` for a loss or derivatives that are not finite at the start.
-    """
+    """The vector of the lowest loss that Levenberg-Marquardt steps found, and its evaluation."""
     method = LevenbergMarquardt()
     state, best = method.init(jnp.asarray(start)), None
     for iteration in range(n_iterations):
