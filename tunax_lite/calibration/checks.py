@@ -95,7 +95,6 @@ def run_checks(
     return tuple(rows)
 
 
-_COEFFICIENT = 1.05
 _INTERVAL = 3600.0  # between the times that are compared [s], or the step if that is longer
 
 
@@ -142,23 +141,17 @@ class EntrainmentLaw(AbstractCheck):
         """Depth [m] at times [s]."""
         case = self.case
         assert isinstance(case.forcing, ConstantForcing)
-        stress = [
-            float(x) for x in (case.forcing.fluxes.stress_u, case.forcing.fluxes.stress_v) if x is not None
-        ]
+        fluxes = case.forcing.fluxes
+        stress = [float(x) for x in (fluxes.stress_u, fluxes.stress_v) if x is not None]
         friction_velocity = math.sqrt(math.hypot(*stress) / float(case.equation_of_state.reference_density))
         n_squared = buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
-        return _COEFFICIENT * friction_velocity * np.sqrt(time / math.sqrt(float(jnp.mean(n_squared))))
+        return 1.05 * friction_velocity * np.sqrt(time / math.sqrt(float(jnp.mean(n_squared))))
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of the depth."""
         interval = max(1, round(_INTERVAL / self.dt)) * self.dt
-        run = simulate(
-            model,
-            self.case,
-            dt=self.dt,
-            output_interval=interval,
-            duration=math.floor(self.duration / interval * (1.0 + 1e-9)) * interval,
-        )
+        duration = math.floor(self.duration / interval * (1.0 + 1e-9)) * interval
+        run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
         time = np.asarray(run.time)
         depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))
         error = (depth - self.law(time))[time >= self.start]
@@ -209,9 +202,8 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
     )
     frame = comparison.dt * comparison.steps_per_frame
     still = dataclasses.replace(comparison, case=undisturbed, dt=frame, steps_per_frame=1)
-    nothing = Model(
-        Constant(viscosity=0.0, diffusivity=0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0
-    )
+    constant = Constant(viscosity=0.0, diffusivity=0.0)
+    nothing = Model(constant, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return root_mean_square_errors(in_precision(nothing, precision), still)
 
 

@@ -178,7 +178,7 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
 
 
 def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> AbstractClosure:
-    """The closure with other numbers by path, as a calibration left them behind; those of cases are left out.
+    """The closure with other numbers by path, as a calibration left them; those of cases are left out.
 
     Raises `ValueError` for a path that the closure does not have, or a value outside of its valid range.
     """

@@ -121,10 +121,8 @@ class Problem:
         return own.insert(own.of(x), self.model, self.comparisons[index])
 
     def programs(self, compile_for: Callable[[Comparison, CaseParameters], P]) -> tuple[list[P], int]:
-        """A program for each case, and their number: one for all of equal shapes in which the same is free.
-
-        They are made here and not in the threads, so that no two threads compile the same.
-        """
+        """A program for each case, and their number: one for equal shapes in which the same is free."""
+        # Made here and not in the threads, so that no two threads compile the same.
         compiled: dict[Any, P] = {}
         keys = []
         for comparison, own in zip(self.comparisons, self.of_cases, strict=True):
@@ -169,10 +167,7 @@ class Problem:
         mean_squares: Sequence[Mapping[str, Any]],
         weights: np.ndarray | None = None,
     ) -> "Fit":
-        """The fit of an unconstrained vector from scores `(n_cases,)` and mean squares of each case.
-
-        Weights are by default its own; a case of weight 0 counts as left out.
-        """
+        """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0: left out."""
         errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
         loss = float(self.weighted_sum(scores, weights))
         if self.prior_weight > 0.0:

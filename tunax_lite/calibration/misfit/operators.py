@@ -96,7 +96,10 @@ def place_in_time(
             "duration of the case."
         )
     if frame_interval is None:
-        steps_per_frame = _longest_interval(times, dt)
+        # The longest that meets all times; one step if there are times between the steps.
+        count_steps(dt, dt, "dt")  # raises for a step that is not positive
+        steps = np.rint(times / dt).astype(int)
+        steps_per_frame = 1 if np.any(np.abs(times / dt - steps) > 1e-6) else int(np.gcd.reduce(steps))
     else:
         steps_per_frame = count_steps(frame_interval, dt, f"the frame_interval of {name}")
     position = times / (steps_per_frame * dt)
@@ -107,17 +110,8 @@ def place_in_time(
     return interpolation(np.arange(last + 1.0), position), last, steps_per_frame, np.arange(times.size)
 
 
-def _longest_interval(times: np.ndarray, dt: float) -> int:
-    """Steps between frames that meet all times; one step if there are times between the steps."""
-    count_steps(dt, dt, "dt")  # raises for a step that is not positive
-    steps = np.rint(times / dt).astype(int)
-    if np.any(np.abs(times / dt - steps) > 1e-6):
-        return 1
-    return int(np.gcd.reduce(steps))
-
-
 def check_heights(z: np.ndarray, depth: float, name: str) -> None:
-    """Raise `ValueError` for heights [m] above the surface or below the bottom."""
+    """Raise for heights [m] above the surface or below the bottom."""
     known = z[np.isfinite(z)]
     if known.size and (known.min() < -depth * (1.0 + 1e-9) or known.max() > 0.0):
         raise ValueError(

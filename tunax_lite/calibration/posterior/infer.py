@@ -80,10 +80,14 @@ def infer(
         path = None if place is None else place / MODE_NAME
         known: tuple[Likelihood, np.ndarray] | None = None
         if path is not None and path.exists():
-            header: dict[str, Any] = {}
-            like = lambda read: header.update(read) or np.asarray(free.start())  # noqa: E731
+            numbers: list[float] = []
+
+            def like(header: dict) -> np.ndarray:
+                numbers.extend(header["likelihood"])
+                return np.asarray(free.start())
+
             mode = read_tree(path, parts, like, "file of a posterior")
-            known = Likelihood(*header["likelihood"]), mode
+            known = Likelihood(*numbers), mode
         evaluator = NormalEquationsEvaluator(problem)
         x = free.start() if start is None else jnp.asarray(start)
         believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)

@@ -40,13 +40,10 @@ class Laplace:
 
 @dataclasses.dataclass(frozen=True)
 class Spectrum:
-    """Directions in the unconstrained vector, the best constrained first, with eigenvalues of F.
+    """Directions in the unconstrained vector, the best constrained first."""
 
-    They are unit vectors in the columns, `(n_parameters, n_parameters)`, with positive largest components.
-    """
-
-    information: np.ndarray
-    directions: np.ndarray
+    information: np.ndarray  # eigenvalues of F, (n_parameters,)
+    directions: np.ndarray  # unit vectors in the columns, with positive largest components
 
     @property
     def n_constrained(self) -> int:
