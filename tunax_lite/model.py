@@ -142,13 +142,7 @@ class Model(eqx.Module):
         return new_state, new_clo_state
 
     def inputs_of_closure(
-        self,
-        state: State,
-        clo_state: CloState,
-        end: State,
-        case: Case,
-        time: ScalarLike,
-        dt: ScalarLike,
+        self, state: State, clo_state: CloState, end: State, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> ClosureInputs:
         """What the closure was given, without plumes, in a step to the state `end`."""
         column, case = self._entering(state, clo_state, case, time, dt)

@@ -211,10 +211,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return Production(by_shear, by_buoyancy, by_waves)
 
     def _eddy_numbers(
-        self,
-        clo_state: TurbulenceState,
-        stokes_production: InnerFaceArray | None,
-        inputs: ClosureInputs,
+        self, clo_state: TurbulenceState, stokes_production: InnerFaceArray | None, inputs: ClosureInputs
     ) -> EddyNumbers:
         """Of the turbulence at the start of the step."""
         tke = clo_state.turbulent_kinetic_energy[1:-1]

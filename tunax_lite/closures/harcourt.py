@@ -123,11 +123,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         return self(forcing.times(jnp.minimum(by_waves, by_cooling)), proximity)
 
     def _fraction(
-        self,
-        g_h: InnerFaceArray,
-        g_v: ColumnArray | Scalar,
-        offset_h: ScalarLike,
-        offset_v: ScalarLike,
+        self, g_h: InnerFaceArray, g_v: ColumnArray | Scalar, offset_h: ScalarLike, offset_v: ScalarLike
     ) -> InnerFaceArray:
         """The largest fraction R <= 1 of both numbers with D(R G_H + offset, R G_V + offset) >= 0."""
         c = self.coefficients

@@ -245,12 +245,7 @@ class SecondMomentClosure(AbstractStability):
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
-        return (
-            2.0 / 3.0 - 0.5 * self.cc2,
-            1.0 - 0.5 * self.cc3,
-            1.0 - 0.5 * self.cc4,
-            0.5 - 0.5 * self.cc6,
-        )
+        return (2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6)
 
     def _coefficients(self) -> tuple[Scalar, ...]:
         """n0, n1, n2, b0, b1, b2, d1 ... d5 over d0: Umlauf and Burchard (2005), A.20 to A.22."""

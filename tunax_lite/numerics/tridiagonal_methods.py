@@ -376,10 +376,7 @@ class VendorLibrary(AbstractTridiagonalMethod):
         level = jnp.arange(diagonal.shape[-1])
         stacked = jnp.stack([jnp.moveaxis(leaf, 0, -1) for leaf in leaves], axis=-1)
         solution = lax.linalg.tridiagonal_solve(
-            jnp.where(level == 0, 0.0, lower),
-            diagonal,
-            jnp.where(level == level[-1], 0.0, upper),
-            stacked,
+            jnp.where(level == 0, 0.0, lower), diagonal, jnp.where(level == level[-1], 0.0, upper), stacked
         )
         solved = [jnp.moveaxis(solution[..., i], -1, 0) for i in range(len(leaves))]
         return jax.tree.unflatten(structure, solved)

@@ -8,15 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-from .._types import (
-    FaceArray,
-    Scalar,
-    ScalarLike,
-    SeriesOrScalar,
-    array_field,
-    as_float_array,
-    parameter,
-)
+from .._types import FaceArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
 from ..grid import Grid
 from ..numerics.elementary import at_least, safe_sqrt, vector_norm
 from ..time_series import TimeSeries, check_covers
