@@ -7,7 +7,7 @@ they mean the same on every grid.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import equinox as eqx
 import jax
@@ -31,6 +31,14 @@ def _bias(unit: str):
 
 def _scale():
     return vector_parameter(valid_range=(0.0, 10.0), coordinate="time", default=None)
+
+
+def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple[str, ...]:
+    names = tuple(names)
+    unknown = [name for name in names if name not in allowed]
+    if unknown or not names:
+        raise ValueError(f"{expected} among {', '.join(allowed)}, got {', '.join(unknown) or 'none'}.")
+    return names
 
 
 class CorrectedForcing(AbstractForcing):
@@ -84,13 +92,7 @@ class CorrectedForcing(AbstractForcing):
         Raises:
             ValueError: another name, or knots that cannot be used.
         """
-        corrections = tuple(corrections)
-        unknown = [name for name in corrections if name not in CORRECTIONS]
-        if unknown or not corrections:
-            raise ValueError(
-                f"corrected forcing: expected corrections among {', '.join(CORRECTIONS)}, got "
-                f"{', '.join(unknown) or 'none'}."
-            )
+        corrections = _known(corrections, CORRECTIONS, "corrected forcing: expected corrections")
         n_knots = 1 if time is None else len(time)
         values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
         return cls(forcing, None if time is None else jnp.asarray(time, dtype=float), **values)
@@ -185,13 +187,8 @@ class InitialCorrection(eqx.Module):
         Raises:
             ValueError: another name, or heights that cannot be used.
         """
-        variables, z = tuple(variables), jnp.asarray(z, dtype=float)
-        unknown = [name for name in variables if name not in VARIABLES]
-        if unknown or not variables:
-            raise ValueError(
-                f"initial correction: expected variables among {', '.join(VARIABLES)}, got "
-                f"{', '.join(unknown) or 'none'}."
-            )
+        variables = _known(variables, VARIABLES, "initial correction: expected variables")
+        z = jnp.asarray(z, dtype=float)
         return cls(z, **{name: jnp.zeros_like(z) for name in variables})
 
     def __check_init__(self):

@@ -51,14 +51,11 @@ class Mixing(NamedTuple):
 class Solver(NamedTuple):
     """How new values are found.
 
-    Args:
-        theta: weight of the new values in the diffusive fluxes.
-        in_turn: whether u, v and the scalars are computed one after another, as in GOTM: the bottom drags v
-            by the new u, and gradients are carried by the new velocity.
-        method: of the linear solves.
+    In turn, as in GOTM, u, v and the scalars are computed one after another: the bottom drags v by the new u,
+    and gradients are carried by the new velocity.
     """
 
-    theta: float
+    theta: float  # weight of the new values in the diffusive fluxes
     in_turn: bool
     method: AbstractTridiagonalMethod
 
@@ -92,14 +89,7 @@ def transport(
     held: Sequence[str],
     solver: Solver,
 ) -> State:
-    """State at the end of a step.
-
-    Args:
-        column: at its start.
-        terms: what acts in the step.
-        mixing: down gradients, by quantity.
-        held: quantities that stay as they are.
-        solver: how new values are found.
+    """State at the end of a step that starts from a column; quantities that are held stay as they are.
 
     Raises:
         ValueError: a term that acts on what the column does not have, or two that sink in exchange.

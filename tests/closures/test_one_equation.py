@@ -57,7 +57,7 @@ def test_decay_below_breaking_waves_balances_transport_and_dissipation():
         (SecondMomentClosure(), a.c_mu_0, a.shear_free),
     ):
         closure = OneEquation(stability=stability, surface=Boundary(breaking_waves=BreakingWaves()))
-        waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2)).prepare().walls.waves
+        waves: Any = dataclasses.replace(closure, sigma_k=jnp.asarray(1.2)).prepare().waves
         # The length is that of a wall, kappa z.
         assert waves.decay < 0.0 and waves.length_slope == 0.4
         transport = shear_free / 1.2 * 0.4 * 1.5 * waves.decay**2

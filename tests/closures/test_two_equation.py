@@ -341,7 +341,7 @@ def test_schmidt_number_under_breaking_waves(ends):
     np.testing.assert_allclose(schmidt_numbers(A, 0.4, 1.44, 1.92)[1], 2.012, atol=5e-4)
     # It is made so that the length grows below waves as at a wall, and does so where c_mu is one number.
     constant = dataclasses.replace(closure, stability=ConstantStability(), **ENDS["waves"])
-    waves = constant.prepare().walls.waves
+    waves = constant.prepare().waves
     assert waves is not None
     np.testing.assert_allclose(waves.length_slope, 0.4, rtol=1e-12)
     with pytest.raises(ValueError, match="expected an imposed_von_karman"):
@@ -506,7 +506,7 @@ def test_settings_without_meaning_are_refused():
 @pytest.mark.parametrize(("name", "slope"), [("canuto_a", 0.0733), ("canuto_b", 0.0783), ("cheng", 0.0735)])
 def test_shear_free_turbulence_of_k_epsilon(name, slope):
     closure = KEpsilon(stability=SecondMomentClosure.of(name), surface=Boundary(breaking_waves=WAVES))
-    waves = closure.prepare().walls.waves
+    waves = closure.prepare().waves
     assert waves is not None
     np.testing.assert_allclose(waves.decay, -4.97, atol=5e-3)
     np.testing.assert_allclose(waves.length_slope, slope, atol=6e-5)
@@ -521,9 +521,7 @@ def test_shear_free_turbulence_balances_transport_and_dissipation():
         (GenericLengthScale(), generic),
         (MellorYamada(), constants_of_mellor_yamada(SecondMoments("kantha_clayson"), 1.8, 1.33, 0.2, 0.2)),
     ):
-        waves: Any = (
-            dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES)).prepare().walls.waves
-        )
+        waves: Any = dataclasses.replace(closure, surface=Boundary(breaking_waves=WAVES)).prepare().waves
         np.testing.assert_allclose((waves.decay, waves.length_slope), expected[2:], rtol=1e-10)
 
 
@@ -535,7 +533,7 @@ def test_generated_model_has_the_properties_that_were_asked_for():
     _, m, n = closure.exponents
     np.testing.assert_allclose(closure.von_karman, 0.41, rtol=1e-12)
     np.testing.assert_allclose(-2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2)), -1.25, rtol=1e-12)
-    waves: Any = closure.prepare().walls.waves
+    waves: Any = closure.prepare().waves
     np.testing.assert_allclose(waves.decay, -2.5, rtol=1e-9)
     np.testing.assert_allclose(waves.length_slope, 0.19, rtol=1e-9)
 

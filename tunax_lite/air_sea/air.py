@@ -154,13 +154,9 @@ class AbstractSimilarity(AbstractBulkFormula):
         air: MoistAir,
         skin: WaterSkin,
     ) -> Exchange:
-        """Fluxes from u* [m s-1], theta* [K], q* [kg kg-1] and the air at the height of the wind.
+        """Fluxes from u* [m s-1], theta* [K] and q* [kg kg-1], and from the air at the height of the wind.
 
-        Args:
-            scales: the three.
-            speed: bulk wind, gusts included [m s-1].
-            kelvin, humidity: potential temperature [K] and specific humidity [kg kg-1].
-            air, skin: as the bulk formula got them.
+        That is the bulk wind, gusts included [m s-1], potential temperature [K], specific humidity [kg kg-1].
         """
         friction, temperature_scale, humidity_scale = scales
         kelvin = kelvin - LAPSE_RATE * self.wind_height

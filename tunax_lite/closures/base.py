@@ -34,11 +34,7 @@ class CloState(eqx.Module):
         return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        """What turbulence does in a step besides mixing down gradients; nothing by default.
-
-        Args:
-            state: that the step starts from.
-        """
+        """What turbulence does in a step from `state` besides mixing down gradients; nothing by default."""
         return ()
 
 

@@ -51,26 +51,16 @@ Factors = namedtuple("Factors", "high low unstable convective entraining")
 
 
 class Surroundings(NamedTuple):
-    """The flow on the levels where lengths are wanted.
+    """The flow on the levels where lengths are wanted."""
 
-    Args:
-        buoyancy_frequency: N where the water is stable, 0 elsewhere [s-1].
-        buoyancy_frequency_squared, shear_squared: N² and S² [s-2].
-        unstable_above: whether N² < 0 on the next level above.
-        negative: whether Ri < 0.
-        rise: from 0 to 1 as Ri passes from C^Ri0 to C^Ri0 + C^Rid [1].
-        depth: d [m].
-        inverse_wall_length: 1 / min(C^s d, C^b D) [m-1].
-    """
-
-    buoyancy_frequency: ColumnArray
-    buoyancy_frequency_squared: ColumnArray
-    shear_squared: ColumnArray
-    unstable_above: Bool[Array, "level *#batch"]
-    negative: Bool[Array, "level *#batch"]
-    rise: ColumnArray
-    depth: ColumnArray
-    inverse_wall_length: ColumnArray
+    buoyancy_frequency: ColumnArray  # N where the water is stable, 0 elsewhere [s-1]
+    buoyancy_frequency_squared: ColumnArray  # N² [s-2]
+    shear_squared: ColumnArray  # S² [s-2]
+    unstable_above: Bool[Array, "level *#batch"]  # whether N² < 0 on the next level above
+    negative: Bool[Array, "level *#batch"]  # whether Ri < 0
+    rise: ColumnArray  # from 0 to 1 as Ri passes from C^Ri0 to C^Ri0 + C^Rid [1]
+    depth: ColumnArray  # d [m]
+    inverse_wall_length: ColumnArray  # 1 / min(C^s d, C^b D) [m-1]
 
     @classmethod
     def of(cls, on_levels: tuple[ColumnArray, ...], z: ColumnArray, bottom: Scalar, c: "CATKE"):

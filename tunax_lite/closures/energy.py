@@ -1,4 +1,4 @@
-"""Mixing by internal waves, where the turbulence of a closure is too weak to mix."""
+"""Closures that carry k: their settings and their step; and mixing by internal waves where k is weak."""
 
 import abc
 import math
@@ -15,7 +15,7 @@ from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .k_equation import AbstractKEquation, AbstractLengthScale, EddyNumbers, Production, Rates, Step
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Waves
-from .walls import Boundary, ShearFreeLayer, Wall, WallLaws
+from .walls import Boundary, ShearFreeLayer, Wall, Walls, charnock_length
 
 Coefficients = tuple[InnerFaceArray, InnerFaceArray]
 """nu and kappa [m2 s-1]."""
@@ -109,42 +109,6 @@ class TurbulenceState(CloState):
         return waves if driven is None else (*waves, CounterGradientHeat(driven))
 
 
-class Limits(eqx.Module):
-    """Floors of k and epsilon, and limits of the length.
-
-    Args:
-        length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
-        tke_floor, dissipation_floor: lowest k [m2 s-2] and epsilon [m2 s-3].
-        has_shortest: whether the length is at least that of k and epsilon at their floors.
-    """
-
-    length_limit: Scalar | None
-    tke_floor: Scalar
-    dissipation_floor: Scalar
-    has_shortest: bool = eqx.field(default=False, static=True)
-
-    def of_dissipation(
-        self, tke: InnerFaceArray, dissipation: InnerFaceArray, c_mu_0: Scalar, n_squared: InnerFaceArray
-    ) -> InnerFaceArray:
-        """epsilon with its floor, and in stable water with the limit of the length."""
-        dissipation = at_least(dissipation, self.dissipation_floor)
-        if self.length_limit is not None:
-            lowest = c_mu_0**3 / (math.sqrt(2.0) * self.length_limit) * tke * safe_sqrt(n_squared)
-            dissipation = at_least(dissipation, lowest)
-        if self.has_shortest:
-            ratio = tke / self.tke_floor
-            highest = self.dissipation_floor * ratio * safe_sqrt(ratio)
-            dissipation = at_least(at_most(dissipation, highest), self.dissipation_floor)
-        return dissipation
-
-    def at_wall(self, wall: Wall, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
-        """k and epsilon at z = z_0 from a wall; they do not enter the next step."""
-        distance = 2.0 * wall.roughness_length
-        tke = at_least(wall.tke_at(distance, c_mu_0), self.tke_floor)
-        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (wall.length_slope * distance)
-        return tke, at_least(dissipation, self.dissipation_floor)
-
-
 class AbstractEnergyStepper(AbstractStepper[TurbulenceState]):
     """What a run of a closure with an equation for k steps with."""
 
@@ -154,35 +118,26 @@ class AbstractEnergyStepper(AbstractStepper[TurbulenceState]):
 
 
 class EnergyStepper(AbstractEnergyStepper):
-    """An equation for k with a length scale.
+    """An equation for k with a length scale, for the common settings of a closure."""
 
-    Args:
-        k_equation, length_scale: give k and epsilon.
-        functions: stability functions.
-        walls: surface and bottom.
-        limits: of k and epsilon.
-        internal_waves: mixing by internal waves where turbulence is weak.
-        initial_eddy_coefficient: nu and kappa of the first step [m2 s-1].
-        repeats: whether a step is taken again with the rates of its middle.
-    """
-
+    settings: "AbstractEnergyClosure"
     k_equation: AbstractKEquation
     length_scale: AbstractLengthScale
     functions: AbstractStabilityFunctions
-    walls: WallLaws
-    limits: Limits
-    internal_waves: AbstractInternalWaves | None
-    initial_eddy_coefficient: Scalar
-    repeats: bool = eqx.field(static=True)
+    von_karman: Scalar  # kappa of the logarithmic layer [1]
+    waves: ShearFreeLayer | None  # the layer below breaking waves, if there are any
+    has_shortest: bool = eqx.field(default=False, static=True)  # l is at least that of both floors
+    repeats: bool = eqx.field(default=False, static=True)  # whether a step is retaken with its middle's rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
         driven = isinstance(self.functions, AbstractWaveFunctions) and inputs.waves is not None
+        settings = self.settings
         return TurbulenceState(
-            eddy_viscosity=faces + self.initial_eddy_coefficient,
-            eddy_diffusivity=faces + self.initial_eddy_coefficient,
-            turbulent_kinetic_energy=faces + self.limits.tke_floor,
-            dissipation_rate=faces + self.limits.dissipation_floor,
+            eddy_viscosity=faces + settings.initial_eddy_coefficient,
+            eddy_diffusivity=faces + settings.initial_eddy_coefficient,
+            turbulent_kinetic_energy=faces + settings.turbulent_kinetic_energy_floor,
+            dissipation_rate=faces + settings.dissipation_rate_floor,
             stokes_viscosity=faces if driven else None,
         )
 
@@ -193,8 +148,8 @@ class EnergyStepper(AbstractEnergyStepper):
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
-        if self.internal_waves is not None:
-            s_squared = self.internal_waves.producing_shear_squared(inputs)
+        if self.settings.internal_waves is not None:
+            s_squared = self.settings.internal_waves.producing_shear_squared(inputs)
         plume, waves, viscosity = inputs.plume_energy, inputs.waves, clo_state.eddy_viscosity[1:-1]
         by_shear = viscosity * s_squared
         by_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
@@ -234,7 +189,7 @@ class EnergyStepper(AbstractEnergyStepper):
         dt: ScalarLike,
     ) -> TurbulenceState:
         """The state at the end of a step with given production and stability functions."""
-        limits, c_mu_0 = self.limits, self.functions.c_mu_0
+        settings, n_squared = self.settings, inputs.buoyancy_frequency_squared
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
         start = Rates(
@@ -251,12 +206,11 @@ class EnergyStepper(AbstractEnergyStepper):
             numbers=numbers,
             waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
         )
-        now = Step(self.functions, self.walls.in_step(inputs), inputs, dt)
+        now = Step(self.functions, self._walls(inputs), inputs, dt)
 
         def evolve(rates: Rates) -> tuple[InnerFaceArray, InnerFaceArray]:
-            tke = at_least(self.k_equation.advanced(rates, now), limits.tke_floor)
-            dissipation = self.length_scale.dissipation(rates, tke, now)
-            return tke, limits.of_dissipation(tke, dissipation, c_mu_0, inputs.buoyancy_frequency_squared)
+            tke = at_least(self.k_equation.advanced(rates, now), settings.turbulent_kinetic_energy_floor)
+            return tke, self._limited(self.length_scale.dissipation(rates, tke, now), tke, n_squared)
 
         tke, dissipation = evolve(start)
         if self.repeats:
@@ -265,9 +219,9 @@ class EnergyStepper(AbstractEnergyStepper):
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
         driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale, 0.0, 0.0)
-        if self.internal_waves is not None:
-            viscosity, diffusivity = self.internal_waves.mix((viscosity, diffusivity), tke, inputs)
-        ends = zip(*(limits.at_wall(wall, c_mu_0) for wall in now.walls), strict=True)
+        if settings.internal_waves is not None:
+            viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
+        ends = zip(*map(self._at_wall, now.walls), strict=True)
         of_tke, of_dissipation = (
             with_end_faces(values, *both) for values, both in zip((tke, dissipation), ends, strict=True)
         )
@@ -278,6 +232,41 @@ class EnergyStepper(AbstractEnergyStepper):
             dissipation_rate=of_dissipation,
             stokes_viscosity=driven,
         )
+
+    def _walls(self, inputs: ClosureInputs) -> Walls:
+        """Both ends, for the friction velocities and roughness lengths of a step."""
+        settings, thickness = self.settings, inputs.grid.cell_thickness
+        friction_velocity, roughness = inputs.surface_friction_velocity, settings.surface_roughness_length
+        if settings.charnock_constant is not None:
+            of_sea = charnock_length(inputs.friction_velocity_of_sea, settings.charnock_constant)
+            roughness = at_least(of_sea, roughness)
+        slope = self.von_karman if self.waves is None else self.waves.length_slope
+        surface = Wall(settings.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
+        at_bottom = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
+        if inputs.bottom is not None:
+            at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
+        return Walls(Wall(settings.bottom, *at_bottom, thickness[0], self.von_karman, None), surface)
+
+    def _limited(
+        self, dissipation: InnerFaceArray, tke: InnerFaceArray, n_squared: InnerFaceArray
+    ) -> InnerFaceArray:
+        """epsilon with its floor, and in stable water with the limit of the length."""
+        limit, floor = self.settings.length_limit, self.settings.dissipation_rate_floor
+        dissipation = at_least(dissipation, floor)
+        if limit is not None:
+            lowest = self.functions.c_mu_0**3 / (math.sqrt(2.0) * limit) * tke * safe_sqrt(n_squared)
+            dissipation = at_least(dissipation, lowest)
+        if self.has_shortest:
+            ratio = tke / self.settings.turbulent_kinetic_energy_floor
+            dissipation = at_least(at_most(dissipation, floor * ratio * safe_sqrt(ratio)), floor)
+        return dissipation
+
+    def _at_wall(self, wall: Wall) -> tuple[Scalar, Scalar]:
+        """k and epsilon at z = z_0 from a wall; they do not enter the next step."""
+        distance, c_mu_0 = 2.0 * wall.roughness_length, self.functions.c_mu_0
+        tke = at_least(wall.tke_at(distance, c_mu_0), self.settings.turbulent_kinetic_energy_floor)
+        dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (wall.length_slope * distance)
+        return tke, at_least(dissipation, self.settings.dissipation_rate_floor)
 
 
 class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
@@ -318,31 +307,3 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             raise ValueError(
                 f"{type(self).__name__}: expected breaking waves at the surface only, got some at the bottom."
             )
-
-    def _composed(
-        self,
-        k_equation: AbstractKEquation,
-        length_scale: AbstractLengthScale,
-        functions: AbstractStabilityFunctions,
-        von_karman: Scalar,
-        waves: ShearFreeLayer | None,
-        limits: Limits,
-        *,
-        repeats: bool = False,
-    ) -> EnergyStepper:
-        """What a run steps with, of the parts that closures differ in and of the common settings."""
-        walls = WallLaws(
-            self.surface,
-            self.bottom,
-            self.surface_roughness_length,
-            self.bottom_roughness_length,
-            self.charnock_constant,
-            von_karman,
-            waves,
-        )
-        parts = k_equation, length_scale, functions, walls, limits
-        return EnergyStepper(*parts, self.internal_waves, self.initial_eddy_coefficient, repeats)
-
-    def _limits(self, *, has_shortest: bool = False) -> Limits:
-        floors = self.turbulent_kinetic_energy_floor, self.dissipation_rate_floor
-        return Limits(self.length_limit, *floors, has_shortest)

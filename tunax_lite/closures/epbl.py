@@ -32,17 +32,11 @@ _SMALLEST_RATIO = 1e-30
 
 
 class SurfaceForcing(NamedTuple):
-    """What enters through the surface.
+    """What enters through the surface."""
 
-    Args:
-        friction_velocity: u* [m s-1].
-        buoyancy_flux: B with all shortwave radiation [m2 s-3], positive stabilises.
-        rotation: |f| [s-1].
-    """
-
-    friction_velocity: Scalar
-    buoyancy_flux: Scalar
-    rotation: Scalar
+    friction_velocity: Scalar  # u* [m s-1]
+    buoyancy_flux: Scalar  # B with all shortwave radiation [m2 s-3], positive stabilises
+    rotation: Scalar  # |f| [s-1]
 
     def rotation_per_depth(self) -> Scalar:
         """|f| / u*, finite without wind [m-1]."""

@@ -35,9 +35,9 @@ Depths = Float[Array, "depth *#batch"]
 """One number for every depth of the layer that is tried."""
 Faces = Float[Array, "inner depth *#batch"]
 
-_SMALLEST_POWER = 1e-18
 Numbers = Float[Array, "..."]
 """One number per column, per level, or per depth of the layer that is tried."""
+_SMALLEST_POWER = 1e-18
 _SMALLEST_CUBE = 1e-11
 """Of a velocity [m3 s-3]: below, it is linear in the energy."""
 _SMALLEST_VELOCITY = 1e-12
@@ -71,48 +71,29 @@ class EnergyVelocity(eqx.Module):
 
 
 class Water(NamedTuple):
-    """The column of a step.
+    """The column of a step."""
 
-    Args:
-        buoyancy: with the forcing of the step, before its mixing [m s-2].
-        grid: of the column.
-        dt: length of the step [s].
-        convection: what it releases at the surface [m3 s-3].
-        efficiency: n*, fraction of the energy of convection that lifts water [1].
-        velocity: formula for w, if there is one.
-        turning: c_f |f| / kappa [s-1].
-    """
-
-    buoyancy: CenterArray
+    buoyancy: CenterArray  # with the forcing of the step, before its mixing [m s-2]
     grid: Grid
     dt: ScalarLike
-    convection: Scalar
-    efficiency: Scalar
-    velocity: EnergyVelocity | None
-    turning: Scalar
+    convection: Scalar  # what it releases at the surface [m3 s-3]
+    efficiency: Scalar  # n*, fraction of the energy of convection that lifts water [1]
+    velocity: EnergyVelocity | None  # formula for w
+    turning: Scalar  # c_f |f| / kappa [s-1]
 
 
 class Mixed(NamedTuple):
-    """What a march leaves.
+    """What a march leaves."""
 
-    Args:
-        coefficient: K [m2 s-1].
-        fraction: of the energy that each face needs which there was, from 0 to 1.
-        reached: depth where the energy ends [m].
-    """
-
-    coefficient: Faces
-    fraction: Faces
-    reached: Depths
+    coefficient: Faces  # K [m2 s-1]
+    fraction: Faces  # of the energy that each face needs which there was, from 0 to 1
+    reached: Depths  # depth where the energy ends [m]
 
 
 def march(water: Water, wind: Depths, profile: Faces) -> Mixed:
     """Go down from the surface, for several depths of the layer at once.
 
-    Args:
-        water: that mixes.
-        wind: energy that the wind brings [m3 s-3].
-        profile: K [m2 s-1], or kappa l [m] where there is a formula for w.
+    Wind brings energy [m3 s-3]; the profile is K [m2 s-1], or kappa l [m] where there is a formula for w.
     """
     grid, dt, velocity = water.grid, water.dt, water.velocity
     level = jnp.zeros_like(water.buoyancy)[:, None]
@@ -176,10 +157,7 @@ _MOST_STEPS = 20
 def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
     """H with reached(H) = H [m], the shallowest that the first round sees where there are several.
 
-    Args:
-        reached: depths that energy reaches in layers of some depths; from the uppermost cell to the bottom.
-        grid: of the column.
-        like: a number with the batch axes of the column.
+    `reached` gives depths from the uppermost cell to the bottom; `like` has the batch axes of the column.
     """
     n = grid.n_cells
     n_rounds = math.ceil(math.log(n / _BRACKET) / math.log(_N_TRIED + 1))

@@ -50,22 +50,12 @@ _Coefficients = namedtuple("_Coefficients", "m_0 m_h m_s h_0 h_s h_v s_0 s_v p_h
 
 
 class HarcourtFunctions(AbstractWaveFunctions):
-    """The functions c_mu, c_mu' and c_mu_S of one set of constants.
-
-    Args:
-        c_mu_0, c_mu_shear_free: as for all stability functions [1].
-        coefficients: of the functions [1].
-        b_1, proximity_factor, lowest_buoyancy_number, offsets, largest_function: those of `Harcourt` [1].
-    """
+    """The functions c_mu, c_mu' and c_mu_S of one set of constants."""
 
     c_mu_0: Scalar
     c_mu_shear_free: Scalar
     coefficients: _Coefficients
-    b_1: Scalar
-    proximity_factor: Scalar
-    lowest_buoyancy_number: Scalar
-    offsets: tuple[Scalar, Scalar]
-    largest_function: Scalar
+    constants: "Harcourt"
 
     def in_flow(
         self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
@@ -93,10 +83,10 @@ class HarcourtFunctions(AbstractWaveFunctions):
         total = at_least(jnp.sum(weight, axis=0), 1e-25)
         length = jnp.sum(weight * waves.length, axis=0) * reciprocal(total)
         inverse = reciprocal(at_least(length, _SHORTEST_LENGTH))
-        return jnp.tanh(self.proximity_factor * waves.depth * inverse)
+        return jnp.tanh(self.constants.proximity_factor * waves.depth * inverse)
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
-        ri, b_1, (m_0, m_h, *_) = richardson_number, self.b_1, self.coefficients
+        ri, b_1, (m_0, m_h, *_) = richardson_number, self.constants.b_1, self.coefficients
         h_0, p_h, q_h = self.coefficients.h_0, self.coefficients.p_h, self.coefficients.q_h
         # B_1 x (S_M / Ri - S_H) = 1 for x = -G_H as a quadratic equation: q2 x² + q1 x - 1 = 0.
         q1 = b_1 * (m_0 / ri - h_0) + p_h + q_h
@@ -107,14 +97,15 @@ class HarcourtFunctions(AbstractWaveFunctions):
 
     def _scale(self, time_scale_squared: InnerFaceArray) -> InnerFaceArray:
         """(l/q)² [s2], at most that of the length in the strongest stratification."""
-        return (2.0 / self.b_1) ** 2 * time_scale_squared
+        return (2.0 / self.constants.b_1) ** 2 * time_scale_squared
 
     def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
         """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""
-        lowest = self.lowest_buoyancy_number
+        constants = self.constants
+        lowest = constants.lowest_buoyancy_number
         forcing = forcing.times(lowest * reciprocal(at_most(forcing.buoyancy, lowest)))
         g_h, g_v, g_s = forcing
-        by_waves = self._fraction(g_h, g_v, *self.offsets)
+        by_waves = self._fraction(g_h, g_v, constants.buoyancy_offset, constants.vortex_offset)
         by_waves = jnp.where(g_v > 0.0, by_waves, 1.0)
         # The pressure redistributes what the vortex force gives near the surface, but the energy stays.
         forcing = _Forcing(g_h, proximity * g_v, proximity**2 * g_s)
@@ -152,7 +143,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
 
     def _quotient(self, numerator: InnerFaceArray, denominator: InnerFaceArray) -> InnerFaceArray:
         inverse = reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))
-        return at_most(at_least(numerator, 0.0) * inverse, self.largest_function)
+        return at_most(at_least(numerator, 0.0) * inverse, self.constants.largest_function)
 
 
 @named("harcourt")
@@ -204,13 +195,4 @@ class Harcourt(AbstractStability):
             r_v=324.0 * a_1**2 * a_2**2 * (1.0 - c_2),
         )
         c_mu_0 = (2.0 * _ROOT_2 / b_1) ** (1.0 / 3.0) if self.c_mu_0 is None else self.c_mu_0
-        return HarcourtFunctions(
-            c_mu_0,
-            _ROOT_2 * a_1 * (1.0 - 3.0 * c_1),
-            coefficients,
-            b_1,
-            self.proximity_factor,
-            self.lowest_buoyancy_number,
-            (self.buoyancy_offset, self.vortex_offset),
-            self.largest_function,
-        )
+        return HarcourtFunctions(c_mu_0, _ROOT_2 * a_1 * (1.0 - 3.0 * c_1), coefficients, self)

@@ -38,17 +38,11 @@ _SMALLEST_VARIANCE = 1e-15  # K2, where it divides: its inverse squared is finit
 
 
 class VarianceFunctions(eqx.Module):
-    """c_mu, c_mu' and c_mu* where the variance of temperature is known.
+    """c_mu, c_mu' and c_mu* where the variance of temperature is known."""
 
-    Args:
-        without: the functions where the temperature does not vary.
-        n3: coefficient of alpha_theta in c_mu, divided by d0 as all of them [1].
-        s0, s1, s2: coefficients of c_mu* [1].
-    """
-
-    without: StabilityFunctions
-    n3: Scalar
-    s0: Scalar
+    without: StabilityFunctions  # the functions where the temperature does not vary
+    n3: Scalar  # coefficient of alpha_theta in c_mu, divided by d0 as all of them [1]
+    s0: Scalar  # coefficients of c_mu* [1]
     s1: Scalar
     s2: Scalar
 
@@ -81,10 +75,6 @@ class VarianceFunctions(eqx.Module):
         return bounded(c_mu), bounded(c_mu_prime), bounded(c_mu_star)
 
 
-def _functions_of_legay() -> SecondMomentClosure:
-    return SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73)
-
-
 @named("k_epsilon_theta")
 class KEpsilonTheta(AbstractKEpsilon):
     """k-epsilon-theta with the constants of its authors; the common settings are those of
@@ -104,7 +94,9 @@ class KEpsilonTheta(AbstractKEpsilon):
     turbulent_kinetic_energy_floor: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-16, 1e-3))
     surface_roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-5, 20.0))
     charnock_constant: Scalar | None = parameter(1400.0, valid_range=(0.0, 1e6))
-    stability: AbstractStability = eqx.field(default_factory=_functions_of_legay)
+    stability: AbstractStability = eqx.field(
+        default_factory=lambda: SecondMomentClosure(cc6=0.5, equilibrium="weak", instability_limit=0.73)
+    )
     sigma_theta: Scalar = parameter(1.0, valid_range=(0.1, 5.0))
 
     def __check_init__(self):
@@ -124,19 +116,12 @@ class KEpsilonTheta(AbstractKEpsilon):
 
 
 class TemperatureVarianceStepper(AbstractEnergyStepper):
-    """k-epsilon beside the equation for the variance.
-
-    Args:
-        energy: k-epsilon.
-        functions: stability functions for a given variance.
-        sigma_theta: turbulent Schmidt number of the variance [1].
-        ctt: c_T / 2 [1].
-    """
+    """k-epsilon beside the equation for the variance."""
 
     energy: EnergyStepper
     functions: VarianceFunctions
-    sigma_theta: Scalar
-    ctt: Scalar
+    sigma_theta: Scalar  # turbulent Schmidt number of the variance [1]
+    ctt: Scalar  # c_T / 2 [1]
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         state = self.energy.init(inputs)

@@ -149,17 +149,12 @@ class AbstractDiffusion(eqx.Module):
 class SchmidtNumber(AbstractDiffusion):
     """nu / sigma.
 
-    Args:
-        sigma: turbulent Schmidt number [1].
-        shear_free: that below breaking waves [1].
-        varies: whether it goes to the second where epsilon exceeds P + B.
-
     Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies.
     """
 
-    sigma: Scalar
-    shear_free: Scalar
-    varies: bool = eqx.field(default=False, static=True)
+    sigma: Scalar  # turbulent Schmidt number [1]
+    shear_free: Scalar  # that below breaking waves [1]
+    varies: bool = eqx.field(default=False, static=True)  # to the second where eps exceeds P + B
 
     def conductance(self, rates: Rates, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
@@ -177,15 +172,10 @@ class SchmidtNumber(AbstractDiffusion):
 
 
 class DiffusionByLength(AbstractDiffusion):
-    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²).
+    """S q l with q² = 2 k, where S is a constant or sqrt(S² + (s S_H)²)."""
 
-    Args:
-        factor: S [1].
-        s_h: s, of the stability function S_H [1]; `None` for the constant.
-    """
-
-    factor: Scalar
-    s_h: Scalar | None
+    factor: Scalar  # S [1]
+    s_h: Scalar | None  # s, of the stability function S_H [1]; `None` for the constant
 
     def conductance(self, rates: Rates, now: Step) -> ColumnArray:
         length_factor = _ROOT_2 * now.functions.c_mu_0**3

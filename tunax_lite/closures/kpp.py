@@ -66,18 +66,11 @@ class KPPState(CloState):
 
 
 class Layer(NamedTuple):
-    """The boundary layer of one step.
+    """The boundary layer of one step."""
 
-    Args:
-        depth: h [m].
-        buoyancy_flux: into the water above h [m2 s-3].
-        friction: powers of u*.
-        effect: of Langmuir turbulence, if there is any.
-    """
-
-    depth: Scalar
-    buoyancy_flux: Scalar
-    friction: Friction
+    depth: Scalar  # h [m]
+    buoyancy_flux: Scalar  # into the water above h [m2 s-3]
+    friction: Friction  # powers of u*
     effect: LangmuirEffect | None
 
 

@@ -21,8 +21,6 @@ from .base import ClosureInputs
 
 _SHEAR_FLOOR = 1e-14
 _SMALLEST_STRATIFICATION = 1e-20
-
-
 Pair = tuple[InnerFaceArray, InnerFaceArray]
 
 
@@ -105,12 +103,7 @@ class DoubleDiffusion(eqx.Module):
     convection_decay: Scalar = parameter(0.54, valid_range=(0.0, 10.0))
 
     def diffusivities(self, thermal: InnerFaceArray, haline: InnerFaceArray) -> Pair:
-        """Of temperature and salinity [m2 s-1].
-
-        Args:
-            thermal: g alpha dT/dz [s-2].
-            haline: g beta dS/dz [s-2].
-        """
+        """Of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
         fingers = (thermal >= haline) & (haline > _SMALLEST_STRATIFICATION)
         convection = (thermal >= haline) & (thermal < -_SMALLEST_STRATIFICATION)
         ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))

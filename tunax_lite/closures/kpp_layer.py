@@ -194,18 +194,10 @@ def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
 def first_crossing(
     richardson: CenterArray, critical: Scalar, depth: CenterArray, interpolation: str
 ) -> Scalar:
-    """Depth [m] at which a number that varies with depth first exceeds a critical one.
+    """Depth [m] at which a number on centers first exceeds a critical one; of the lowest where none does.
 
-    Args:
-        richardson: on centers; the uppermost never counts as beyond.
-        critical: [1].
-        depth: of the centers [m].
-        interpolation: between the center above the crossing and that below; `quadratic` and `cubic` have
-            the slope at the upper one from the two centers above, or none at the uppermost; `cubic` ends
-            with the slope between both.
-
-    Returns:
-        The depth of the lowest center where nothing crosses.
+    The uppermost never counts as beyond. `quadratic` and `cubic` have the slope at the center above the
+    crossing from the two above, or none at the uppermost; `cubic` ends with the slope between both.
     """
     n = richardson.shape[0]
     level = lax.broadcasted_iota(int, richardson.shape, 0)

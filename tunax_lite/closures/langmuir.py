@@ -29,15 +29,10 @@ _WEAKEST = 1e-4
 
 
 class LangmuirEffect(NamedTuple):
-    """What the waves do to one column.
+    """What the waves do to one column."""
 
-    Args:
-        enhancement: of the mixing coefficients [1].
-        inverse_la_squared: La^-2 of the entrainment [1].
-    """
-
-    enhancement: Scalar
-    inverse_la_squared: Scalar
+    enhancement: Scalar  # of the mixing coefficients [1]
+    inverse_la_squared: Scalar  # La^-2 of the entrainment [1]
 
 
 @named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})

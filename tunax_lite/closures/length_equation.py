@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
-from .energy import AbstractEnergyClosure, EnergyStepper, Limits
+from .energy import AbstractEnergyClosure, AbstractEnergyStepper, EnergyStepper
 from .k_equation import (
     AbstractDiffusion,
     AbstractLengthScale,
@@ -106,23 +106,14 @@ class WallFunction(eqx.Module):
 
 
 class TransportedLength(AbstractLengthScale):
-    """The equation for psi.
-
-    Args:
-        exponents: p, m and n of psi.
-        constants: of the sources.
-        diffusion: of psi.
-        limits: of k and epsilon.
-        wall_function: of the sink; `None` for a constant one.
-        long_steps: whether steps may be much longer than k/eps; a step is then taken twice.
-    """
+    """The equation for psi."""
 
     exponents: Exponents = eqx.field(static=True)
     constants: LengthScaleConstants
     diffusion: AbstractDiffusion
-    limits: Limits
-    wall_function: WallFunction | None
-    long_steps: bool = eqx.field(static=True)
+    floors: tuple[Scalar, Scalar]  # of k and epsilon
+    wall_function: WallFunction | None  # of the sink; `None` for a constant one
+    long_steps: bool = eqx.field(static=True)  # steps may be much longer than k/eps; each is taken twice
 
     def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
@@ -155,8 +146,8 @@ class TransportedLength(AbstractLengthScale):
         p, m, n = self.exponents
         if n < 0.0:
             return jnp.full_like(tke, jnp.finfo(tke.dtype).tiny)
-        floor = self.limits.tke_floor
-        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / self.limits.dissipation_floor
+        floor, dissipation_floor = self.floors
+        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / dissipation_floor
         return product_of_powers((c_mu_0, p), (tke, m), (shortest, n))
 
     def _end_condition(
@@ -170,7 +161,7 @@ class TransportedLength(AbstractLengthScale):
         condition, c_mu_0 = wall.boundary.length_scale, functions.c_mu_0
         distance, tke = wall.distance(condition), neighbour_tke
         if wall.waves is not None:
-            tke = at_least(wall.tke_at(distance, c_mu_0), self.limits.tke_floor)
+            tke = at_least(wall.tke_at(distance, c_mu_0), self.floors[0])
         if condition == "value":
             length = wall.length_slope * distance
             return EndCondition(value=product_of_powers((c_mu_0, p), (tke, m), (length, n)))
@@ -255,7 +246,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     @property
     def von_karman(self) -> Scalar:
         """kappa of the logarithmic layer that the constants imply [1]."""
-        return self._energy_stepper().walls.von_karman
+        return self._energy_stepper().von_karman
+
+    def prepare(self) -> AbstractEnergyStepper:
+        return self._energy_stepper()
 
     @abc.abstractmethod
     def _energy_stepper(self) -> EnergyStepper:
@@ -274,13 +268,9 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         sigma: Scalar,
         shear_free_sigma: Any = None,
     ) -> EnergyStepper:
-        """A constant sink and Schmidt numbers.
+        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
 
-        Args:
-            exponents, constants: of the equation for psi.
-            sigma: Schmidt number of psi [1]; it follows from `imposed_von_karman` if that is given.
-            shear_free_sigma: function from the stability functions to the Schmidt number below breaking
-                waves, towards which that of psi varies; `None` for a constant one.
+        With a function from the stability functions to that below breaking waves it varies towards this.
         """
         functions = self.stability.stability_functions()
         c_mu_0, n = functions.c_mu_0, exponents.n
@@ -329,10 +319,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             ri, c_1 = self.steady_state_richardson_number, constants.c_1
             c_3 = interior_c_2 + (c_1 - interior_c_2) / ri * functions.equilibrium_ratio(ri)
             constants = constants._replace(c_3_stable=c_3)
-        limits, k_equation = self._limits(has_shortest=has_shortest), TransportedEnergy(diffusions[0])
-        parts = exponents, constants, diffusions[1], limits, wall_function, self.long_steps
-        parts = k_equation, TransportedLength(*parts), functions, von_karman, waves, limits
-        return self._composed(*parts, repeats=self.long_steps)
+        floors = self.turbulent_kinetic_energy_floor, self.dissipation_rate_floor
+        parts = exponents, constants, diffusions[1], floors, wall_function, self.long_steps
+        parts = TransportedEnergy(diffusions[0]), TransportedLength(*parts), functions, von_karman, waves
+        return EnergyStepper(self, *parts, has_shortest, self.long_steps)
 
 
 def _shear_free_decay(

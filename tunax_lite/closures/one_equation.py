@@ -26,24 +26,15 @@ _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
 
 
 class Place(NamedTuple):
-    """Where the inner faces lie, and what the turbulence there is.
-
-    Args:
-        grid: the vertical grid.
-        from_surface, from_bottom: d_s and d_b [m].
-        bottom_roughness_length: z_0 of the bottom [m].
-        von_karman: kappa [1].
-        tke: k [m2 s-2].
-        n_squared: N² [s-2].
-    """
+    """Where the inner faces lie, and what the turbulence there is."""
 
     grid: Grid
-    from_surface: InnerFaceArray
-    from_bottom: InnerFaceArray
-    bottom_roughness_length: Scalar
-    von_karman: Scalar
-    tke: InnerFaceArray
-    n_squared: InnerFaceArray
+    from_surface: InnerFaceArray  # d_s [m]
+    from_bottom: InnerFaceArray  # d_b [m]
+    bottom_roughness_length: Scalar  # z_0 of the bottom [m]
+    von_karman: Scalar  # kappa [1]
+    tke: InnerFaceArray  # k [m2 s-2]
+    n_squared: InnerFaceArray  # N² [s-2]
 
 
 class AbstractLength(eqx.Module):
@@ -165,7 +156,7 @@ class OneEquation(AbstractEnergyClosure):
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
         k_equation = LocalEquilibrium() if self.local_equilibrium else TransportedEnergy(diffusion)
         length_scale = AlgebraicLength(self.length, self.von_karman)
-        return self._composed(k_equation, length_scale, functions, self.von_karman, waves, self._limits())
+        return EnergyStepper(self, k_equation, length_scale, functions, self.von_karman, waves)
 
 
 class AlgebraicLength(AbstractLengthScale):

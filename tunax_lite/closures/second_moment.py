@@ -31,8 +31,6 @@ _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
 
 EQUILIBRIA = ("quasi", "weak")
-
-
 _NAMES = "cc1 cc2 cc3 cc4 cc5 cc6 ct1 ct2 ct3 ct4 ct5 ctt".split()
 # In this order: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982), Rev.
 # Geophys. 20, 851-875; Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266; Luyten et al. (1996), J.
@@ -109,12 +107,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return self(*self.limited(alpha_n, alpha_m))
 
     def limited(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
-        """Stability and shear number of the flow within the limits of the closure.
-
-        Args:
-            alpha_n: (k/eps)² N² [1]; limited from below as in `quasi_equilibrium`.
-            alpha_m: (k/eps)² S² [1]; limited from above, so that the shear stress grows with the shear.
-        """
+        """alpha_N limited from below, and alpha_M from above, so that the shear stress grows with the shear."""
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         n0, n1, d1, d4 = self.n0, self.n1, self.d1, self.d4
         highest = n0 + (n1 + d1 * n0 + (d1 * n1 + d4 * n0 + d4 * n1 * alpha_n) * alpha_n) * alpha_n
@@ -125,12 +118,8 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] where production balances dissipation.
 
-        Args:
-            alpha_n: (k/eps)² N² [1]; limited from below, with zero gradient beyond the limit.
-
-        Returns:
-            c_mu and c_mu', 0 to 2, with zero gradient beyond. Where the quadratic has no real root, its
-            vertex is used.
+        alpha_N is limited from below, and both functions to 0 to 2, with zero gradient beyond. Where the
+        quadratic has no real root, its vertex is used.
         """
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 goes to zero.
@@ -245,7 +234,7 @@ class SecondMomentClosure(AbstractStability):
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
-        return (2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6)
+        return 2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6
 
     def _coefficients(self) -> tuple[Scalar, ...]:
         """n0, n1, n2, b0, b1, b2, d1 ... d5 over d0: Umlauf and Burchard (2005), A.20 to A.22."""

@@ -23,23 +23,14 @@ WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 
 
 class Waves(NamedTuple):
-    """What stability functions may know of the Stokes drift, on inner faces.
+    """What stability functions may know of the Stokes drift, on inner faces."""
 
-    Args:
-        shear: dU/dz . dU_s/dz [s-2].
-        shear_squared: |dU_s/dz|² [s-2].
-        production: of turbulence by the Stokes drift [m2 s-3].
-        length: of the turbulence [m].
-        depth: below the surface [m].
-        spacing: between the centers on both sides [m].
-    """
-
-    shear: InnerFaceArray
-    shear_squared: InnerFaceArray
-    production: InnerFaceArray
-    length: InnerFaceArray
-    depth: InnerFaceArray
-    spacing: InnerFaceArray
+    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
+    shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
+    production: InnerFaceArray  # of turbulence by the Stokes drift [m2 s-3]
+    length: InnerFaceArray  # of the turbulence [m]
+    depth: InnerFaceArray  # below the surface [m]
+    spacing: InnerFaceArray  # between the centers on both sides [m]
 
 
 class AbstractStabilityFunctions(eqx.Module):

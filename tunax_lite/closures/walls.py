@@ -19,8 +19,6 @@ import jax.numpy as jnp
 from .. import constants
 from .._types import Scalar, parameter
 from ..declarations import check_settings, setting
-from ..numerics.elementary import at_least
-from .base import ClosureInputs
 
 CONDITIONS = ("flux", "value")
 
@@ -56,19 +54,12 @@ class Boundary(eqx.Module):
 
 
 class ShearFreeLayer(eqx.Module):
-    """The power law below breaking waves, for the constants of a closure.
+    """The power law below breaking waves, for the constants of a closure."""
 
-    Args:
-        decay: alpha, the exponent of k [1], negative.
-        length_slope: L [1].
-        tke_factor: k_0 / u*² [1].
-        energy_flux_factor: c_w [1].
-    """
-
-    decay: Scalar
-    length_slope: Scalar
-    tke_factor: Scalar
-    energy_flux_factor: Scalar
+    decay: Scalar  # alpha, the exponent of k [1], negative
+    length_slope: Scalar  # L [1]
+    tke_factor: Scalar  # k_0 / u*² [1]
+    energy_flux_factor: Scalar  # c_w [1]
 
     @classmethod
     def of(cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar):
@@ -86,23 +77,14 @@ class EndCondition(NamedTuple):
 
 
 class Wall(NamedTuple):
-    """One end of the column in one step.
+    """One end of the column in one step."""
 
-    Args:
-        boundary: which conditions hold.
-        friction_velocity: u* [m s-1].
-        roughness_length: z_0 [m].
-        thickness: of the end cell [m].
-        length_slope: l / (z + z_0) [1].
-        waves: the layer below breaking waves; `None` for a logarithmic layer.
-    """
-
-    boundary: Boundary
-    friction_velocity: Scalar
-    roughness_length: Scalar
-    thickness: Scalar
-    length_slope: Scalar
-    waves: ShearFreeLayer | None
+    boundary: Boundary  # which conditions hold
+    friction_velocity: Scalar  # u* [m s-1]
+    roughness_length: Scalar  # z_0 [m]
+    thickness: Scalar  # of the end cell [m]
+    length_slope: Scalar  # l / (z + z_0) [1]
+    waves: ShearFreeLayer | None  # the layer below breaking waves; `None` for a logarithmic layer
 
     def distance(self, condition: str) -> Scalar:
         """z + z_0 [m] of the place where a condition holds."""
@@ -133,37 +115,6 @@ class Walls(NamedTuple):
 
     bottom: Wall
     surface: Wall
-
-
-class WallLaws(eqx.Module):
-    """What holds at both ends in every step: settings of `AbstractEnergyClosure`, and what follows.
-
-    Args:
-        von_karman: kappa of the logarithmic layer [1].
-        waves: the layer below breaking waves, if there are any.
-    """
-
-    surface: Boundary
-    bottom: Boundary
-    surface_roughness_length: Scalar
-    bottom_roughness_length: Scalar
-    charnock_constant: Scalar | None
-    von_karman: Scalar
-    waves: ShearFreeLayer | None
-
-    def in_step(self, inputs: ClosureInputs) -> Walls:
-        """The walls for the friction velocities and roughness lengths of a step."""
-        thickness, friction_velocity = inputs.grid.cell_thickness, inputs.surface_friction_velocity
-        roughness = self.surface_roughness_length
-        if self.charnock_constant is not None:
-            of_sea = inputs.friction_velocity_of_sea
-            roughness = at_least(charnock_length(of_sea, self.charnock_constant), roughness)
-        slope = self.von_karman if self.waves is None else self.waves.length_slope
-        surface = Wall(self.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
-        at_bottom = jnp.zeros_like(friction_velocity), self.bottom_roughness_length
-        if inputs.bottom is not None:
-            at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
-        return Walls(Wall(self.bottom, *at_bottom, thickness[0], self.von_karman, None), surface)
 
 
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:

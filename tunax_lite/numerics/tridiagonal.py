@@ -19,6 +19,7 @@ from .tridiagonal_methods import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,
+    Matrices,
     ThomasScan,
     Trees,
     TridiagonalMatrix,
@@ -40,9 +41,7 @@ class PlatformDefault(AbstractTridiagonalMethod):
 
     cpu: AbstractTridiagonalMethod = ThomasScan()
 
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         return lax.platform_dependent(matrices, rhs, sinking, cpu=self.cpu, default=VendorLibrary())
 
 

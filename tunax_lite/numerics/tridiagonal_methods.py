@@ -94,14 +94,10 @@ class ExchangeMatrix(NamedTuple):
     (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
 
     One product per face instead of four gives A x, and with it the derivatives of a solution.
-
-    Args:
-        own: fraction that a volume keeps of itself, `(n, *batch)`.
-        exchange: between the volumes i and i + 1, `(n - 1, *batch)`.
     """
 
-    own: ColumnArray
-    exchange: InnerFaceArray
+    own: ColumnArray  # fraction that a volume keeps of itself, `(n, *batch)`
+    exchange: InnerFaceArray  # between the volumes i and i + 1, `(n - 1, *batch)`
 
     def carrying(self) -> CarryingMatrix:
         return CarryingMatrix(self.own, self.exchange, self.exchange)
@@ -134,13 +130,14 @@ def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
     return rhs + (gained - lost)
 
 
+Matrices = tuple[CarryingMatrix, ...]
+
+
 class AbstractTridiagonalMethod(eqx.Module):
     """How tridiagonal systems with several right-hand sides each are solved."""
 
     @abc.abstractmethod
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         """Solve each system for every leaf of its right-hand side.
 
         With `sinking`, what each volume gives to that below it, `(n - 1, *batch)`, the right-hand sides are
@@ -155,9 +152,7 @@ class ThomasScan(AbstractTridiagonalMethod):
     Stable without pivoting for diagonally dominant matrices, which diffusion gives.
     """
 
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         def from_below(faces: Any) -> Any:
             return shifts(faces)[0]
 
@@ -188,9 +183,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
     Source: the twisted factorisation; Parlett and Dhillon (1997), Linear Algebra Appl. 267, 247-279.
     """
 
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         passing = [None] * len(rhs) if sinking is None else sinking
         systems = tuple(zip(matrices, rhs, passing, strict=True))
         n = matrices[0].own.shape[0]
@@ -266,11 +259,8 @@ def _eliminate_at(systems: Any, index: Any, handed: Any, step: int) -> tuple[lis
 def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> tuple[Any, Any]:
     """A row as (ratio, r) of x = r + ratio x_ahead, and what it hands on: what is kept, right-hand sides.
 
-    Args:
-        coefficients: own; what is carried ahead, to the next row; what comes back from there.
-        rhs: of this row.
-        sinking: what the row gains from the next one, which loses it; `None` for nothing.
-        handed: by the row before.
+    Coefficients are own, what is carried ahead to the next row, what comes back from there; `sinking` is what
+    the row gains from the next one, which loses it.
     """
     own, ahead, back = coefficients
     kept = own + handed[0]
@@ -322,9 +312,7 @@ class ParallelCyclicReduction(AbstractTridiagonalMethod):
     Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
     """
 
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         passing = [None] * len(rhs) if sinking is None else sinking
         return tuple(_reduce(*each) for each in zip(matrices, rhs, passing, strict=True))
 
@@ -363,9 +351,7 @@ class VendorLibrary(AbstractTridiagonalMethod):
     the rounding, which elimination avoids.
     """
 
-    def __call__(
-        self, matrices: tuple[CarryingMatrix, ...], rhs: Trees, sinking: Trees | None = None
-    ) -> Trees:
+    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         rhs = rhs if sinking is None else jax.tree.map(added_up, rhs, sinking)
         return tuple(self._solve_one(m.diagonals(), r) for m, r in zip(matrices, rhs, strict=True))
 

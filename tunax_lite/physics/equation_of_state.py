@@ -15,21 +15,7 @@ from .. import constants
 from .._types import Scalar, is_traced, parameter
 from ..declarations import named
 from ..numerics.elementary import horner, reciprocal
-from .teos10 import (
-    CONTRACTION,
-    DENSITY,
-    DENSITY_OFFSET,
-    EXPANSION,
-    HEIGHT_UNIT,
-    PROFILE,
-    TEMPERATURE_UNIT,
-    VOLUME,
-    VOLUME_BY_SALINITY,
-    VOLUME_BY_TEMPERATURE,
-    VOLUME_OFFSET,
-    polynomial,
-    root_of_salinity,
-)
+from . import teos10
 
 Values = Float[Array, "..."]
 
@@ -202,18 +188,14 @@ class Teos10(AbstractEquationOfState):
     """
 
     def density(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        zeta = z * (-1.0 / HEIGHT_UNIT)
-        tau = temperature * (1.0 / TEMPERATURE_UNIT)
-        at_rest = zeta * horner(PROFILE, zeta)
-        return at_rest + polynomial(DENSITY, root_of_salinity(salinity, DENSITY_OFFSET), tau, zeta)
+        s, tau, zeta = teos10.scaled(temperature, salinity, z, teos10.DENSITY_OFFSET)
+        return zeta * horner(teos10.PROFILE, zeta) + teos10.polynomial(teos10.DENSITY, s, tau, zeta)
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        zeta = z * (-1.0 / HEIGHT_UNIT)
-        tau = temperature * (1.0 / TEMPERATURE_UNIT)
-        s = root_of_salinity(salinity, DENSITY_OFFSET)
+        s, tau, zeta = teos10.scaled(temperature, salinity, z, teos10.DENSITY_OFFSET)
         relative = reciprocal(self.reference_density)
-        alpha = relative * polynomial(EXPANSION, s, tau, zeta)
-        beta = relative * (polynomial(CONTRACTION, s, tau, zeta) * reciprocal(s))
+        alpha = relative * teos10.polynomial(teos10.EXPANSION, s, tau, zeta)
+        beta = relative * (teos10.polynomial(teos10.CONTRACTION, s, tau, zeta) * reciprocal(s))
         return alpha, beta
 
 
@@ -229,13 +211,12 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
     """
 
     def density(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        tau, zeta = temperature * (1.0 / TEMPERATURE_UNIT), z * (-1.0 / HEIGHT_UNIT)
-        return reciprocal(polynomial(VOLUME, root_of_salinity(salinity, VOLUME_OFFSET), tau, zeta))
+        scaled = teos10.scaled(temperature, salinity, z, teos10.VOLUME_OFFSET)
+        return reciprocal(teos10.polynomial(teos10.VOLUME, *scaled))
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        tau, zeta = temperature * (1.0 / TEMPERATURE_UNIT), z * (-1.0 / HEIGHT_UNIT)
-        s = root_of_salinity(salinity, VOLUME_OFFSET)
-        density = reciprocal(polynomial(VOLUME, s, tau, zeta))
-        alpha = density * polynomial(VOLUME_BY_TEMPERATURE, s, tau, zeta)
-        beta = -density * (polynomial(VOLUME_BY_SALINITY, s, tau, zeta) * reciprocal(s))
+        s, tau, zeta = teos10.scaled(temperature, salinity, z, teos10.VOLUME_OFFSET)
+        density = reciprocal(teos10.polynomial(teos10.VOLUME, s, tau, zeta))
+        alpha = density * teos10.polynomial(teos10.VOLUME_BY_TEMPERATURE, s, tau, zeta)
+        beta = -density * (teos10.polynomial(teos10.VOLUME_BY_SALINITY, s, tau, zeta) * reciprocal(s))
         return alpha, beta

@@ -69,12 +69,7 @@ def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float
     S² = sum over both cells of du_theta (U - U_other) / (2 dz h), with du_theta the difference between
     the neighbours of the viscous flux, and U - U_other that between the new value of one and the old of the
     other. Equal to `shear_squared` on a uniform grid with theta = 1; summed over a stretched column, nu S²
-    is not the loss of kinetic energy.
-
-    Args:
-        new, old: states after and before a viscous step.
-        grid: of both.
-        theta: weight of the new values in the viscous flux.
+    is not the loss of kinetic energy. The new values have the weight theta in the viscous flux.
 
     Source: Burchard (2002), Ocean Modelling 4, 271-289, as in GOTM.
     """

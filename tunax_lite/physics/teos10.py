@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from .._types import Scalar
 from ..numerics.elementary import horner
 
+Values = Float[Array, "..."]
 Row = tuple[float, ...]
 Table = tuple[tuple[Row, ...], ...]
 
@@ -129,10 +130,11 @@ def polynomial(table: Table, s, tau, zeta):
     return horner([horner([horner(row, s) for row in rows], tau) for rows in table], zeta)
 
 
-def root_of_salinity(salinity: Float[Array, "..."], offset: float) -> Float[Array, "..."]:
-    """s [1]; its salinity counts from an offset [g kg-1]."""
+def scaled(temperature: Values, salinity: Values, z: Values, offset: float) -> tuple[Values, Values, Values]:
+    """s, tau and zeta [1]; the salinity of s counts from an offset [g kg-1]."""
     # Positive for all salinities that exist: no guard.
-    return jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
+    s = jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
+    return s, temperature * (1.0 / TEMPERATURE_UNIT), z * (-1.0 / HEIGHT_UNIT)
 
 
 # (potential - conservative temperature) [K] by power of (S - 35) / 40, then of T / 40.

@@ -24,7 +24,7 @@ from .._types import (
     array_field,
     as_float_array,
 )
-from ..declarations import setting
+from ..declarations import check_settings, setting
 from ..grid import Grid
 from ..numerics.elementary import reciprocal, with_end_faces
 from ..state import State
@@ -41,11 +41,9 @@ class AdvectionScheme(enum.Enum):
     P2_PDM = "p2_pdm"
 
     def limiter(self, ratio: InnerFaceArray, courant: InnerFaceArray) -> InnerFaceArray:
-        """Fraction of the difference to the downwind cell [1], 0 to 2, for a ratio of slopes above zero.
+        """Fraction of the difference to the downwind cell [1], 0 to 2, for a Courant number below 1.
 
-        Args:
-            ratio: slope upwind over slope downwind [1].
-            courant: Courant number [1], below 1.
+        The ratio is that of the slope upwind to the slope downwind, above zero.
         """
         match self:
             case AdvectionScheme.UPSTREAM:
@@ -84,8 +82,7 @@ class VerticalVelocity(AbstractTerm):
     n_substeps: int = setting(1, at_least=1, at_most=10_000)
 
     def __check_init__(self):
-        if self.n_substeps < 1:
-            raise ValueError(f"VerticalVelocity: expected n_substeps of at least 1, got {self.n_substeps}.")
+        check_settings(self)
 
     def at(self, grid: Grid, time: ScalarLike) -> FaceArray:
         """Velocity on faces [m s-1]."""

@@ -121,12 +121,7 @@ def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, T
 
 
 def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
-    """Values in the plumes on inner faces, from those of the cells; the march goes down.
-
-    Args:
-        quantities: pytree of values on cells.
-        entrained_fraction: chi of the faces [1]; 1 where a plume begins.
-    """
+    """Values in the plumes on inner faces, from those of the cells; chi is 1 where a plume begins."""
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
         fraction, cell = level
@@ -163,12 +158,9 @@ class PlumeEnergy(eqx.Module):
     def of(
         cls, plumes: Plumes, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
     ) -> "PlumeEnergy":
-        """What the mean flow lost in the step from `old` to `new`, to round-off where expansion is constant.
+        """What the mean flow lost in the step from `old`, already turned, to `new`.
 
-        Args:
-            plumes: of the step.
-            new, old: state after the step; and before it, already turned.
-            grid, eos: of the case.
+        To round-off where expansion is constant.
         """
         rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
         water, velocity = plumes.water.scalars, plumes.water.velocity
@@ -192,9 +184,6 @@ class PlumeEnergy(eqx.Module):
 
         The value is that of the face above a cell (the paper's choice), and what sinks is a fraction of the k
         of its own face: none of k, however little there is, can be carried away twice.
-
-        Args:
-            tke: k at the start of the step [m2 s-2].
         """
         if self.sinking_energy is None or self.sinking_velocity is None:
             return None
