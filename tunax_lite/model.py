@@ -16,12 +16,11 @@ import jax
 import jax.numpy as jnp
 
 from . import constants
-from ._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
+from ._types import FaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, AbstractStepper, BottomFlow, CloState, ClosureInputs, SurfaceWaves
 from .declarations import setting
 from .forcing import WaterSurface
-from .grid import Grid
 from .numerics.elementary import gradient, mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .numerics.tridiagonal import PlatformDefault
 from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
@@ -200,13 +199,12 @@ class Model(eqx.Module):
         self, stepper: AbstractStepper, column: Column, clo_state: CloState, case: Case, dt: ScalarLike
     ) -> tuple[State, CloState]:
         """Transport with the coefficients of a closure state, and the closure after it."""
-        molecular = self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
         solver = Solver(self.theta, self.like_gotm, self.solver)
-        of_turbulence = clo_state.terms(column.state)
-        terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *of_turbulence)
+        terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *clo_state.terms(column.state))
+        molecular = self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
         mixing = Mixing.of_quantities(clo_state, *molecular)
         new_state = transport(column, terms, mixing, case.interior.held, solver)
         return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
@@ -221,13 +219,17 @@ class Model(eqx.Module):
         stress, density = surface_stress(column.fluxes, state), eos.reference_density
         before = surface_stress(column.fluxes_before, state)
         passing = shortwave_heating(column.fluxes, column)
+        if self.like_gotm:
+            shear = shear_squared_between_cells(state, start, grid, self.theta)
+        else:
+            shear = shear_squared(state, start, grid)
         alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
         return ClosureInputs(
             grid=grid,
             state=state,
             start=start,
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
-            shear_squared=self._shear_squared(state, start, grid),
+            shear_squared=shear,
             surface_friction_velocity=safe_sqrt(vector_norm(*stress) / density),
             friction_velocity_of_sea=safe_sqrt(vector_norm(*before) / density),
             surface_momentum_flux=(stress[0] / density, stress[1] / density),
@@ -242,11 +244,6 @@ class Model(eqx.Module):
             tridiagonal_method=self.solver,
             explicit_waves=self.like_gotm,
         )
-
-    def _shear_squared(self, state: State, start: State, grid: Grid) -> InnerFaceArray:
-        if self.like_gotm:
-            return shear_squared_between_cells(state, start, grid, self.theta)
-        return shear_squared(state, start, grid)
 
     def _bottom(self, state: State, column: Column, case: Case) -> BottomFlow | None:
         """The flow over the bottom; like GOTM with the roughness length of the step before."""

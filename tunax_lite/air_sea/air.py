@@ -18,16 +18,11 @@ from ..numerics.elementary import at_least, at_most, horner, reciprocal
 
 HumidityMeasure = Literal["relative", "wet_bulb", "dew_point", "specific"]
 """Relative humidity [%], temperature of the wet bulb or of the dew point [degC], or mass [kg kg-1]."""
-KELVIN = 273.15
-"""0 degC [K]."""
-SALT_FACTOR = 0.98
-"""Vapour pressure over sea water relative to that over fresh water [1]."""
-VAPOUR_RATIO = 0.62198
-"""Molar mass of water over that of dry air [1]."""
-GAS_CONSTANT = 287.1
-"""Of dry air [J kg-1 K-1]."""
-AIR_HEAT_CAPACITY = 1008.0
-"""[J kg-1 K-1]"""
+KELVIN = 273.15  # 0 degC [K]
+SALT_FACTOR = 0.98  # vapour pressure over sea water relative to that over fresh water [1]
+VAPOUR_RATIO = 0.62198  # molar mass of water over that of dry air [1]
+GAS_CONSTANT = 287.1  # of dry air [J kg-1 K-1]
+AIR_HEAT_CAPACITY = 1008.0  # [J kg-1 K-1]
 _LOWE = (6.107799961, 0.4436518521, 0.01428945805, 2.650648471e-4)
 _LOWE += (3.031240396e-6, 2.034080948e-8, 6.136820929e-11)
 
@@ -66,26 +61,16 @@ def air_density(temperature_kelvin: Scalar, humidity: Scalar, pressure: Scalar) 
 
 
 class MoistAir(NamedTuple):
-    """Air near the surface.
+    """Air near the surface."""
 
-    Args:
-        wind_u, wind_v: wind relative to the water [m s-1].
-        wind_speed: its magnitude [m s-1].
-        temperature: [degC].
-        vapour_pressure: [Pa].
-        specific_humidity: [kg kg-1].
-        pressure: at the surface [Pa].
-        density: [kg m-3].
-    """
-
-    wind_u: Scalar
+    wind_u: Scalar  # relative to the water [m s-1]
     wind_v: Scalar
-    wind_speed: Scalar
-    temperature: Scalar
-    vapour_pressure: Scalar
-    specific_humidity: Scalar
-    pressure: Scalar
-    density: Scalar
+    wind_speed: Scalar  # its magnitude [m s-1]
+    temperature: Scalar  # [degC]
+    vapour_pressure: Scalar  # [Pa]
+    specific_humidity: Scalar  # [kg kg-1]
+    pressure: Scalar  # at the surface [Pa]
+    density: Scalar  # [kg m-3]
 
 
 class WaterSkin(NamedTuple):
@@ -102,20 +87,13 @@ class WaterSkin(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What passes between air and water, positive into the water.
+    """What passes between air and water, positive into the water."""
 
-    Args:
-        momentum_transfer: stress per relative wind [kg m-2 s-1].
-        sensible_heat, latent_heat: [W m-2].
-        water: condensation minus evaporation [kg m-2 s-1], negative where water evaporates.
-        vaporisation_heat: [J kg-1].
-    """
-
-    momentum_transfer: Scalar
-    sensible_heat: Scalar
-    latent_heat: Scalar
-    water: Scalar
-    vaporisation_heat: Scalar
+    momentum_transfer: Scalar  # stress per relative wind [kg m-2 s-1]
+    sensible_heat: Scalar  # [W m-2]
+    latent_heat: Scalar  # [W m-2]
+    water: Scalar  # condensation minus evaporation [kg m-2 s-1], negative where water evaporates
+    vaporisation_heat: Scalar  # [J kg-1]
 
 
 class AbstractBulkFormula(eqx.Module):
@@ -176,12 +154,9 @@ class AbstractSimilarity(AbstractBulkFormula):
 
 GRAVITY, KARMAN = 9.8, 0.4
 _GAS_CONSTANT = 287.05
-VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0
-"""Excess of the virtual temperature per specific humidity [1]."""
-DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0
-"""[J kg-1 K-1]"""
-LAPSE_RATE = GRAVITY / DRY_HEAT_CAPACITY
-"""Dry-adiabatic [K m-1]."""
+VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0  # excess of the virtual temperature per specific humidity [1]
+DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0  # [J kg-1 K-1]
+LAPSE_RATE = GRAVITY / DRY_HEAT_CAPACITY  # dry-adiabatic [K m-1]
 
 
 def _density(kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:

@@ -134,10 +134,8 @@ def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasur
         )
 
 
-FRESHWATER_DENSITY = 1000.0
-"""[kg m-3]"""
-RAIN_SPEED_RATIO = 0.85
-"""Horizontal speed of rain over that of the wind at 10 m [1]."""
+FRESHWATER_DENSITY = 1000.0  # [kg m-3]
+RAIN_SPEED_RATIO = 0.85  # horizontal speed of rain over that of the wind at 10 m [1]
 _RAIN_HEAT_CAPACITY = 3985.0
 
 

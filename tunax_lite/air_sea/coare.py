@@ -36,13 +36,11 @@ from .air import (
     viscosity,
 )
 
-_BOUNDARY_LAYER = 600.0
-"""Height of the atmospheric boundary layer [m]."""
+_BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
 _CALM, _SLOWEST = 0.1, 0.2
 """Wind of Fairall below which the coefficients are those of this wind, as the first guess is of no use there;
 and least bulk wind of COARE 3, gusts included [m s-1]."""
-_CRITICAL_RICHARDSON_NUMBER = 0.25
-"""Of the air between surface and instrument; above it there is no turbulence and no flux."""
+_CRITICAL_RICHARDSON_NUMBER = 0.25  # from the surface to the instrument; above it there is no flux
 _LARGEST_ZETA = 50.0
 
 # Roughness Reynolds number below which a row holds; factor and exponent for temperature and for humidity,

@@ -217,10 +217,8 @@ class Cogley(AbstractAlbedo):
         return at_most(at_least(first + by_month * (second - first), 0.0), 1.0)
 
 
-EMISSIVITY = 0.97
-"""Of sea water [1]."""
-STEFAN_BOLTZMANN = 5.670374419e-8
-"""[W m-2 K-4]"""
+EMISSIVITY = 0.97  # of sea water [1]
+STEFAN_BOLTZMANN = 5.670374419e-8  # [W m-2 K-4]
 LEAST_VAPOUR_PRESSURE = 10.0
 """Below which the dew point is that of this pressure [Pa], about 1 % relative humidity."""
 

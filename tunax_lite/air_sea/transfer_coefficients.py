@@ -84,13 +84,10 @@ class Kondo(AbstractBulkFormula):
         )
 
 
-_SLOWEST, _SLOWEST_NEUTRAL = 0.5, 0.25
-"""Least wind, and least equivalent neutral wind at 10 m [m s-1]."""
+_SLOWEST, _SLOWEST_NEUTRAL = 0.5, 0.25  # least wind, and least equivalent neutral wind at 10 m [m s-1]
 _LARGEST_ZETA = 10.0
-_LEAST_TRANSFER = 1e-4
-"""Least transfer coefficient [1]."""
-_CYCLONE = 33.0
-"""Wind from which on the drag does not change [m s-1]."""
+_LEAST_TRANSFER = 1e-4  # least transfer coefficient [1]
+_CYCLONE = 33.0  # wind from which on the drag does not change [m s-1]
 
 
 def neutral_drag(wind: Scalar) -> Scalar:

@@ -39,19 +39,12 @@ class CloState(eqx.Module):
 
 
 class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves.
+    """Stokes drift U_s of surface waves, eastward and northward; at the surface where it is known there."""
 
-    Args:
-        drift: eastward and northward, of the cells [m s-1].
-        at_surface: the same at the surface [m s-1]; `None` where only that of the cells is known.
-        shear: dU/dz . dU_s/dz on inner faces [s-2].
-        shear_squared: |dU_s/dz|² on inner faces [s-2].
-    """
-
-    drift: tuple[CenterArray, CenterArray]
-    at_surface: tuple[Scalar, Scalar] | None
-    shear: InnerFaceArray
-    shear_squared: InnerFaceArray
+    drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
+    at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
+    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
+    shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
 
 
 class BottomFlow(eqx.Module):
@@ -70,7 +63,7 @@ class EddyCoefficients(CloState):
     @classmethod
     def within(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
         """Coefficients on inner faces; nothing mixes through the two ends."""
-        return cls(with_end_faces(viscosity, 0.0, 0.0), with_end_faces(diffusivity, 0.0, 0.0))
+        return cls(with_end_faces(viscosity), with_end_faces(diffusivity))
 
 
 class ClosureInputs(eqx.Module):

@@ -15,8 +15,7 @@ from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, difference, reciprocal, smallest_upward
 from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
-MIXING_NUMBER = 10.0
-"""Diffusivity times step over the squared depth of a layer: differences within it vanish in a step."""
+MIXING_NUMBER = 10.0  # diffusivity times step over squared depth: differences vanish in a step
 _SMALLEST_ENERGY, _SMALLEST_REST = 1e-14, 1e-7
 _LOWEST_RATIO = 0.01  # of the Richardson number in the exchange: two cells then become one
 _SMALLEST_DIFFERENCE = 1e-10  # of velocity squared that mixes by its gradient [m2 s-2]

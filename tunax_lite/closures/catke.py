@@ -46,8 +46,7 @@ from ..numerics.elementary import (
 from ..physics.stratification import richardson_number
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 
-Factors = namedtuple("Factors", "high low unstable convective entraining")
-"""The five factors of the lengths of one quantity [1]: C^hi, C^lo, C^un, C^c, C^e."""
+Factors = namedtuple("Factors", "high low unstable convective entraining")  # C^hi, C^lo, C^un, C^c, C^e
 
 
 class Surroundings(NamedTuple):
@@ -186,7 +185,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     n_substeps: int = setting(1, at_least=1)
 
     def init(self, inputs: ClosureInputs) -> CATKEState:
-        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
         return CATKEState(
             eddy_viscosity=faces,
             eddy_diffusivity=faces,
@@ -211,8 +210,8 @@ class CATKE(AbstractPlainClosure[CATKEState]):
 
         viscosity, diffusivity = self._coefficients("uc", tke, flux, faces, grid)
         return CATKEState(
-            eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
-            eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
+            eddy_viscosity=with_end_faces(viscosity),
+            eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=tke,
             mean_destabilising_flux=flux,
         )

@@ -17,8 +17,7 @@ from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Waves
 from .walls import Boundary, ShearFreeLayer, Wall, Walls, charnock_length
 
-Coefficients = tuple[InnerFaceArray, InnerFaceArray]
-"""nu and kappa [m2 s-1]."""
+Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 
 class AbstractInternalWaves(eqx.Module):
@@ -87,21 +86,15 @@ class BackgroundMixing(AbstractInternalWaves):
 
 
 class TurbulenceState(CloState):
-    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces, and what some have besides.
-
-    Args:
-        stokes_viscosity: nu_S [m2 s-1]; `None` where waves drive no momentum.
-        temperature_variance: theta'² [K2].
-        variance_driven_flux: Gamma, upward [K m s-1].
-    """
+    """Eddy coefficients [m2 s-1], k [m2 s-2] and epsilon [m2 s-3] on faces, and what some have besides."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     turbulent_kinetic_energy: FaceArray
     dissipation_rate: FaceArray
-    stokes_viscosity: FaceArray | None = None
-    temperature_variance: FaceArray | None = None
-    variance_driven_flux: FaceArray | None = None
+    stokes_viscosity: FaceArray | None = None  # nu_S [m2 s-1]; `None` where waves drive no momentum
+    temperature_variance: FaceArray | None = None  # theta'² [K2]
+    variance_driven_flux: FaceArray | None = None  # Gamma, upward [K m s-1]
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         waves = () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
@@ -130,7 +123,7 @@ class EnergyStepper(AbstractEnergyStepper):
     repeats: bool = eqx.field(default=False, static=True)  # whether a step is retaken with its middle's rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
-        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
         driven = isinstance(self.functions, AbstractWaveFunctions) and inputs.waves is not None
         settings = self.settings
         return TurbulenceState(
@@ -218,7 +211,7 @@ class EnergyStepper(AbstractEnergyStepper):
 
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
-        driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale, 0.0, 0.0)
+        driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale)
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         ends = zip(*map(self._at_wall, now.walls), strict=True)
@@ -226,8 +219,8 @@ class EnergyStepper(AbstractEnergyStepper):
             with_end_faces(values, *both) for values, both in zip((tke, dissipation), ends, strict=True)
         )
         return TurbulenceState(
-            eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
-            eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
+            eddy_viscosity=with_end_faces(viscosity),
+            eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=of_tke,
             dissipation_rate=of_dissipation,
             stokes_viscosity=driven,

@@ -25,8 +25,7 @@ from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
 from .epbl_march import Depths, EnergyVelocity, Faces, Mixed, Water, cube_root, march, self_consistent_depth
 
-Levels = Float[Array, "..."]
-"""One number per column, or one per level."""
+Levels = Float[Array, "..."]  # one number per column, or one per level
 _SMALLEST_VELOCITY = 1e-6
 _SMALLEST_RATIO = 1e-30
 
@@ -139,8 +138,7 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
 
 _OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
 """The fraction 0.001 of the squared rotation of the earth acts everywhere [s-1]."""
-_UNSTABLE = 1e-7
-"""-N² at which convection below the layer is complete [s-2]."""
+_UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
 
 
 class EPBLState(CloState):
@@ -167,10 +165,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w in place of that with c_u, c_w and the decay; `None` for that.
-        exponent: of the length, l = z (1 - z / H)^exponent above the base.
-
-    Raises:
-        ValueError: an exponent that is not a whole number from 1 to 4.
+        exponent: of the length, l = z (1 - z / H)^exponent above the base; 1 to 4.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers and order of the march of MOM6.
     """
@@ -190,11 +185,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     @classmethod
     def as_in_om4(cls, **others: Any) -> "EPBL":
-        """The numbers and formulas of the configuration OM4 of MOM6.
-
-        Args:
-            others: arguments that replace or complete them.
-        """
+        """The numbers and formulas of the configuration OM4 of MOM6, with others in their place."""
         numbers = {
             "convective_efficiency": 0.06,
             "transition": 0.01,
@@ -207,7 +198,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     def init(self, inputs: ClosureInputs) -> EPBLState:
         at_rest = jnp.zeros_like(inputs.shear_squared) + self.background_coefficient
-        faces = with_end_faces(at_rest, 0.0, 0.0)
+        faces = with_end_faces(at_rest)
         depth = jnp.zeros_like(at_rest[0]) + inputs.grid.cell_thickness[-1]
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=depth)
 
@@ -237,7 +228,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         fraction, coefficient = result.fraction[:, 0], result.coefficient[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
         coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
-        faces = with_end_faces(coefficient + self.background_coefficient, 0.0, 0.0)
+        faces = with_end_faces(coefficient + self.background_coefficient)
         return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=result.reached[0])
 
     def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:

@@ -35,11 +35,9 @@ Depths = Float[Array, "depth *#batch"]
 """One number for every depth of the layer that is tried."""
 Faces = Float[Array, "inner depth *#batch"]
 
-Numbers = Float[Array, "..."]
-"""One number per column, per level, or per depth of the layer that is tried."""
+Numbers = Float[Array, "..."]  # one number per column, per level, or per depth of the layer that is tried
 _SMALLEST_POWER = 1e-18
-_SMALLEST_CUBE = 1e-11
-"""Of a velocity [m3 s-3]: below, it is linear in the energy."""
+_SMALLEST_CUBE = 1e-11  # of a velocity [m3 s-3]: below, it is linear in the energy
 _SMALLEST_VELOCITY = 1e-12
 
 
@@ -148,10 +146,8 @@ def march(water: Water, wind: Depths, profile: Faces) -> Mixed:
 
 
 _N_TRIED = 4
-_BRACKET = 0.1
-"""Width of the last bracket of the rounds [mean thickness of a cell]."""
-_MOST_STEPS = 20
-"""Four or five are enough; some ten where the base hardly needs energy to pass a cell."""
+_BRACKET = 0.1  # width of the last bracket of the rounds [mean thickness of a cell]
+_MOST_STEPS = 20  # four or five are enough; some ten where the base hardly needs energy to pass a cell
 
 
 def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:

@@ -143,7 +143,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         variance = self._advance_variance(clo_state, inputs, dt)
         tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
         flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
-        variance, flux = (with_end_faces(values, 0.0, 0.0) for values in (variance, flux))
+        variance, flux = (with_end_faces(values) for values in (variance, flux))
         return dataclasses.replace(new, temperature_variance=variance, variance_driven_flux=flux)
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:

@@ -20,32 +20,10 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, NonlocalTransport
+from . import kpp_interior, kpp_layer
 from .base import AbstractPlainClosure, CloState, ClosureInputs
-from .kpp_interior import (
-    AbstractInteriorShear,
-    Coefficients,
-    DoubleDiffusion,
-    InteriorConvection,
-    LargeShear,
-    gradient_richardson_number,
-    smoothed,
-    thermal_and_haline,
-)
-from .kpp_layer import (
-    INTERPOLATIONS,
-    SHAPES,
-    Cubic,
-    Friction,
-    VelocityScales,
-    at_layer_depth,
-    first_crossing,
-    fraction_unstable,
-    larger_of_both_faces,
-    matched,
-    means_over_upper_part,
-    nonlocal_shape,
-    simple,
-)
+from .kpp_interior import AbstractInteriorShear, Coefficients, DoubleDiffusion, InteriorConvection, LargeShear
+from .kpp_layer import Cubic, Friction, VelocityScales
 from .langmuir import Langmuir, LangmuirEffect
 
 
@@ -116,8 +94,8 @@ class KPP(AbstractPlainClosure[KPPState]):
     double_diffusion: DoubleDiffusion | None = None
     convection: InteriorConvection | None = None
     langmuir: Langmuir | None = None
-    depth_interpolation: str = setting("quadratic", choices=INTERPOLATIONS)
-    shape: str = setting("simple", choices=SHAPES)
+    depth_interpolation: str = setting("quadratic", choices=kpp_layer.INTERPOLATIONS)
+    shape: str = setting("simple", choices=kpp_layer.SHAPES)
     match_slope: bool = setting(False)
     enhanced_diffusivity: bool = setting(True)
     limit_by_ekman_depth: bool = setting(False)
@@ -130,7 +108,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         return self.velocity_scales.von_karman
 
     def init(self, inputs: ClosureInputs) -> KPPState:
-        nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared, 0.0, 0.0))
+        nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared))
         start = nothing + self.initial_eddy_coefficient
         salt = None if self.double_diffusion is None else start
         return KPPState(start, start, nothing, jnp.zeros_like(nothing[0]), salt)
@@ -151,25 +129,20 @@ class KPP(AbstractPlainClosure[KPPState]):
             more = weight * self.convection.diffusivity
             viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + more
             salt = None if salt is None else salt + more
-        return KPPState(
-            with_end_faces(viscosity, 0.0, 0.0),
-            with_end_faces(diffusivity, 0.0, 0.0),
-            with_end_faces(nonlocal_fraction, 0.0, 0.0),
-            depth,
-            None if salt is None else with_end_faces(salt, 0.0, 0.0),
-        )
+        faces = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
+        return KPPState(*faces, depth, None if salt is None else with_end_faces(salt))
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""
         nothing = jnp.zeros_like(inputs.buoyancy_frequency_squared)
         viscosity, diffusivity = nothing + self.background_viscosity, nothing + self.background_diffusivity
         if self.shear is not None:
-            richardson = smoothed(gradient_richardson_number(inputs), self.n_smoothing)
-            by_shear = self.shear.coefficients(richardson)
+            richardson = kpp_interior.gradient_richardson_number(inputs)
+            by_shear = self.shear.coefficients(kpp_interior.smoothed(richardson, self.n_smoothing))
             viscosity, diffusivity = viscosity + by_shear[0], diffusivity + by_shear[1]
         if self.double_diffusion is None:
             return Coefficients(viscosity, diffusivity, None)
-        heat, salt = self.double_diffusion.diffusivities(*thermal_and_haline(inputs))
+        heat, salt = self.double_diffusion.diffusivities(*kpp_interior.thermal_and_haline(inputs))
         return Coefficients(viscosity, diffusivity + heat, diffusivity + salt)
 
     def _depth(
@@ -179,7 +152,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         depth = -inputs.grid.z_center
         richardson = self._bulk_richardson_number(depth, friction, effect, inputs)
         critical = self.critical_richardson_number
-        found = first_crossing(richardson, critical, depth, self.depth_interpolation)
+        found = kpp_layer.first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
         flux = _buoyancy_flux_above(before, inputs)
         stable = flux > 0.0
@@ -203,7 +176,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         surface, eos = jnp.zeros((), depth.dtype), inputs.equation_of_state
         buoyancy = eos.buoyancy(state.temperature, state.salinity, surface)
         fields = (buoyancy - buoyancy[-1], state.u, state.v)
-        upper = means_over_upper_part(fields, eps * depth, inputs.grid)
+        upper = kpp_layer.means_over_upper_part(fields, eps * depth, inputs.grid)
         excess, u, v = (mean - values for mean, values in zip(upper, fields, strict=True))
         unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
         denominator = u * u + v * v + at_least(unresolved, self.unresolved_shear_floor)
@@ -216,7 +189,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         scales, eps = self.velocity_scales, self.surface_layer_fraction
         flux = _buoyancy_flux_above_centers(inputs)
         velocity = scales.scalar(scales.forcing(eps * depth, flux), friction)
-        frequency = safe_sqrt(larger_of_both_faces(inputs.buoyancy_frequency_squared))
+        frequency = safe_sqrt(kpp_layer.larger_of_both_faces(inputs.buoyancy_frequency_squared))
         concavity = at_least(self.weak_concavity - self.concavity_slope * frequency, self.strong_concavity)
         convection = safe_sqrt(self.entrainment_ratio * reciprocal(scales.scalar_convection()[1] * eps))
         scale = convection * reciprocal(scales.von_karman * scales.von_karman)
@@ -250,7 +223,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         fraction = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
 
         def blend(coefficient, velocity, velocity_last, cubic):
-            shape = simple if cubic is None else cubic
+            shape = kpp_layer.simple if cubic is None else cubic
             within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
             enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
             return jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
@@ -264,11 +237,11 @@ class KPP(AbstractPlainClosure[KPPState]):
             blend(interior.diffusivity, scalars, scalars_last, of_heat),
             None if salt is None else blend(salt, scalars, scalars_last, of_salt),
         )
-        carried = nonlocal_shape(self.shape, sigma, of_heat)
-        carried_last = nonlocal_shape(self.shape, sigma_last, of_heat)
+        carried = kpp_layer.nonlocal_shape(self.shape, sigma, of_heat)
+        carried_last = kpp_layer.nonlocal_shape(self.shape, sigma_last, of_heat)
         # At the base what the enhanced coefficient carries, without its part of the interior.
         carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
-        strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
+        strength = self._nonlocal_strength() * kpp_layer.fraction_unstable(layer.buoyancy_flux)
         return mixing, jnp.where(inside, strength * carried, 0.0)
 
     def _velocities(self, layer: Layer, depth, sigma):
@@ -288,7 +261,7 @@ class KPP(AbstractPlainClosure[KPPState]):
         if self.langmuir.method == "RWHGK16":
             if sigma is None:
                 return momentum, scalars
-            factor = 1.0 + simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
+            factor = 1.0 + kpp_layer.simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
         return momentum * factor, scalars * factor
 
     def _cubics(self, layer: Layer, interior: Coefficients, grid) -> tuple[Cubic | None, ...]:
@@ -306,8 +279,8 @@ class KPP(AbstractPlainClosure[KPPState]):
             stable_slope = self.velocity_scales.stable_slope * gained * reciprocal(fourth)
 
         def of(coefficient, velocity):
-            below = at_layer_depth(coefficient, layer.depth, grid)
-            return matched(below, layer.depth, velocity, stable_slope)
+            below = kpp_layer.at_layer_depth(coefficient, layer.depth, grid)
+            return kpp_layer.matched(below, layer.depth, velocity, stable_slope)
 
         given = zip(interior, (momentum, scalars, scalars), strict=True)
         return tuple(

@@ -282,7 +282,7 @@ def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tu
     From the face below, with the mean of the slopes in this cell and in the next, weighted by the distance;
     neither slope is negative. Source: Large et al. (1994), eq. D5.
     """
-    faces = with_end_faces(coefficient, 0.0, 0.0)
+    faces = with_end_faces(coefficient)
     upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
     within = (upper <= depth) & (depth < lower)
     slope = at_least((faces[1:] - faces[:-1]) * reciprocal(grid.cell_thickness), 0.0)

@@ -24,8 +24,7 @@ from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, vect
 from .base import ClosureInputs
 
 METHODS = ("LWF16", "LF17", "RWHGK16")
-_WEAKEST = 1e-4
-"""Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]."""
+_WEAKEST = 1e-4  # stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
 
 
 class LangmuirEffect(NamedTuple):
@@ -50,9 +49,6 @@ class Langmuir(eqx.Module):
         entrainment_factor: that of La^(-1/2) in the entrainment of RWHGK16 [1].
         wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of
             the surface stress.
-
-    Raises:
-        ValueError: another method.
     """
 
     method: str = setting("LF17", choices=METHODS)

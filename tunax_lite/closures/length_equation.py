@@ -55,8 +55,7 @@ class Exponents(NamedTuple):
     n: float
 
 
-Constants = tuple[Any, Any, Any, Any]
-"""Of P, eps, B and P_St in the equation for psi [1], each a number or one per face."""
+Constants = tuple[Any, Any, Any, Any]  # of P, eps, B and P_St [1], each a number or one per face
 Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """psi that a step starts from, its source, and the rate of its implicit sink [s-1]."""
 

@@ -36,24 +36,15 @@ from .two_equation import KEpsilon
 
 
 class MassFluxState(CloState):
-    """State of the local closure and of the plumes, on faces.
-
-    Args:
-        local: of the local closure.
-        plume_mass_flux, plume_momentum_flux: M of contents, and of momentum [m s-1], positive downward.
-        entrained_fraction: fraction of the water of the plumes that the cell above the face gave [1].
-        plume_velocity: w [m s-1], positive downward.
-        plume_kinetic_energy: k_p of the turbulence in the plumes [m2 s-2].
-        plume_depth: down to which they pass the cells [m].
-    """
+    """State of the local closure and of the plumes, on faces."""
 
     local: CloState
-    plume_mass_flux: FaceArray
-    plume_momentum_flux: FaceArray
-    entrained_fraction: FaceArray
-    plume_velocity: FaceArray
-    plume_kinetic_energy: FaceArray
-    plume_depth: Scalar
+    plume_mass_flux: FaceArray  # M [m s-1], positive downward
+    plume_momentum_flux: FaceArray  # that of momentum [m s-1]
+    entrained_fraction: FaceArray  # of the water of the plumes, what the cell above gave [1]
+    plume_velocity: FaceArray  # w [m s-1], positive downward
+    plume_kinetic_energy: FaceArray  # k_p of the turbulence in the plumes [m2 s-2]
+    plume_depth: Scalar  # down to which they pass the cells [m]
 
     # `AbstractVar` may be a property, which type checkers do not know.
     @property
@@ -153,7 +144,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
         momentum_flux = (1.0 - self.momentum_coefficient) * flux
         kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
-        values = [with_end_faces(of, 0.0, 0.0) for of in kept]
+        values = [with_end_faces(of) for of in kept]
         return MassFluxState(local, *values, end.depth)  # pyright: ignore
 
     def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> Any:

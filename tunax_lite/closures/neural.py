@@ -145,7 +145,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
         bound = self.largest_correction
         corrected = [
-            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)), 0.0, 0.0)
+            with_end_faces(coefficient[1:-1] * jnp.exp(bound * jnp.tanh(output / bound)))
             for coefficient, output in zip(_coefficients(clo_state), outputs, strict=True)
         ]
         return eqx.tree_at(_coefficients, clo_state, corrected)

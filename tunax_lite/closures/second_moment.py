@@ -107,7 +107,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return self(*self.limited(alpha_n, alpha_m))
 
     def limited(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
-        """alpha_N limited from below, and alpha_M from above, so that the shear stress grows with the shear."""
+        """alpha_N limited from below, alpha_M from above, so that the shear stress grows with the shear."""
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         n0, n1, d1, d4 = self.n0, self.n1, self.d1, self.d4
         highest = n0 + (n1 + d1 * n0 + (d1 * n1 + d4 * n0 + d4 * n1 * alpha_n) * alpha_n) * alpha_n
@@ -172,9 +172,6 @@ class SecondMomentClosure(AbstractStability):
         instability_limit: the most negative alpha_N used, as a fraction of the value at which the shear
             number of quasi-equilibrium reaches zero [1].
         equilibrium: "quasi" (P + B = eps in the functions) or "weak" (the shear of the flow).
-
-    Raises:
-        ValueError: another equilibrium.
     """
 
     cc1: Scalar = parameter(5.0, valid_range=(2.0, 12.0))
@@ -197,11 +194,7 @@ class SecondMomentClosure(AbstractStability):
 
     @classmethod
     def of(cls, name: str, **others: Any) -> "SecondMomentClosure":
-        """The closure with published constants.
-
-        Args:
-            name: one of `PUBLISHED_SETS`.
-            others: arguments that replace or complete them.
+        """The closure with one of `PUBLISHED_SETS`, which other arguments replace or complete.
 
         Raises:
             ValueError: a name that is not there.

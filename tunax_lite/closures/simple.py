@@ -171,7 +171,7 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
     taper: str = setting("tanh", choices=TAPERS)
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
-        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
         return EddyCoefficients(faces, faces)
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:

@@ -16,8 +16,7 @@ from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 
-Functions = tuple[InnerFaceArray, InnerFaceArray]
-"""c_mu and c_mu' [1]."""
+Functions = tuple[InnerFaceArray, InnerFaceArray]  # c_mu and c_mu' [1]
 WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
 

@@ -38,8 +38,7 @@ from .energy import TurbulenceState
 from .langmuir import LangmuirCells
 from .walls import EndCondition, charnock_length
 
-Lengths = tuple[InnerFaceArray, InnerFaceArray]
-"""Two lengths on the inner faces [m]."""
+Lengths = tuple[InnerFaceArray, InnerFaceArray]  # two lengths on the inner faces [m]
 
 
 class AbstractLengthBounds(eqx.Module):
@@ -184,8 +183,7 @@ class Penetration(eqx.Module):
         return fraction * at_surface * jnp.exp(height * reciprocal(jnp.asarray(depth)))
 
 
-_SMALLEST_SQUARE = 1e-15
-"""Of N² where the length follows from it, and of S² in Ri [s-2]."""
+_SMALLEST_SQUARE = 1e-15  # of N² where the length follows from it, and of S² in Ri [s-2]
 
 
 @named("tke", tke_veros="veros")
@@ -267,7 +265,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         return cls(**{**of_veros, **settings})
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
-        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared, 0.0, 0.0))
+        faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
         tke = faces + self.turbulent_kinetic_energy_floor
         return TurbulenceState(
             eddy_viscosity=faces + self.background_viscosity,
@@ -286,8 +284,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         floor = self.turbulent_kinetic_energy_floor
         of_bottom = self.c_eps * floor * jnp.sqrt(floor) / self.length_floor
         return TurbulenceState(
-            eddy_viscosity=with_end_faces(viscosity, 0.0, 0.0),
-            eddy_diffusivity=with_end_faces(diffusivity, 0.0, 0.0),
+            eddy_viscosity=with_end_faces(viscosity),
+            eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=with_end_faces(tke, floor, at_surface),
             dissipation_rate=with_end_faces(dissipation, of_bottom, of_surface),
         )

@@ -95,10 +95,7 @@ class KEpsilon(AbstractKEpsilon):
 
         Functions of Canuto's model A in weak equilibrium with another `cc6`, one negative constant for
         buoyancy in stable and unstable water, more energy in quiet water, a Charnock roughness length. Its
-        quantities live at cell centers, here on faces.
-
-        Args:
-            others: arguments that replace or complete them.
+        quantities live at cell centers, here on faces. Other arguments replace or complete them.
         """
         constants: dict[str, Any] = {
             "c_eps_3_minus": -0.65,
@@ -293,11 +290,10 @@ class MellorYamada(AbstractTwoEquation):
     def harcourt(cls, **others: Any) -> "MellorYamada":
         """The closure for Langmuir turbulence: `Harcourt`, and a length that only waves and walls limit.
 
+        Other arguments replace or complete its numbers.
+
         Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, with the numbers of Li et al. (2019), J. Adv.
         Model. Earth Syst. 11, 3545-3592.
-
-        Args:
-            others: arguments that replace or complete them.
         """
         constants: dict[str, Any] = {
             "e_3_minus": 5.0,

@@ -40,9 +40,6 @@ class Boundary(eqx.Module):
         tke, length_scale: whether a flux (at the center of the end cell) or the value (at the first inner
             face) follows from the law of the layer.
         breaking_waves: their injection in place of the logarithmic layer; at the surface only.
-
-    Raises:
-        ValueError: another condition.
     """
 
     tke: str = setting("flux", choices=CONDITIONS)

@@ -28,21 +28,14 @@ from .tridiagonal_methods import (
 class Added(NamedTuple):
     """What is added to a quantity per area and time [unit m s-1], explicit; `None` where nothing is.
 
-    Args:
-        volumes: h Q, in every volume.
-        bottom: flux into the first volume.
-        surface: flux into the last volume.
-        sinking: value [unit] of what comes down between neighbouring volumes, in exchange for what
-            `CarryingRates` carry up.
-        downward: flux from each volume to that below it. However large, it leaves no content behind, as
-            its convergence in the volumes would by rounding.
+    A downward flux, however large, leaves no content behind, as its convergence would by rounding.
     """
 
-    volumes: ColumnArray | None = None
-    bottom: Scalar | None = None
-    surface: Scalar | None = None
-    sinking: InnerFaceArray | None = None
-    downward: InnerFaceArray | None = None
+    volumes: ColumnArray | None = None  # h Q, in every volume
+    bottom: Scalar | None = None  # flux into the first volume
+    surface: Scalar | None = None  # flux into the last volume
+    sinking: InnerFaceArray | None = None  # value [unit] of what comes down for what is carried up
+    downward: InnerFaceArray | None = None  # flux from each volume to that below it
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
         """Content per area [unit m] after `dt` of the source alone."""
@@ -65,14 +58,10 @@ class CarryingRates(NamedTuple):
     """Rates at which volumes carry their value to a neighbour [m s-1], at least zero, always implicit.
 
     What one volume loses its neighbour gains. New values of what has no sinks stay positive for any rate.
-
-    Args:
-        upward: from the volume i to i + 1; `None` for none.
-        downward: from the volume i + 1 to i; `None` for none.
     """
 
-    upward: InnerFaceArray | None = None
-    downward: InnerFaceArray | None = None
+    upward: InnerFaceArray | None = None  # from the volume i to i + 1; `None` for none
+    downward: InnerFaceArray | None = None  # from the volume i + 1 to i; `None` for none
 
     def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> CarryingMatrix:
         """The matrix of a step in which the volumes also carry."""

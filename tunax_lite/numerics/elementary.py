@@ -129,7 +129,7 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
     return jnp.sum(values * grid.cell_thickness, axis=0)
 
 
-def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike, surface: ScalarLike) -> FaceArray:
+def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:
     """Values on all faces, from those on inner faces and the two ends."""
     end = jnp.zeros_like(inner[:1])
     return jnp.concatenate([end + bottom, inner, end + surface])

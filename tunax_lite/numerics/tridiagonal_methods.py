@@ -24,8 +24,7 @@ from jaxtyping import PyTree
 
 from .._types import ColumnArray, InnerFaceArray
 
-Trees = tuple[PyTree, ...]
-"""Arrays `(n, *batch)` for each of several systems."""
+Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
 
 
 class TridiagonalMatrix(NamedTuple):
@@ -62,16 +61,11 @@ class CarryingMatrix(NamedTuple):
 
     What is carried may exceed what a volume keeps by any factor: the diagonal would round `own` away, so it
     is kept apart. Columns sum to it.
-
-    Args:
-        own: fraction that a volume keeps of itself, `(n, *batch)`.
-        upward: from the volume i to i + 1, `(n - 1, *batch)`.
-        downward: from the volume i + 1 to i, `(n - 1, *batch)`.
     """
 
-    own: ColumnArray
-    upward: InnerFaceArray
-    downward: InnerFaceArray
+    own: ColumnArray  # fraction that a volume keeps of itself, `(n, *batch)`
+    upward: InnerFaceArray  # from the volume i to i + 1, `(n - 1, *batch)`
+    downward: InnerFaceArray  # from the volume i + 1 to i, `(n - 1, *batch)`
 
     def carrying(self) -> "CarryingMatrix":
         return self

@@ -24,8 +24,7 @@ Table = tuple[tuple[Row, ...], ...]
 TEMPERATURE_UNIT = 40.0
 SALINITY_UNIT = 40.0 * 35.16504 / 35.0
 HEIGHT_UNIT = 1e4
-DENSITY_OFFSET, VOLUME_OFFSET = 32.0, 24.0
-"""Of the salinity in s [g kg-1]."""
+DENSITY_OFFSET, VOLUME_OFFSET = 32.0, 24.0  # of the salinity in s [g kg-1]
 
 
 def _table(text: str) -> Table:

@@ -90,7 +90,7 @@ class VerticalVelocity(AbstractTerm):
         z, bottom = grid.z_face[1:-1], grid.z_face[0]
         height = jnp.clip(given.height, 0.99 * bottom, 0.01 * bottom)
         fraction = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
-        return with_end_faces(fraction * given.velocity, 0.0, 0.0)
+        return with_end_faces(fraction * given.velocity)
 
     def carry(self, column: Column) -> State:
         velocity = self.at(column.grid, column.time)
@@ -124,7 +124,7 @@ def advect(
     upward = inner > 0.0
     divergence = velocity[1:] - velocity[:-1]
     for _ in range(n_substeps):
-        flux = with_end_faces(inner * _between(values, upward, courant, scheme), 0.0, 0.0)
+        flux = with_end_faces(inner * _between(values, upward, courant, scheme))
         gained = flux[:-1] - flux[1:] + values * divergence
         values = values + part * gained / grid.cell_thickness
     return values

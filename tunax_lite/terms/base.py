@@ -20,8 +20,7 @@ from ..physics.equation_of_state import AbstractEquationOfState
 from ..state import State
 from ..time_series import check_covers
 
-Velocity = tuple[CenterArray, CenterArray]
-"""Eastward and northward component on cells."""
+Velocity = tuple[CenterArray, CenterArray]  # eastward and northward component on cells
 
 
 class Tendency(NamedTuple):

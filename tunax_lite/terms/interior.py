@@ -141,8 +141,7 @@ class FreezingBound(AbstractTerm):
         return State(state.u, state.v, temperature.at[-1].set(surface), state.salinity, state.tracers)
 
 
-HOLDABLE = ("temperature", "salinity")
-"""What may be held."""
+HOLDABLE = ("temperature", "salinity")  # what may be held
 
 
 class Interior(eqx.Module):

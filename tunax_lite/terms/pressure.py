@@ -155,8 +155,7 @@ class PlumeOnSlope(AbstractTerm):
         return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
-_N_ITERATIONS = 4
-"""Of roughness length and friction velocity; they depend weakly on each other."""
+_N_ITERATIONS = 4  # of roughness length and friction velocity; they depend weakly on each other
 
 
 class BottomFriction(AbstractTerm):

@@ -46,26 +46,18 @@ class NonlocalTransport(AbstractTerm):
 
 
 class CounterGradientHeat(AbstractTerm):
-    """A flux of heat beside that down its gradient, which makes no water warmer or colder than it was.
+    """A flux of heat beside that down its gradient, which makes no water warmer or colder than it was."""
 
-    Args:
-        upward: flux [K m s-1], 0 at both ends.
-    """
-
-    upward: FaceArray
+    upward: FaceArray  # flux [K m s-1], 0 at both ends
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         return {"temperature": Tendency(against_gradient=-self.upward[1:-1])}
 
 
 class StokesMixing(AbstractTerm):
-    """Momentum that turbulence carries down the shear of the Stokes drift.
+    """Momentum that turbulence carries down the shear of the Stokes drift."""
 
-    Args:
-        viscosity: nu_S [m2 s-1].
-    """
-
-    viscosity: FaceArray
+    viscosity: FaceArray  # nu_S [m2 s-1]
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         if column.stokes_drift is None:
@@ -83,17 +75,11 @@ class PlumeWater(NamedTuple):
 
 
 class Plumes(AbstractTerm):
-    """Transport by plumes, on faces; zero at both ends.
+    """Transport by plumes, on faces; zero at both ends."""
 
-    Args:
-        mass_flux: of temperature, salinity and tracers [m s-1], positive downward.
-        momentum_flux: the same of velocity, less by what the pressure of the surroundings takes.
-        water: in the plumes, of the state that the step starts from.
-    """
-
-    mass_flux: FaceArray
-    momentum_flux: FaceArray
-    water: PlumeWater
+    mass_flux: FaceArray  # of temperature, salinity and tracers [m s-1], positive downward
+    momentum_flux: FaceArray  # the same of velocity, less by what the pressure of the surroundings takes
+    water: PlumeWater  # in the plumes, of the state that the step starts from
 
     @classmethod
     def of(
