@@ -185,12 +185,9 @@ class _Coare(AbstractSimilarity):
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
         of_air = viscosity(air.temperature + LAPSE_RATE * self.air_height)
-        first = self._first_guess(air, skin, potential, of_air)
-
-        def iterate(_, scales):
-            return self._iterate(scales, air, skin, potential, of_air)
-
-        found = jax.lax.fori_loop(0, self.iterations, iterate, first)
+        given = air, skin, potential, of_air
+        first = self._first_guess(*given)
+        found = jax.lax.fori_loop(0, self.iterations, lambda _, scales: self._iterate(scales, *given), first)
         scales = found.friction, found.temperature, found.humidity
         return self._exchange(scales, found.speed, found.air_kelvin, found.air_humidity, air, skin)
 

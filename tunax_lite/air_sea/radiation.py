@@ -245,12 +245,8 @@ class AbstractLongwave(eqx.Module):
     def net(self, water_temperature: Scalar, air: MoistAir, cloud: Any, latitude: Any, series: Any) -> Scalar:
         """Net radiation into the water [W m-2].
 
-        Args:
-            water_temperature: [degC].
-            air: near the surface.
-            cloud: cover from 0 to 1.
-            latitude: [degrees north].
-            series: the measured radiation [W m-2], where there is one.
+        Of its temperature [degC], the air, cloud cover from 0 to 1, latitude [degrees north], and the series
+        that was measured, where there is one [W m-2].
         """
 
 

@@ -19,15 +19,10 @@ from ..terms.turbulence import PlumeEnergy
 
 
 class CloState(eqx.Module):
-    """What every closure hands to the model; each closure adds its own variables.
+    """What every closure hands to the model; each closure adds its own variables."""
 
-    Args:
-        eddy_viscosity: of momentum [m2 s-1].
-        eddy_diffusivity: of temperature, salinity and tracers [m2 s-1].
-    """
-
-    eddy_viscosity: eqx.AbstractVar[FaceArray]
-    eddy_diffusivity: eqx.AbstractVar[FaceArray]
+    eddy_viscosity: eqx.AbstractVar[FaceArray]  # of momentum [m2 s-1]
+    eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
 
     def salt_diffusivity(self) -> FaceArray | None:
         """Eddy diffusivity of salinity [m2 s-1] where it has its own; `None` where it shares that of heat."""
@@ -69,48 +64,29 @@ class EddyCoefficients(CloState):
 class ClosureInputs(eqx.Module):
     """What a closure may know of the column; computed once per step by the model.
 
-    Args:
-        grid: the vertical grid, with the batch axes of the state.
-        state: after the transport of this step.
-        buoyancy_frequency_squared: N² of that state [s-2].
-        shear_squared: S² between the states before and after the viscous step [s-2].
-        surface_friction_velocity: u* = sqrt(|stress| / density) [m s-1].
-        friction_velocity_of_sea: u* that sets the roughness of the sea [m s-1]: the same, or like GOTM that
-            of the step before.
-        surface_momentum_flux: eastward and northward stress over density [m2 s-2].
-        surface_buoyancy_flux: buoyancy that enters through the surface, shortwave radiation left out
-            [m2 s-3]; positive stabilises.
-        coriolis_parameter: f [s-1].
-        equation_of_state: of the case, for closures that compare parcels of water.
-        radiative_buoyancy_flux: buoyancy that shortwave radiation carries down through each face [m2 s-3],
-            so that a layer below the surface gains the difference over it; `None` in the dark.
-        waves: at the surface; `None` without.
-        bottom: the flow over it; `None` where nothing drags there.
-        start: the state that the step started from, already turned.
-        acted: the terms of the step, among them those of the closure's own state.
-        plume_energy: for the closure around plumes: what their mass flux did; `None` without one.
-        tridiagonal_method: how the linear systems of the closure are solved.
-        explicit_waves: whether energy that waves take is taken explicitly, as in GOTM, even below zero.
+    `radiative_buoyancy_flux` is what shortwave radiation carries down through each face, so that a layer
+    below the surface gains the difference over it; `None` in the dark. `friction_velocity_of_sea` is the u*
+    that sets the roughness of the sea: the same, or like GOTM that of the step before.
     """
 
-    grid: Grid
-    state: State
-    buoyancy_frequency_squared: InnerFaceArray
-    shear_squared: InnerFaceArray
-    surface_friction_velocity: Scalar
-    friction_velocity_of_sea: Scalar
-    surface_momentum_flux: tuple[Scalar, Scalar]
-    surface_buoyancy_flux: Scalar
-    coriolis_parameter: Scalar
-    equation_of_state: AbstractEquationOfState
-    start: State
-    radiative_buoyancy_flux: FaceArray | None = None
-    waves: SurfaceWaves | None = None
-    bottom: BottomFlow | None = None
-    plume_energy: PlumeEnergy | None = None
-    acted: tuple[AbstractTerm, ...] = ()
+    grid: Grid  # with the batch axes of the state
+    state: State  # after the transport of this step
+    buoyancy_frequency_squared: InnerFaceArray  # N² of that state [s-2]
+    shear_squared: InnerFaceArray  # S² between the states before and after the viscous step [s-2]
+    surface_friction_velocity: Scalar  # u* = sqrt(|stress| / density) [m s-1]
+    friction_velocity_of_sea: Scalar  # [m s-1]
+    surface_momentum_flux: tuple[Scalar, Scalar]  # eastward and northward stress over density [m2 s-2]
+    surface_buoyancy_flux: Scalar  # in, but for shortwave radiation [m2 s-3]; positive stabilises
+    coriolis_parameter: Scalar  # f [s-1]
+    equation_of_state: AbstractEquationOfState  # of the case, for closures that compare parcels of water
+    start: State  # that the step started from, already turned
+    radiative_buoyancy_flux: FaceArray | None = None  # [m2 s-3]
+    waves: SurfaceWaves | None = None  # at the surface
+    bottom: BottomFlow | None = None  # where something drags there
+    plume_energy: PlumeEnergy | None = None  # for the closure around plumes: what their mass flux did
+    acted: tuple[AbstractTerm, ...] = ()  # the terms of the step, those of the closure's own state too
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
-    explicit_waves: bool = eqx.field(default=False, static=True)
+    explicit_waves: bool = eqx.field(default=False, static=True)  # even those that take energy, as in GOTM
 
 
 S = TypeVar("S", bound=CloState)

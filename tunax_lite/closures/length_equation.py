@@ -75,18 +75,11 @@ class LengthScaleConstants(NamedTuple):
 
 
 class WallFunction(eqx.Module):
-    """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that grows with the length.
+    """c_2 = [1 + E_2 (l / L_z)²] / 2, for a psi that grows with the length."""
 
-    Args:
-        e_2: E_2 [1].
-        von_karman: kappa [1].
-        wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
-            bottom, or the distance to the surface.
-    """
-
-    e_2: Scalar
-    von_karman: Scalar
-    wall_length: str = eqx.field(static=True)
+    e_2: Scalar  # E_2 [1]
+    von_karman: Scalar  # kappa [1]
+    wall_length: str = eqx.field(static=True)  # L_z / kappa, as in `MellorYamada`
 
     def sink_constant(self, rates: Rates, now: Step) -> InnerFaceArray:
         """c_2 [1]."""
@@ -105,19 +98,18 @@ class WallFunction(eqx.Module):
 
 
 class TransportedLength(AbstractLengthScale):
-    """The equation for psi."""
+    """The equation for psi, with the floors and for the steps of a closure."""
 
+    closure: "AbstractTwoEquation"
     exponents: Exponents = eqx.field(static=True)
     constants: LengthScaleConstants
     diffusion: AbstractDiffusion
-    floors: tuple[Scalar, Scalar]  # of k and epsilon
-    wall_function: WallFunction | None  # of the sink; `None` for a constant one
-    long_steps: bool = eqx.field(static=True)  # steps may be much longer than k/eps; each is taken twice
+    wall_function: WallFunction | None = None  # of the sink; `None` for a constant one
 
     def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
         constants = self._source_constants(rates, now)
-        if self.long_steps:
+        if self.closure.long_steps:
             psi, source, sink_rate = self._sources_at_long_steps(rates, tke, constants, c_mu_0, now.dt)
         else:
             psi, source, sink_rate = self._sources(rates, constants, c_mu_0)
@@ -145,8 +137,8 @@ class TransportedLength(AbstractLengthScale):
         p, m, n = self.exponents
         if n < 0.0:
             return jnp.full_like(tke, jnp.finfo(tke.dtype).tiny)
-        floor, dissipation_floor = self.floors
-        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / dissipation_floor
+        floor = self.closure.turbulent_kinetic_energy_floor
+        shortest = c_mu_0**3 * floor * safe_sqrt(floor) / self.closure.dissipation_rate_floor
         return product_of_powers((c_mu_0, p), (tke, m), (shortest, n))
 
     def _end_condition(
@@ -160,7 +152,7 @@ class TransportedLength(AbstractLengthScale):
         condition, c_mu_0 = wall.boundary.length_scale, functions.c_mu_0
         distance, tke = wall.distance(condition), neighbour_tke
         if wall.waves is not None:
-            tke = at_least(wall.tke_at(distance, c_mu_0), self.floors[0])
+            tke = at_least(wall.tke_at(distance, c_mu_0), self.closure.turbulent_kinetic_energy_floor)
         if condition == "value":
             length = wall.length_slope * distance
             return EndCondition(value=product_of_powers((c_mu_0, p), (tke, m), (length, n)))
@@ -281,13 +273,13 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         if waves is not None:
             decay, slope = _shear_free_decay(exponents, constants.c_2, self.sigma_k, shear_free, functions)
             waves = ShearFreeLayer.of(waves, decay, slope, functions.c_mu_shear_free / self.sigma_k)
-        diffusions = (
-            SchmidtNumber(self.sigma_k, self.sigma_k),
-            SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None),
-        )
         von_karman = self._von_karman(exponents, constants, sigma, c_mu_0)
-        return self._with_equation(
-            functions, exponents, constants, constants.c_2, diffusions, von_karman, waves
+        constants = self._with_stable_constant(constants, constants.c_2, functions)
+        diffusion = SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None)
+        length_scale = TransportedLength(self, exponents, constants, diffusion)
+        k_equation = TransportedEnergy(SchmidtNumber(self.sigma_k, self.sigma_k))
+        return EnergyStepper(
+            self, k_equation, length_scale, functions, von_karman, waves, repeats=self.long_steps
         )
 
     def _von_karman(
@@ -300,28 +292,14 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         growth = at_least(sigma * (constants.c_2 - constants.c_1), 1e-4)
         return c_mu_0 * safe_sqrt(growth) / abs(exponents.n)
 
-    def _with_equation(
-        self,
-        functions: AbstractStabilityFunctions,
-        exponents: Exponents,
-        constants: LengthScaleConstants,
-        interior_c_2: Scalar,
-        diffusions: tuple[AbstractDiffusion, AbstractDiffusion],
-        von_karman: Scalar,
-        waves: ShearFreeLayer | None,
-        *,
-        wall_function: WallFunction | None = None,
-        has_shortest: bool = False,
-    ) -> EnergyStepper:
-        """The two equations: diffusions of k and psi; and c_2 far from walls, from which c_3 follows."""
-        if constants.c_3_stable is None:
-            ri, c_1 = self.steady_state_richardson_number, constants.c_1
-            c_3 = interior_c_2 + (c_1 - interior_c_2) / ri * functions.equilibrium_ratio(ri)
-            constants = constants._replace(c_3_stable=c_3)
-        floors = self.turbulent_kinetic_energy_floor, self.dissipation_rate_floor
-        parts = exponents, constants, diffusions[1], floors, wall_function, self.long_steps
-        parts = TransportedEnergy(diffusions[0]), TransportedLength(*parts), functions, von_karman, waves
-        return EnergyStepper(self, *parts, has_shortest, self.long_steps)
+    def _with_stable_constant(
+        self, constants: LengthScaleConstants, c_2: Scalar, functions: AbstractStabilityFunctions
+    ) -> LengthScaleConstants:
+        """With c_3 in stable water, which follows from c_2 far from walls unless it is given."""
+        if constants.c_3_stable is not None:
+            return constants
+        ri, c_1 = self.steady_state_richardson_number, constants.c_1
+        return constants._replace(c_3_stable=c_2 + (c_1 - c_2) / ri * functions.equilibrium_ratio(ri))
 
 
 def _shear_free_decay(

@@ -35,14 +35,11 @@ class Waves(NamedTuple):
 class AbstractStabilityFunctions(eqx.Module):
     """c_mu and c_mu' in nu = c_mu k²/eps and kappa = c_mu' k²/eps, with all coefficients computed.
 
-    Args:
-        c_mu_0: fourth root of c_mu in neutral equilibrium [1].
-        c_mu_shear_free: c_mu over `c_mu_0`³ where neither shear nor buoyancy act [1], so that there
-            nu = c_mu_shear_free sqrt(k) l.
+    Where neither shear nor buoyancy act, nu = c_mu_shear_free sqrt(k) l.
     """
 
-    c_mu_0: eqx.AbstractVar[Scalar]
-    c_mu_shear_free: eqx.AbstractVar[Scalar]
+    c_mu_0: eqx.AbstractVar[Scalar]  # fourth root of c_mu in neutral equilibrium [1]
+    c_mu_shear_free: eqx.AbstractVar[Scalar]  # c_mu over `c_mu_0`³ there [1]
 
     @abc.abstractmethod
     def in_flow(

@@ -21,8 +21,15 @@ from ..declarations import named, setting
 from ..numerics.elementary import safe_sqrt
 from .energy import EnergyStepper
 from .harcourt import Harcourt
-from .k_equation import DiffusionByLength
-from .length_equation import WALL_LENGTHS, AbstractTwoEquation, Exponents, LengthScaleConstants, WallFunction
+from .k_equation import DiffusionByLength, TransportedEnergy
+from .length_equation import (
+    WALL_LENGTHS,
+    AbstractTwoEquation,
+    Exponents,
+    LengthScaleConstants,
+    TransportedLength,
+    WallFunction,
+)
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions
 from .walls import ShearFreeLayer
@@ -323,15 +330,16 @@ class MellorYamada(AbstractTwoEquation):
             c_4=0.5 * self.e_6,
         )
         von_karman = self._von_karman(exponents, constants, c_mu_0 / (_ROOT_2 * self.s_l), c_mu_0)
-        diffusions = DiffusionByLength(self.s_q, self.s_h), DiffusionByLength(self.s_l, self.s_h)
+        diffusion = DiffusionByLength(self.s_q, self.s_h)
         if waves is not None:
             decay, slope = self._shear_free_decay(constants.c_2 - constants.c_1, e_2, c_mu_0)
-            waves = ShearFreeLayer.of(waves, decay, slope, diffusions[0].at_wall(functions, shear_free=True))
-        return self._with_equation(
-            *(functions, exponents, constants, jnp.asarray(0.5), diffusions, von_karman, waves),
-            wall_function=WallFunction(e_2, von_karman, self.wall_length),
-            has_shortest=True,
-        )
+            waves = ShearFreeLayer.of(waves, decay, slope, diffusion.at_wall(functions, shear_free=True))
+        constants = self._with_stable_constant(constants, jnp.asarray(0.5), functions)
+        wall_function = WallFunction(e_2, von_karman, self.wall_length)
+        of_length = DiffusionByLength(self.s_l, self.s_h)
+        length_scale = TransportedLength(self, exponents, constants, of_length, wall_function)
+        parts = TransportedEnergy(diffusion), length_scale, functions, von_karman, waves
+        return EnergyStepper(self, *parts, has_shortest=True, repeats=self.long_steps)
 
     def _wall_constant(self, c_mu_0: Scalar) -> Scalar:
         """E_2 [1]."""

@@ -180,11 +180,8 @@ class BottomFriction(AbstractTerm):
     ) -> tuple[Scalar, Scalar, Scalar]:
         """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
 
-        Args:
-            u, v: velocity of the lowest cell [m s-1].
-            thickness: of the lowest cell [m].
-            before: friction velocity of the step before [m s-1], from which the roughness length follows as
-                in GOTM; `None` to iterate both.
+        Of the velocity [m s-1] and thickness [m] of the lowest cell. The roughness length follows from the
+        friction velocity of the step `before` [m s-1], as in GOTM; without it both are iterated.
 
         Raises:
             ValueError: no kappa.

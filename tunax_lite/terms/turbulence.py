@@ -120,25 +120,14 @@ def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
 
 
 class PlumeEnergy(eqx.Module):
-    """Energy that plumes turn over in a step, on inner faces.
+    """Energy that plumes turn over in a step, on inner faces."""
 
-    Args:
-        shear_production: of kinetic energy of the mean flow into that of turbulence [m2 s-3].
-        buoyancy_production: of potential energy of the mean state into that of turbulence [m2 s-3].
-        slip_squared: square of what the plumes' velocity, but for the pressure, differs from that around
-            them [m2 s-2].
-        rising: mass flux [m s-1] with which k goes up around the plumes; `None` if it does not.
-        sinking_energy: energy in the plumes times their fraction of the area [m2 s-2]; `None` if that of the
-            turbulence stays where it is.
-        sinking_velocity: of the plumes [m s-1], positive downward.
-    """
-
-    shear_production: InnerFaceArray
-    buoyancy_production: InnerFaceArray
-    slip_squared: InnerFaceArray
-    rising: InnerFaceArray | None
-    sinking_energy: InnerFaceArray | None = None
-    sinking_velocity: InnerFaceArray | None = None
+    shear_production: InnerFaceArray  # of kinetic energy of the mean flow into that of turbulence [m2 s-3]
+    buoyancy_production: InnerFaceArray  # of potential energy of the mean state, likewise [m2 s-3]
+    slip_squared: InnerFaceArray  # of the plumes against what is around them, but for the pressure [m2 s-2]
+    rising: InnerFaceArray | None  # mass flux with which k goes up around them, if it does [m s-1]
+    sinking_energy: InnerFaceArray | None = None  # times the area of plumes [m2 s-2]; `None` if it stays
+    sinking_velocity: InnerFaceArray | None = None  # of the plumes [m s-1], positive downward
 
     @classmethod
     def of(
