@@ -17,6 +17,7 @@ from tunax_lite.closures import (
 )
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.closures.k_epsilon_theta import VarianceFunctions
+from tunax_lite.closures.stability import Flow
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.terms import CounterGradientHeat
 from tunax_lite.terms.turbulence import Plumes
@@ -64,9 +65,8 @@ def test_functions_are_those_of_the_source():
     alpha_n, alpha_m = np.array([-2.3, 0.0, 0.7, 30.0]), np.array([0.5, 0.0, 4.0, 40.0])
     alpha_theta = np.array([3.0, 0.0, 0.2, 9.0])
     # k/eps = 2 s; the numbers lie inside of the limits of the closure.
-    found = functions().in_flow(
-        *(jnp.asarray(x) for x in (4.0 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0, alpha_theta / 4.0))
-    )
+    flow = Flow(*map(jnp.asarray, (4.0 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0)))
+    found = functions().in_flow(flow, jnp.asarray(alpha_theta / 4.0))
     for ours, theirs in zip(found, published(alpha_n, alpha_m, alpha_theta), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11)
 
@@ -84,7 +84,7 @@ def test_with_the_variance_in_equilibrium_it_is_the_closure_without():
     # theta'² = -c_T k/eps w'theta' dT/dz, with w'theta' = -c_mu' k²/eps dT/dz.
     alpha_theta = jnp.asarray(CT * c_mu_prime) * alpha_n**2
     ones = jnp.ones(4)
-    ours = functions().in_flow(ones, alpha_n, alpha_m, alpha_theta)
+    ours = functions().in_flow(Flow(ones, alpha_n, alpha_m), alpha_theta)
     np.testing.assert_allclose(ours[0], c_mu, rtol=1e-12)
     np.testing.assert_allclose(ours[1] - CT * ours[2] * c_mu_prime * alpha_n, c_mu_prime, rtol=1e-12)
 

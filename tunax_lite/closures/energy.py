@@ -14,7 +14,7 @@ from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .k_equation import AbstractKEquation, AbstractLengthScale, EddyNumbers, Production, Rates, Step
 from .second_moment import SecondMomentClosure
-from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Waves
+from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
 from .walls import Boundary, ShearFreeLayer, Wall, Walls, charnock_length
 
 Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
@@ -159,13 +159,13 @@ class EnergyStepper(AbstractEnergyStepper):
         tke = clo_state.turbulent_kinetic_energy[1:-1]
         time_scale = tke * reciprocal(clo_state.dissipation_rate[1:-1])
         functions, given = self.functions, inputs.waves
-        flow = time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared
+        flow = Flow(time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
-            return EddyNumbers(*functions.in_flow(*flow), None)
+            return EddyNumbers(*functions.in_flow(flow), None)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
         waves = Waves(given.shear, given.shear_squared, stokes_production, length, depth, spacing)
-        return EddyNumbers(*functions.in_waves(*flow, waves))
+        return EddyNumbers(*functions.in_waves(flow, waves))
 
     def advanced(
         self,

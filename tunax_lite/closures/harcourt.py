@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .stability import AbstractStability, AbstractWaveFunctions, Functions, WaveFunctions, Waves
+from .stability import AbstractStability, AbstractWaveFunctions, Flow, Functions, WaveFunctions, Waves
 
 _ROOT_2 = math.sqrt(2.0)
 _SMALLEST_DENOMINATOR = 1e-3
@@ -57,24 +57,14 @@ class HarcourtFunctions(AbstractWaveFunctions):
     coefficients: _Coefficients
     constants: "Harcourt"
 
-    def in_flow(
-        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> Functions:
-        # replaced by P + B = eps
-        zero = jnp.zeros((), n_squared.dtype)
-        scale = self._scale(time_scale_squared)
-        c_mu, c_mu_prime, _ = self._limited(_Forcing(-scale * n_squared, zero, zero), jnp.ones_like(zero))
-        return c_mu, c_mu_prime
+    def in_flow(self, flow: Flow) -> Functions:
+        zero = jnp.zeros((), flow.n_squared.dtype)
+        forcing = _Forcing(-self._scale(flow) * flow.n_squared, zero, zero)
+        return self._limited(forcing, jnp.ones_like(zero))[:2]
 
-    def in_waves(
-        self,
-        time_scale_squared: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-        waves: Waves,
-    ) -> WaveFunctions:
-        scale = self._scale(time_scale_squared)
-        forcing = _Forcing(-scale * n_squared, scale * waves.shear, scale * waves.shear_squared)
+    def in_waves(self, flow: Flow, waves: Waves) -> WaveFunctions:
+        scale = self._scale(flow)
+        forcing = _Forcing(-scale * flow.n_squared, scale * waves.shear, scale * waves.shear_squared)
         return self._limited(forcing, self.surface_proximity(waves))
 
     def surface_proximity(self, waves: Waves) -> InnerFaceArray:
@@ -95,9 +85,9 @@ class HarcourtFunctions(AbstractWaveFunctions):
         s_h = h_0 / (1.0 - q_h * x)
         return (m_0 - m_h * x * s_h) / ((1.0 - p_h * x) * s_h)
 
-    def _scale(self, time_scale_squared: InnerFaceArray) -> InnerFaceArray:
-        """(l/q)² [s2], at most that of the length in the strongest stratification."""
-        return (2.0 / self.constants.b_1) ** 2 * time_scale_squared
+    def _scale(self, flow: Flow) -> InnerFaceArray:
+        """(l/q)² [s2]."""
+        return (2.0 / self.constants.b_1) ** 2 * flow.time_scale_squared
 
     def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
         """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""

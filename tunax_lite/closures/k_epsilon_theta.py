@@ -30,7 +30,7 @@ from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
 from .k_equation import EddyNumbers, Production, advance
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
-from .stability import AbstractStability, WaveFunctions
+from .stability import AbstractStability, Flow, WaveFunctions
 from .two_equation import AbstractKEpsilon
 from .walls import EndCondition
 
@@ -57,18 +57,13 @@ class VarianceFunctions(eqx.Module):
         n3 = ((unit.n1 - none.n1) * none.d1 - none.n0 * s1 - none.n1 * s0) / none.b0
         return cls(none, n3, s0, s1, s2)
 
-    def in_flow(
-        self,
-        time_scale_squared: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-        variance_per_tke: InnerFaceArray,
-    ) -> WaveFunctions:
+    def in_flow(self, flow: Flow, variance_per_tke: InnerFaceArray) -> WaveFunctions:
         """c_mu, c_mu' and c_mu* [1], limited to 0 to 2; the last argument is (g alpha)² theta'² / k [s-2]."""
         f = self.without
-        alpha_n, alpha_m = f.limited(time_scale_squared * n_squared, time_scale_squared * s_squared)
+        squared, n_squared, s_squared = flow
+        alpha_n, alpha_m = f.limited(squared * n_squared, squared * s_squared)
         inverse = f.inverse_denominator(alpha_n, alpha_m)
-        by_variance = self.n3 * (time_scale_squared * variance_per_tke)
+        by_variance = self.n3 * (squared * variance_per_tke)
         c_mu = (f.n0 + f.n1 * alpha_n + f.n2 * alpha_m + by_variance) * inverse
         c_mu_prime = (f.b0 + f.b1 * alpha_n + f.b2 * alpha_m) * inverse
         c_mu_star = (self.s0 + self.s1 * alpha_n + self.s2 * alpha_m) * inverse
@@ -132,12 +127,9 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         lifting = lift**2 * _variance_and_flux(clo_state)[0]
-        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(
-            (tke * reciprocal(dissipation)) ** 2,
-            inputs.buoyancy_frequency_squared,
-            inputs.shear_squared,
-            lifting * reciprocal(tke),
-        )
+        squared = (tke * reciprocal(dissipation)) ** 2
+        flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
+        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
         numbers = EddyNumbers(c_mu, c_mu_prime, None)
         new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
         variance = self._advance_variance(clo_state, inputs, dt)

@@ -21,7 +21,7 @@ import equinox as eqx
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .stability import AbstractStability, AbstractStabilityFunctions, Functions
+from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
 # Beyond what any realisable closure reaches, so that constants outside of that region cannot make the
 # column overflow: D / d0 is 1 in neutral water and at least 0.3 for Canuto A at its convective limit,
@@ -94,13 +94,11 @@ class StabilityFunctions(AbstractStabilityFunctions):
         s, c = self.n1 - self.b2 - self.d3, self.b1 + self.d4
         return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
 
-    def in_flow(
-        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> Functions:
-        alpha_n = time_scale_squared * n_squared
+    def in_flow(self, flow: Flow) -> Functions:
+        alpha_n = flow.time_scale_squared * flow.n_squared
         if self.equilibrium == "quasi":
             return self.quasi_equilibrium(alpha_n)
-        return self.weak_equilibrium(alpha_n, time_scale_squared * s_squared)
+        return self.weak_equilibrium(alpha_n, flow.time_scale_squared * flow.s_squared)
 
     def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""

@@ -21,6 +21,14 @@ WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
 
 
+class Flow(NamedTuple):
+    """(k/eps)² [s2], N² and S² [s-2] on inner faces."""
+
+    time_scale_squared: InnerFaceArray
+    n_squared: InnerFaceArray
+    s_squared: InnerFaceArray
+
+
 class Waves(NamedTuple):
     """What stability functions may know of the Stokes drift, on inner faces."""
 
@@ -42,10 +50,8 @@ class AbstractStabilityFunctions(eqx.Module):
     c_mu_shear_free: eqx.AbstractVar[Scalar]  # c_mu over `c_mu_0`³ there [1]
 
     @abc.abstractmethod
-    def in_flow(
-        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> Functions:
-        """Of given (k/eps)² [s2], N² and S² [s-2]."""
+    def in_flow(self, flow: Flow) -> Functions:
+        """Of the flow alone."""
 
     @abc.abstractmethod
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
@@ -56,14 +62,8 @@ class AbstractWaveFunctions(AbstractStabilityFunctions):
     """Stability functions that the Stokes drift changes, and with which it drives momentum."""
 
     @abc.abstractmethod
-    def in_waves(
-        self,
-        time_scale_squared: InnerFaceArray,
-        n_squared: InnerFaceArray,
-        s_squared: InnerFaceArray,
-        waves: Waves,
-    ) -> WaveFunctions:
-        """Of the same and the waves."""
+    def in_waves(self, flow: Flow, waves: Waves) -> WaveFunctions:
+        """Of the flow and the waves."""
 
 
 class AbstractStability(eqx.Module):
@@ -102,11 +102,9 @@ class FirstOrderFunctions(AbstractStabilityFunctions):
     c_mu_0: Scalar
     c_mu_shear_free: Scalar
 
-    def in_flow(
-        self, time_scale_squared: InnerFaceArray, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> Functions:
-        alpha_m = at_least(time_scale_squared * s_squared, _SMALLEST_ALPHA_M)
-        ri = time_scale_squared * n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
+    def in_flow(self, flow: Flow) -> Functions:
+        alpha_m = at_least(flow.time_scale_squared * flow.s_squared, _SMALLEST_ALPHA_M)
+        ri = flow.time_scale_squared * flow.n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
         c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
         return c_mu, c_mu * reciprocal(self.stability.prandtl_number(ri) + jnp.zeros_like(ri))
 
