@@ -93,11 +93,10 @@ class ConstantForcing(AbstractForcing):
                 raise ValueError(f"forcing: expected a finite {name}, got {np.asarray(leaf)}.")
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        del time, water
         return self.fluxes
 
     def check_covers(self, start: float, end: float) -> None:
-        del start, end
+        pass
 
 
 class TimeSeriesForcing(AbstractForcing):
@@ -130,7 +129,6 @@ class TimeSeriesForcing(AbstractForcing):
         TimeSeries(self.time, self.fluxes)
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        del water
         return TimeSeries(self.time, self.fluxes).at(time)
 
     def check_covers(self, start: float, end: float) -> None:

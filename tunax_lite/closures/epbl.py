@@ -136,8 +136,6 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
         return at_most(rotating + self.heating_scale * heated, self.largest)
 
 
-_OM4_ROTATION = 0.001**0.5 * 2.0 * 7.2921e-5
-"""The fraction 0.001 of the squared rotation of the earth acts everywhere [s-1]."""
 _UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
 
 
@@ -190,7 +188,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
             "convective_efficiency": 0.06,
             "transition": 0.01,
             "exponent": 1,
-            "least_rotation": _OM4_ROTATION,
+            # The fraction 0.001 of the squared rotation of the earth acts everywhere.
+            "least_rotation": 0.001**0.5 * 2.0 * 7.2921e-5,
             "wind_energy": OM4WindEnergy(),
             "energy_velocity": EnergyVelocity(),
         }

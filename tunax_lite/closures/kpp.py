@@ -94,8 +94,8 @@ class KPP(AbstractPlainClosure[KPPState]):
     double_diffusion: DoubleDiffusion | None = None
     convection: InteriorConvection | None = None
     langmuir: Langmuir | None = None
-    depth_interpolation: str = setting("quadratic", choices=kpp_layer.INTERPOLATIONS)
-    shape: str = setting("simple", choices=kpp_layer.SHAPES)
+    depth_interpolation: str = setting("quadratic", choices=("linear", "quadratic", "cubic"))
+    shape: str = setting("simple", choices=("simple", "parabolic_nonlocal", "match_gradient", "match_both"))
     match_slope: bool = setting(False)
     enhanced_diffusivity: bool = setting(True)
     limit_by_ekman_depth: bool = setting(False)

@@ -136,7 +136,6 @@ def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
     return raised * square * fading
 
 
-INTERPOLATIONS = ("linear", "quadratic", "cubic")
 _N_NEWTON, _TINY = 6, 1e-12
 
 
@@ -246,7 +245,6 @@ def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     return newton(lax.stop_gradient(x))
 
 
-SHAPES = ("simple", "parabolic_nonlocal", "match_gradient", "match_both")
 _WEAKEST_MIXING = 1e-10
 
 

@@ -23,7 +23,6 @@ from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs
 
-METHODS = ("LWF16", "LF17", "RWHGK16")
 _WEAKEST = 1e-4  # stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
 
 
@@ -51,7 +50,7 @@ class Langmuir(eqx.Module):
             the surface stress.
     """
 
-    method: str = setting("LF17", choices=METHODS)
+    method: str = setting("LF17", choices=("LWF16", "LF17", "RWHGK16"))
     surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
     wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
     largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))

@@ -44,8 +44,6 @@ from .k_equation import (
 from .stability import AbstractStabilityFunctions
 from .walls import EndCondition, ShearFreeLayer, Wall
 
-WALL_LENGTHS = ("parabolic", "triangular", "linear")
-
 
 class Exponents(NamedTuple):
     """p, m and n of psi = c_mu0^p k^m l^n, known when the program is built [1]."""

@@ -30,7 +30,6 @@ _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
 
-EQUILIBRIA = ("quasi", "weak")
 _NAMES = "cc1 cc2 cc3 cc4 cc5 cc6 ct1 ct2 ct3 ct4 ct5 ctt".split()
 # In this order: Gibson and Launder (1978), J. Fluid Mech. 86, 491-511; Mellor and Yamada (1982), Rev.
 # Geophys. 20, 851-875; Kantha and Clayson (1994), J. Geophys. Res. 99, 25235-25266; Luyten et al. (1996), J.
@@ -185,7 +184,7 @@ class SecondMomentClosure(AbstractStability):
     ct5: Scalar = parameter(0.3333, valid_range=(0.0, 0.9))
     ctt: Scalar = parameter(0.72, valid_range=(0.1, 2.0))
     instability_limit: Scalar = parameter(0.5, valid_range=(0.05, 0.95))
-    equilibrium: str = setting("quasi", choices=EQUILIBRIA)
+    equilibrium: str = setting("quasi", choices=("quasi", "weak"))
 
     def __check_init__(self):
         check_settings(self)

@@ -53,9 +53,6 @@ class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
         return EddyCoefficients.within(viscosity, diffusivity)
 
 
-TAPERS = ("tanh", "linear", "exponential")
-
-
 class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
     """nu(Ri) and kappa(Ri) where N² >= 0, a constant coefficient for both elsewhere.
 
@@ -168,7 +165,7 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
     ri_delta: Scalar = parameter(0.4, valid_range=(0.01, 5.0))
     minimum_entrainment_n_squared: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-14, 1e-4))
     shear_squared_floor: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-20, 1.0))
-    taper: str = setting("tanh", choices=TAPERS)
+    taper: str = setting("tanh", choices=("tanh", "linear", "exponential"))
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))

@@ -23,7 +23,6 @@ from .energy import EnergyStepper
 from .harcourt import Harcourt
 from .k_equation import DiffusionByLength, TransportedEnergy
 from .length_equation import (
-    WALL_LENGTHS,
     AbstractTwoEquation,
     Exponents,
     LengthScaleConstants,
@@ -291,7 +290,7 @@ class MellorYamada(AbstractTwoEquation):
     s_q: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_l: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
     s_h: Scalar | None = parameter(None, valid_range=(0.0, 2.0))
-    wall_length: str = setting("parabolic", choices=WALL_LENGTHS)
+    wall_length: str = setting("parabolic", choices=("parabolic", "triangular", "linear"))
 
     @classmethod
     def harcourt(cls, **others: Any) -> "MellorYamada":

@@ -106,15 +106,13 @@ def cond_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
     return [any(each) for each in zip(*flags, strict=True)]
 
 
-def _solve_flags(mapped, parameters):
-    return flags_of(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(mapped, parameters))
-
-
 _FLAGS: dict[str, Callable[[list[bool], dict], list[bool] | None]] = {
     "scan": scan_flags,
     "while": while_flags,
     "cond": cond_flags,
-    "custom_linear_solve": _solve_flags,
+    "custom_linear_solve": lambda mapped, parameters: flags_of(
+        closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(mapped, parameters)
+    ),
 }
 
 

@@ -109,7 +109,6 @@ def mixed_layer_depth(
 
     Args:
         temperature: on the cells [degC], or minus another variable that grows with depth.
-        grid: of the column.
         difference: to the reference, in the unit of the variable.
         reference_depth: of the reference [m]; what lies above does not count. `None` for the uppermost cell.
 

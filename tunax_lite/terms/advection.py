@@ -113,7 +113,6 @@ def advect(
     Args:
         values: on cells.
         velocity: on faces [m s-1], zero at both ends.
-        grid: the vertical grid.
         dt: time step [s].
         scheme: of the values between cells.
         n_substeps: steps of the explicit scheme; it needs Courant numbers below 1.

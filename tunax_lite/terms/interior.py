@@ -108,7 +108,6 @@ def layered_rate(
     """Inverse time scale on cells [s-1]: one within the column, others near surface and bottom.
 
     Args:
-        grid: the vertical grid.
         time_scale: within the column [s].
         surface_height, bottom_height: of the layers with their own time scale [m]; by default none.
         surface_time_scale, bottom_time_scale: there [s].
