@@ -256,7 +256,8 @@ class Clark(AbstractLongwave):
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
-        return _cloudy(water_temperature, air, cloud, latitude, vapour)
+        kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
+        return _cloudy(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
 
 
 @named("hastenrath_lamb")
@@ -265,14 +266,13 @@ class HastenrathLamb(AbstractLongwave):
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
-        return _cloudy(water_temperature, air, cloud, latitude, vapour)
+        kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
+        return _cloudy(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
 
 
-def _cloudy(water_temperature, air, cloud, latitude, vapour):
-    kelvin = water_temperature + KELVIN
-    clear = 1.0 - cloud_coefficient(latitude) * cloud * cloud
-    warmer = 4.0 * kelvin**3 * (water_temperature - air.temperature)
-    return -EMISSIVITY * STEFAN_BOLTZMANN * (clear * kelvin**4 * vapour + warmer)
+def _cloudy(kelvin, weight, cloud, vapour, warmer):
+    clear = (1.0 - weight * cloud * cloud) * kelvin**4 * vapour
+    return -EMISSIVITY * STEFAN_BOLTZMANN * (clear + 4.0 * kelvin**3 * warmer)
 
 
 @named("bignami")
@@ -289,11 +289,8 @@ class BerliandBerliand(AbstractLongwave):
     """Source: Berliand and Berliand (1952), Izv. Akad. Nauk SSSR, Ser. Geofiz. 1, as used by ROMS."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
-        kelvin = air.temperature + KELVIN
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
-        clear = (1.0 - 0.6823 * cloud * cloud) * kelvin**4 * vapour
-        warmer = 4.0 * kelvin**3 * (water_temperature - air.temperature)
-        return -EMISSIVITY * STEFAN_BOLTZMANN * (clear + warmer)
+        return _cloudy(air.temperature + KELVIN, 0.6823, cloud, vapour, water_temperature - air.temperature)
 
 
 @named("josey1")

@@ -163,7 +163,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w in place of that with c_u, c_w and the decay; `None` for that.
-        exponent: of the length, l = z (1 - z / H)^exponent above the base; 1 to 4.
+        exponent: of the length, l = z (1 - z / H)^exponent above the base.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; numbers and order of the march of MOM6.
     """

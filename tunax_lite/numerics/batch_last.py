@@ -272,22 +272,22 @@ def _dynamic_slice(values, parameters, size):
     operand, *indices = values
     if any(index.mapped for index in indices):
         return None
-    start = [index.array for index in indices]
     sizes = (*parameters["slice_sizes"], size)
-    return [_Value(lax.dynamic_slice(operand.array, [*start, _zero_like(start)], sizes), True)]
+    return [_Value(lax.dynamic_slice(operand.array, _start(indices), sizes), True)]
 
 
 def _dynamic_update_slice(values, parameters, size):
     operand, update, *indices = values
     if any(index.mapped for index in indices):
         return None
-    start = [index.array for index in indices]
     arrays = _spread(operand, size), _spread(update, size)
-    return [_Value(lax.dynamic_update_slice(*arrays, [*start, _zero_like(start)]), True)]
+    return [_Value(lax.dynamic_update_slice(*arrays, _start(indices)), True)]
 
 
-def _zero_like(indices: list[Any]) -> Any:
-    return jnp.zeros((), jnp.asarray(indices[0]).dtype) if indices else 0
+def _start(indices: list[_Value]) -> list[Any]:
+    """Where a slice begins, with the mapped axis."""
+    start = [index.array for index in indices]
+    return [*start, jnp.zeros((), jnp.asarray(start[0]).dtype) if start else 0]
 
 
 def _scan(values, parameters, size):
