@@ -23,13 +23,13 @@ Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 class AbstractInternalWaves(eqx.Module):
     """A correction of the shear that produces turbulence, of its eddy coefficients, or of both."""
 
+    @abc.abstractmethod
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
         """S² that produces turbulence [s-2]."""
-        return inputs.shear_squared
 
+    @abc.abstractmethod
     def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
         """nu and kappa with the waves [m2 s-1]."""
-        return coefficients
 
 
 @named("wave_shear")
@@ -46,6 +46,9 @@ class WaveShear(AbstractInternalWaves):
 
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
         return inputs.shear_squared + self.alpha * inputs.buoyancy_frequency_squared
+
+    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+        return coefficients
 
 
 @named("background_mixing")
@@ -69,6 +72,9 @@ class BackgroundMixing(AbstractInternalWaves):
     shear_coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
     diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
+
+    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
+        return inputs.shear_squared
 
     def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
         ri = inputs.buoyancy_frequency_squared * reciprocal(at_least(inputs.shear_squared, 0.0) + 1e-10)

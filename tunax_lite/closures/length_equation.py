@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
-from .energy import AbstractEnergyClosure, AbstractEnergyStepper, EnergyStepper
+from .energy import AbstractEnergyClosure, EnergyStepper
 from .k_equation import (
     AbstractDiffusion,
     AbstractLengthScale,
@@ -236,9 +236,6 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     def von_karman(self) -> Scalar:
         """kappa of the logarithmic layer that the constants imply [1]."""
         return self._energy_stepper().von_karman
-
-    def prepare(self) -> AbstractEnergyStepper:
-        return self._energy_stepper()
 
     @abc.abstractmethod
     def _energy_stepper(self) -> EnergyStepper:

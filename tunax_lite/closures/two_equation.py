@@ -115,6 +115,9 @@ class KEpsilon(AbstractKEpsilon):
         }
         return cls(**(constants | others))
 
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()
+
 
 @named("generic_length_scale")
 class GenericLengthScale(AbstractTwoEquation):
@@ -218,6 +221,9 @@ class GenericLengthScale(AbstractTwoEquation):
         )
         return self._with_schmidt_numbers(self.exponents, constants, self.sigma_psi)
 
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()
+
 
 @named("k_omega")
 class KOmega(AbstractTwoEquation):
@@ -252,6 +258,9 @@ class KOmega(AbstractTwoEquation):
             self.c_omega_1, self.c_omega_2, self.c_omega_3_minus, self.c_omega_3_plus, self.c_omega_4
         )
         return self._with_schmidt_numbers(Exponents(p=-1.0, m=0.5, n=-1.0), constants, self.sigma_omega)
+
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()
 
 
 _ROOT_2 = math.sqrt(2.0)
@@ -316,6 +325,9 @@ class MellorYamada(AbstractTwoEquation):
     def e_3_stable(self) -> Scalar:
         """`e_3_minus`, or what the steady-state Richardson number implies [1]."""
         return 2.0 * self._stable_constant()
+
+    def prepare(self) -> EnergyStepper:
+        return self._energy_stepper()
 
     def _energy_stepper(self) -> EnergyStepper:
         functions, exponents = self.stability.stability_functions(), Exponents(p=0.0, m=1.0, n=1.0)
