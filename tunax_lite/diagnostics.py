@@ -273,8 +273,7 @@ def diagnose(
     """Diagnostics of all frames.
 
     Args:
-        trajectory: a run of the case.
-        case: gives the equation of state and the forcing.
+        trajectory, case: a run, and its case.
         names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
         model: of the run; with it, and a trajectory with `step_starts`, what acts in a step
             (`OF_THE_STEP`) is what acted in the last one before each frame, not what the frame would have.

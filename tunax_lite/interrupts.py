@@ -88,11 +88,7 @@ def advise(text: str) -> str:
 
 @contextlib.contextmanager
 def deferred(temporary: os.PathLike[str] | None = None) -> Iterator[None]:
-    """Let the process end before or after what is inside, not within.
-
-    Args:
-        temporary: a file that a second signal removes.
-    """
+    """Let the process end before or after what is inside, not within; a second signal removes a file."""
     with _held_back(), _state.lock:
         _state.n_writes += 1
         if temporary is not None:
@@ -124,10 +120,7 @@ def at_end(action: Callable[[], None]) -> Iterator[None]:
 @contextlib.contextmanager
 def ordered_end(work: str) -> Iterator[Callable[[], None]]:
     """Give a function to call at safe points, where what was done can be saved; after the first call the
-    process ends at safe points alone.
-
-    Args:
-        work: what is done from one to the next, for the message.
+    process ends at safe points alone. `work` says what is done between them.
 
     Raises:
         Interrupted: at a safe point, and at the end.

@@ -14,7 +14,6 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -83,7 +82,7 @@ def run_to_file(
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
     budget = memory_budget // (1 + means + step_starts)
-    sizes = _sizes(model, case, start, n_frames, steps_per_frame, budget)
+    piece, part = _sizes(model, case, start, n_frames, steps_per_frame, budget)
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
     parts = Parts(path, _identity(case, provenance, settings))
 
@@ -111,7 +110,7 @@ def run_to_file(
     last = read_trajectory(parts.paths[-1]) if parts.paths else None
     try:
         while done < n_frames:
-            frames, again = _next_piece(done, n_frames, sizes.piece, 0 if last is None else last.n_frames)
+            frames, again = _next_piece(done, n_frames, piece, 0 if last is None else last.n_frames)
             if last is not None:
                 start = last.restart(-1 - again)
             elif start is None and frames < n_frames:
@@ -131,7 +130,7 @@ def run_to_file(
             parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
             done += frames - again
             report(Progress(begin + done * output_interval, begin + duration, last))
-            if done < n_frames and parts.are_due(sizes.part - sizes.piece):
+            if done < n_frames and parts.are_due(part - piece):
                 parts.write()
     except BaseException as error:
         # A run that breaks down at once leaves nothing; one that is interrupted, what it has.
@@ -142,23 +141,13 @@ def run_to_file(
     parts.finish()
 
 
-class _Sizes(NamedTuple):
-    """Frames that are computed at once, and that are held at most."""
-
-    piece: int
-    part: int
-
-
 def _sizes(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
-) -> _Sizes:
-    """How a run is divided.
-
-    Raises:
-        MemoryError: not even one frame fits what is free.
-    """
+) -> tuple[int, int]:
+    """Frames that are computed at once, and that are held at most; `MemoryError` if not even one fits."""
     # A function of its own each time: JAX keeps what it found out of one for as long as it lives.
-    shapes = start if start is not None else jax.eval_shape(lambda *of: _start_of_batch(*of), model, case)
+    of_batch = lambda model, case: start_of(model, batched_case(model, case))  # noqa: E731
+    shapes = start if start is not None else jax.eval_shape(of_batch, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     with contextlib.suppress(RuntimeError):  # a system that does not say what is free
         free = free_memory()
@@ -172,20 +161,13 @@ def _sizes(
     part = max(1, min(n_frames, memory_budget // size))
     work = shapes.state.temperature.size * steps_per_frame
     n_pieces = math.ceil(n_frames / max(1, min(part, _WORK_OF_A_PIECE // work)))
-    return _Sizes(math.ceil(n_frames / n_pieces), part)
+    return math.ceil(n_frames / n_pieces), part
 
 
 def _next_piece(done: int, n_frames: int, piece: int, n_known: int) -> tuple[int, int]:
-    """Frames of the next piece, and how many of them are known already.
-
-    The last piece begins early enough to be as long as the others, and so needs no program of its own.
-    """
+    """Frames of the next piece, and how many are known: the last begins earlier, to need no new program."""
     again = max(0, done + piece - n_frames)
     return (piece, again) if again < max(1, n_known) else (n_frames - done, 0)
-
-
-def _start_of_batch(model: Model, case: Case) -> Restart:
-    return start_of(model, batched_case(model, case))
 
 
 def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:

@@ -35,9 +35,7 @@ class Trajectory(eqx.Module):
     """Saved frames of a run; the first is the state the run started from.
 
     Args:
-        grid: the vertical grid.
-        time: of the frames [s] since the start of the case, `(n_frames,)`.
-        step: steps made since the start of the case, `(n_frames,)`.
+        time, step: of the frames [s], and steps made, since the start of the case, `(n_frames,)`.
         state: leaves `(n_frames, n_cells, *batch)`.
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have some on cells, or one per column.
         means: over the time between frames, where they were asked for.

@@ -25,16 +25,11 @@ _MOST_LISTED = 6
 def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str, Provenance]:
     """The frame of an earlier run to go on from, what to call it, and what its file says of its origin.
 
-    Args:
-        path: of the file.
-        frame: its number; -1 is the last.
-        setup: of the run that goes on.
-        config: the text of its configuration.
+    The last frame is -1; `setup` and the text `config` are those of the run that goes on.
 
     Raises:
         ConfigError: a frame that is not there, or a run with another grid, time step, closure, precision or
             tracers; names both.
-        FileNotFoundError, FileFormatError: a file that is missing or cannot be used.
     """
 
     def check(is_fine: bool, expected: str, got: object, advice: str) -> None:

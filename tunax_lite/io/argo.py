@@ -158,7 +158,7 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
 
 def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
     file = read_contents(path)
-    for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL"):
+    for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL", "DATA_MODE"):
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
             raise file.error(key, expected, "none", "use the files R*.nc, D*.nc or *_prof.nc of a float")
@@ -166,13 +166,9 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
     if not np.any(kept):
         expected = "a profile with a good time and position"
         raise file.error("JULD_QC, POSITION_QC", expected, "none", "leave it out")
-    file = dataclasses.replace(
-        file,
-        variables={
-            name: one.with_values(one.values[kept]) if one.dims[:1] == ("N_PROF",) else one
-            for name, one in file.variables.items()
-        },
-    )
+    of_profiles = {name: one for name, one in file.variables.items() if one.dims[:1] == ("N_PROF",)}
+    chosen = {name: one.with_values(one.values[kept]) for name, one in of_profiles.items()}
+    file = dataclasses.replace(file, variables=file.variables | chosen)
     axis = read_time(file["JULD"])
     mode = _data_mode(file)
     pressure, values, present = _measurements(file, mode, axis, good_flags)
@@ -210,8 +206,6 @@ def _kept(file: Contents) -> np.ndarray:
 
 
 def _data_mode(file: Contents) -> np.ndarray:
-    if "DATA_MODE" not in file:
-        raise file.error("DATA_MODE", "R, A or D for each profile", "none", "use a profile file")
     modes = np.array([flag.decode() for flag in file["DATA_MODE"].values.ravel()], dtype=str)
     wrong = np.flatnonzero(~np.isin(modes, ("R", "A", "D")))
     if wrong.size:

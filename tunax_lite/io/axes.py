@@ -14,10 +14,13 @@ from .netcdf import Contents, Variable
 from .series import Series, start_of_case
 from .units import conversion
 
-_VERTICAL_NAMES = {
-    *("depth", "altitude", "height", "height_above_mean_sea_level", "height_above_geoid"),
-    "depth_below_sea_surface",
+_HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
+_AXES = {
+    "time": ("T", ("time",), ("time", "t")),
+    "vertical": ("Z", tuple(_HEIGHTS.split()), ("z", "depth", "height", "z_center")),
 }
+"""Letters of CF, standard names, and names of coordinates."""
+_WAYS = ("up", "down")
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,8 @@ def in_order(records: Sequence[Record], advice: str) -> list[Record]:
     records = sorted(records, key=lambda record: record.time[0])
     for before, after in zip(records[:-1], records[1:], strict=True):
         if after.time[0] <= before.time[-1]:
-            expected = (
-                f"records after those of {before.variable.path}, which end at {before.axis.describe(-1)}"
-            )
+            expected = f"records after those of {before.variable.path}"
+            expected += f", which end at {before.axis.describe(-1)}"
             raise after.variable.error(expected, after.axis.describe(0), advice)
     return records
 
@@ -132,26 +134,14 @@ def measured(
     return values
 
 
-def is_time(variable: Variable) -> bool:
-    """Whether a coordinate is a time by its CF attributes or its name."""
-    attributes = variable.attrs
-    return (
-        attributes.get("axis") == "T"
-        or attributes.get("standard_name") == "time"
-        or " since " in str(attributes.get("units", ""))
-        or variable.name.lower() in ("time", "t")
-    )
-
-
-def is_vertical(variable: Variable) -> bool:
-    """Whether a coordinate is a height or depth by its CF attributes or its name."""
-    attributes = variable.attrs
-    return (
-        attributes.get("axis") == "Z"
-        or str(attributes.get("positive", "")).lower() in ("up", "down")
-        or attributes.get("standard_name") in _VERTICAL_NAMES
-        or variable.name.lower() in ("z", "depth", "height", "z_center")
-    )
+def is_axis(variable: Variable, kind: str) -> bool:
+    """Whether a coordinate is a `time`, or a height or depth (`vertical`), by CF attributes or its name."""
+    letter, standard_names, names = _AXES[kind]
+    own, is_time = variable.attrs, kind == "time"
+    if own.get("axis") == letter or own.get("standard_name") in standard_names:
+        return True
+    says = " since " in str(own.get("units", "")) if is_time else str(own.get("positive")).lower() in _WAYS
+    return says or variable.name.lower() in names
 
 
 def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
@@ -163,12 +153,8 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
             expected = f"one of the dimensions {variable.dims} of {variable.name}"
             raise coordinate.error(expected, coordinate.dims, advice)
         return coordinate
-    matches = is_time if kind == "time" else is_vertical
-    found = [
-        one
-        for one in file.variables.values()
-        if len(one.dims) == 1 and one.dims[0] in variable.dims and matches(one)
-    ]
+    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in variable.dims]
+    found = [one for one in along if is_axis(one, kind)]
     # The coordinate variable of the dimension itself comes before others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
     if len(candidates) != 1:
@@ -216,7 +202,7 @@ def read_vertical(file: Contents, variable: Variable, unit: str | None, positive
     """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
     values = variable.converted("z", unit)
     stated = positive or str(variable.attrs.get("positive", "")).lower()
-    if stated not in ("up", "down"):
+    if stated not in _WAYS:
         is_depth = str(variable.attrs.get("standard_name", "")).startswith("depth")
         stated = "down" if is_depth else "up" if np.all(values <= 0.0) else ""
     if not stated:

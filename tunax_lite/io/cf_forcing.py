@@ -20,11 +20,12 @@ from .series import Series, on_common_times
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
 FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
-EQUATION_OF_STATE_ATTRIBUTES = (
-    *("thermal_expansion", "haline_contraction", "reference_temperature", "reference_salinity"),
-    *("gravity", "reference_density", "heat_capacity"),
-)
-ABSORPTION_ATTRIBUTES = ("infrared_fraction", "infrared_depth", "visible_depth")
+_NUMBERS = "thermal_expansion haline_contraction reference_temperature reference_salinity gravity"
+STATED: dict[str, tuple[type, list[str]]] = {
+    "equation_of_state": (LinearEquationOfState, [*_NUMBERS.split(), "reference_density", "heat_capacity"]),
+    "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
+}
+"""Parts of a case of which global attributes hold the numbers: their class, and names."""
 
 # The model needs no flux it does not know; these three are always there, so that all cases of
 # observation files have the same structure and share compiled functions.
@@ -108,7 +109,7 @@ def read_forcing(
                 series[flux] = Series(_since(axis, flux, start, epoch), values)
         elif name is not None:
             check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(float(name)))
-            constants[flux] = float(name) * _sign(flux, {}, mapping)
+            constants[flux] = float(name) * _sign(flux, "", mapping)
     if not constants and not series:
         expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
         advice = "give 'fluxes' in the mapping; 0.0 is no flux"
@@ -138,9 +139,8 @@ def _own_name(file: Contents, flux: str) -> str | None:
     return known.name if known.name in file else next(iter(matching), None)
 
 
-def _sign(flux: str, attributes: dict, mapping: Mapping) -> float:
-    standard_name = str(attributes.get("standard_name", ""))
-    leaves_water = "upward" in standard_name or "out_of_sea_water" in standard_name
+def _sign(flux: str, standard_name: object, mapping: Mapping) -> float:
+    leaves_water = any(words in str(standard_name) for words in ("upward", "out_of_sea_water"))
     return -1.0 if flux in mapping.upward or leaves_water else 1.0
 
 
@@ -152,7 +152,7 @@ def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[
     values = variable.converted(flux, mapping.units.get(flux))
     check_possible(file.path, name, flux, values)
     # Zero minus the flux: no negative zero.
-    values = values if _sign(flux, variable.attrs, mapping) > 0.0 else 0.0 - values
+    values = values if _sign(flux, variable.attrs.get("standard_name"), mapping) > 0.0 else 0.0 - values
     if not variable.dims:
         if not np.isfinite(values):
             raise variable.error("a finite number", values, "repair the file")
@@ -181,26 +181,20 @@ def write_observations(
 ) -> None:
     """Write a case and its profiles to one file that `read_cf_netcdf` reads without a mapping.
 
-    The initial state is not written: a reader takes the first complete profile.
-
-    Args:
-        path: of the new file; an older one is replaced only by a complete one.
-        case: of a single column, without fluxes of passive tracers.
-        observations: on the grid of the case, or on levels of their own.
-        attributes: global attributes, such as title and source.
+    The initial state is not written: a reader takes the first complete profile. Global attributes can be
+    given, such as title and source.
 
     Raises:
-        ValueError: a batch of columns, or fluxes, an equation of state or an absorption that the format does
-            not hold.
+        ValueError: a batch of columns, or fluxes (of passive tracers, for example), an equation of state or
+            an absorption that the format does not hold.
         OSError: a path that cannot be written.
     """
     import xarray as xr  # takes long
 
     if observations.moves or observations.series:
-        raise ValueError(
-            f"{path}: expected profiles at the same heights at all times and no series of numbers, which the "
-            "format does not hold, got others; leave them out."
-        )
+        expected = "profiles at the same heights at all times and no series of numbers"
+        expected += ", which the format does not hold"
+        raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
     forcing, stated = _stated(path, case)
     variables: dict[str, tuple] = {}
     for name, values in observations.profiles.items():
@@ -244,14 +238,11 @@ def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict
         )
     stated: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
     stated |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
-    for module, kind, names in (
-        (case.equation_of_state, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES),
-        (case.absorption, TwoBandAbsorption, ABSORPTION_ATTRIBUTES),
-    ):
+    for part, (kind, names) in STATED.items():
+        module = getattr(case, part)
         if not isinstance(module, kind):
-            raise ValueError(
-                f"{path}: expected {kind.__name__}, which attributes of the file can say, got "
-                f"{type(module).__name__}; replace it in the case first."
-            )
+            expected = f"{kind.__name__}, which attributes of the file can say"
+            got = type(module).__name__
+            raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
         stated |= {name: float(getattr(module, name)) for name in names}
     return forcing, stated

@@ -17,18 +17,10 @@ import numpy as np
 from ..case import Case
 from ..grid import Grid
 from ..observations import Observations
-from ..physics.absorption import TwoBandAbsorption
-from ..physics.equation_of_state import LinearEquationOfState
 from ..physics.stratification import coriolis_parameter
 from ..state import State
 from .axes import TimeAxis, VerticalAxis, find_axis, read_time, read_vertical
-from .cf_forcing import (
-    ABSORPTION_ATTRIBUTES,
-    EQUATION_OF_STATE_ATTRIBUTES,
-    STATE_VARIABLES,
-    Mapping,
-    read_forcing,
-)
+from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
 from .errors import check_declared, check_possible, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .yaml_file import NAMES
@@ -41,10 +33,6 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     The case starts at the first record at which every profile is complete; earlier ones are left out.
     Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top
     face at the surface; initial values are interpolated linearly from the levels to its centers.
-
-    Args:
-        path: file of the profiles.
-        mapping: what the file does not say of itself.
 
     Returns:
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
@@ -63,15 +51,13 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     levels = find_axis(file, reference, mapping.vertical, "vertical")
     vertical = read_vertical(file, levels, mapping.units.get("z"), mapping.positive)
     dims = (coordinate.dims[0], levels.dims[0])
-    profiles = {
-        key: _read_profiles(variable, key, dims, vertical, mapping) for key, variable in variables.items()
-    }
-    first = _first_complete(file, profiles, variables, time, mapping)
+    profiles = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
+    earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
+    first = _first_complete(file, profiles, variables, time.seconds >= earliest)
     start = float(time.seconds[first])
 
     grid = _grid(vertical, mapping)
     name = mapping.name or str(file.attrs.get("case") or file.path.stem)
-    place = _place(file, mapping)
     words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
     duration = float(time.seconds[-1] - start) if mapping.duration is None else float(mapping.duration)
     if duration <= 0.0:
@@ -86,15 +72,11 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         initial_state=_initial_state(grid, vertical, profiles, first, mapping),
         forcing=read_forcing(file, mapping, start, time.epoch),
         coriolis_parameter=_coriolis_parameter(file, mapping),
-        equation_of_state=LinearEquationOfState(
-            **_number_attributes(file, LinearEquationOfState, EQUATION_OF_STATE_ATTRIBUTES)
-        ),
-        absorption=TwoBandAbsorption(**_number_attributes(file, TwoBandAbsorption, ABSORPTION_ATTRIBUTES)),
+        **{part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in STATED.items()},
         duration=duration,
         name=name,
         start_time=start_time,
-        latitude=place["latitude"],
-        longitude=place["longitude"],
+        **_place(file, mapping),
     )
     return case, Observations(
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),
@@ -143,16 +125,9 @@ def _read_profiles(
 
 
 def _first_complete(
-    file: Contents,
-    profiles: dict[str, np.ndarray],
-    variables: dict[str, Variable],
-    time: TimeAxis,
-    mapping: Mapping,
+    file: Contents, profiles: dict[str, np.ndarray], variables: dict[str, Variable], allowed: np.ndarray
 ) -> int:
-    """The record at which the case starts."""
-    allowed = np.ones(time.seconds.size, dtype=bool)
-    if mapping.start is not None:
-        allowed = time.seconds >= _seconds_of(file, mapping.start, time)
+    """The record at which the case starts, among those that are allowed."""
     complete = allowed
     for key, values in profiles.items():
         here = np.isfinite(values).all(axis=1)
@@ -207,14 +182,10 @@ def _grid(vertical: VerticalAxis, mapping: Mapping) -> Grid:
 def _initial_state(
     grid: Grid, vertical: VerticalAxis, profiles: dict[str, np.ndarray], first: int, mapping: Mapping
 ) -> State:
-    centers = np.asarray(grid.z_center)
-
-    def on_grid(values: np.ndarray):
-        if np.allclose(centers, vertical.z, rtol=0.0, atol=1e-6 * abs(vertical.z[0])):
-            return jnp.asarray(values, dtype=float)
-        return jnp.asarray(np.interp(centers, vertical.z, values), dtype=float)
-
-    initial = {variable: on_grid(values[first]) for variable, values in profiles.items()}
+    centers, initial = np.asarray(grid.z_center), {key: values[first] for key, values in profiles.items()}
+    if not np.allclose(centers, vertical.z, rtol=0.0, atol=1e-6 * abs(vertical.z[0])):
+        initial = {key: np.interp(centers, vertical.z, values) for key, values in initial.items()}
+    initial = {key: jnp.asarray(values, dtype=float) for key, values in initial.items()}
     state = {name: initial.pop(name) for name in STATE_VARIABLES if name in initial}
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
 

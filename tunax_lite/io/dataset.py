@@ -51,11 +51,6 @@ def attributes_of(name: str) -> dict[str, str]:
     return attributes
 
 
-def batch_dims(rank: int) -> tuple[str, ...]:
-    """Names of so many batch axes."""
-    return tuple("column" if i == 0 else f"column_{i}" for i in range(rank))
-
-
 def height_coordinates(grid: Grid, dims: Sequence[str] = ()) -> dict[str, tuple]:
     """Centers, faces and bounds of the cells as variables of a dataset with these batch axes."""
     faces = np.asarray(grid.z_face)
@@ -112,23 +107,18 @@ def to_dataset(
 
     start_time = start_time or (None if case is None else case.start_time)
     shape = np.shape(trajectory.state.u)[2:]
-    own = batch_dims(len(shape))
+    own = tuple("column" if i == 0 else f"column_{i}" for i in range(len(shape)))
     names = tuple(dims) or own
     taken = {"time", "z_center", "z_face", "bounds"}
     if len(names) != len(own) or len(set(names)) != len(names) or taken.intersection(names):
-        raise ValueError(
-            f"to_dataset: expected a name of its own for each of the {len(own)} axes of the batch of shape "
-            f"{shape}, got dims = {names}."
-        )
+        expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
+        raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
     variables = _variables(trajectory, diagnostics or {}, names, start_time)
     found = _places_of(case, names, shape) | _parameters(closure, case, names, shape)
     found |= {name: _given(name, values, names, shape) for name, values in (coordinates or {}).items()}
     for name in found:
         if name in variables:
-            raise ValueError(
-                f"to_dataset: expected a name of its own for every coordinate, got '{name}', which is a "
-                "variable; rename it."
-            )
+            raise _twice("coordinate", name, ", which is a variable; rename it")
     found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
     attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
     dataset = xr.Dataset(variables, found, attributes)
@@ -147,10 +137,7 @@ def _variables(
     clash = {*own, *GRID_NAMES, *(set(diagnostics) - set(closure))}.intersection((*state.tracers, *closure))
     clash |= set(state.tracers).intersection(closure)
     if clash:
-        raise ValueError(
-            f"to_dataset: expected a name of its own for every variable, got '{sorted(clash)[0]}' twice; "
-            "rename the tracer or the closure variable."
-        )
+        raise _twice("variable", sorted(clash)[0], " twice; rename the tracer or the closure variable")
     places = {grid.n_cells + 1: _PLACES["face"], grid.n_cells: _PLACES["center"]}
     variables: dict[str, tuple] = {}
 
@@ -171,17 +158,14 @@ def _variables(
         add(name, values, role="passive tracer")
     for name, values in closure.items():
         if not isinstance(values, (jax.Array, np.ndarray)):
-            raise ValueError(
-                f"to_dataset: expected arrays, None or closure states in "
-                f"{class_name(type(trajectory.clo_state))}, got {type(values).__name__} in '{name}'; keep "
-                "other values out of the state."
-            )
+            expected = f"arrays, None or closure states in {class_name(type(trajectory.clo_state))}"
+            got = f"{type(values).__name__} in '{name}'; keep other values out of the state"
+            raise ValueError(f"to_dataset: expected {expected}, got {got}.")
         n_own = values.ndim - 1 - len(batch)
         place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
         if place is None:
-            raise ValueError(
-                f"to_dataset: expected '{name}' on cells, faces or per column, got shape {values.shape}."
-            )
+            expected = f"'{name}' on cells, faces or per column"
+            raise ValueError(f"to_dataset: expected {expected}, got shape {values.shape}.")
         add(name, values, place)
     time = {"long_name": "time", "standard_name": "time", "calendar": "standard", "axis": "T"}
     time["units"] = f"seconds since {start_time or IDEALISED_EPOCH}"
@@ -201,13 +185,13 @@ def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) 
     for name, mean in values.items():
         dims, _, attributes = points[name]
         found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
-    taken = sorted(set(found).intersection(points))
-    if taken:
-        raise ValueError(
-            f"to_dataset: expected a name of its own for every variable, got '{taken[0]}' twice; rename the "
-            "tracer."
-        )
+    if taken := sorted(set(found).intersection(points)):
+        raise _twice("variable", taken[0], " twice; rename the tracer")
     return found
+
+
+def _twice(what: str, name: str, why: str) -> ValueError:
+    return ValueError(f"to_dataset: expected a name of its own for every {what}, got '{name}'{why}.")
 
 
 def class_name(cls: type) -> str:
@@ -256,10 +240,8 @@ def _places_of(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...])
     found: dict[str, tuple] = {}
     if case is None:
         return found
-    for name, value, unit in (
-        ("latitude", case.latitude, "degrees_north"),
-        ("longitude", case.longitude, "degrees_east"),
-    ):
+    for name, unit in (("latitude", "degrees_north"), ("longitude", "degrees_east")):
+        value = getattr(case, name)
         if value is not None:
             attributes = {"standard_name": name, "long_name": name, "units": unit}
             many = np.ndim(value) > 0

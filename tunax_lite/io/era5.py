@@ -4,7 +4,7 @@ Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; document
 precipitation are accumulated over the hour that ends at the stamp, and fluxes count downward.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,8 @@ def read_era5(
     paths = as_paths(paths)
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     names = {field: parameter.names for field, parameter in parameters.items()}
-    found = _read_point(paths, names, latitude, longitude, start_time, interpolation)
+    place = {"latitude": latitude, "longitude": longitude}
+    found = _read_point(paths, names, place, start_time, interpolation)
     for field, parameter in parameters.items():
         hint, other = "", "downward" if is_net else "net"
         if field in found:
@@ -154,7 +155,7 @@ def read_era5(
 
 @dataclass(frozen=True)
 class _Point:
-    """One parameter at the place: records of one file or several, in order, their times and values."""
+    """One parameter at the place: records of files in order, their times and values."""
 
     records: list[Record]
     time: np.ndarray
@@ -212,12 +213,9 @@ def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
     bad = np.flatnonzero(point.values > most)
     if bad.size:
         at = int(bad[0])
-        raise point.error(
-            at,
-            f"at most {most[at]:g} J m-2, what the sun gives in that hour",
-            f"{point.values[at]:g}",
-            "check the longitude, that times are Universal Time, and that it is accumulated over one hour",
-        )
+        expected = f"at most {most[at]:g} J m-2, what the sun gives in that hour"
+        advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
+        raise point.error(at, expected, f"{point.values[at]:g}", advice)
 
 
 def _weather(found: dict[str, _Point], parameters: dict[str, _Parameter], name: str) -> TimeSeries[Weather]:
@@ -242,26 +240,19 @@ def _weather(found: dict[str, _Point], parameters: dict[str, _Parameter], name: 
 
 
 def _read_point(
-    paths: list[Path],
-    names: Mapping[str, Sequence[str]],
-    latitude: float,
-    longitude: float,
-    start_time: str,
-    interpolation: str,
+    paths: list[Path], names: dict[str, list[str]], place: dict[str, float], start: str, interpolation: str
 ) -> dict[str, _Point]:
     """Series at a place, by our name; of several names the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
+    latitude, longitude = place.values()
     if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):
-        raise ValueError(
-            f"expected a latitude from -90 to 90 and a longitude from -180 to 360 degrees, got {latitude:g} "
-            f"and {longitude:g}."
-        )
-    place = {"latitude": latitude, "longitude": longitude}
+        expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
+        raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
     for path in paths:
-        for record in _read_file(path, wanted, place, start_time, interpolation):
+        for record in _read_file(path, wanted, place, start, interpolation):
             pieces.setdefault(record.variable.name, []).append(record)
     found = {}
     for field, known in names.items():
@@ -273,7 +264,7 @@ def _read_point(
 
 
 def _read_file(
-    path: Path, wanted: set[str], place: Mapping[str, float], start_time: str, interpolation: str
+    path: Path, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
 ) -> list[Record]:
     """The parameters in one file; only points around the place are read: a global file need not fit."""
     axes = read_contents(path, only=("valid_time", "time", *place))

@@ -17,6 +17,7 @@ from .protection import note_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Describe = Callable[[int], str] | None
 _LONGEST_PART = 400
 """Characters of a path, of what was expected and of what was got."""
 
@@ -126,30 +127,19 @@ def what_is_at(path: Path) -> str:
 
 
 def existing_file(path) -> Path:
-    """The path, if there is a file to read.
-
-    Raises:
-        FileNotFoundError: no such file, or something else: a folder, a pipe, a link to nothing.
-    """
-    path = Path(path)
+    """The path, if there is a file to read; `FileNotFoundError` for a folder, a pipe, a link to nothing."""
+    path, expected, advice = Path(path), "an existing file", "check the path"
     found = what_is_at(path)
     if found == "a folder":
-        raise FileNotFoundError(f"{shortened(path)}: expected a file, got a folder; name a file in it.")
+        expected, advice = "a file", "name a file in it"
     if found != "a file":
-        raise FileNotFoundError(
-            f"{shortened(path)}: expected an existing file, got {shortened(found)}; check the path."
-        )
+        raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {shortened(found)}; {advice}.")
     note_input(path)
     return path
 
 
 def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
-    """Text of a file that is no larger than the memory.
-
-    Raises:
-        FileNotFoundError: no such file.
-        FileFormatError: a file that is no text, or larger.
-    """
+    """Text of a file that is no larger than the memory."""
     path = existing_file(path)
     with reading(path, kind):
         check_size(path, "file", 8 * path.stat().st_size)  # of what is made of it
@@ -157,11 +147,7 @@ def read_text(path: Path, kind: str, encoding: str = "utf-8") -> str:
 
 
 def decimal(text: str) -> float:
-    """A number as files have it: Python would also take `1_0`, and digits of other scripts.
-
-    Raises:
-        ValueError: something else.
-    """
+    """A number as files have it: Python would also take `1_0`, and digits of other scripts."""
     if not text.isascii() or "_" in text:
         raise ValueError(f"expected a number, got {shortened(repr(text))}.")
     return float(text)
@@ -174,9 +160,7 @@ def check_names(key: str, given: Iterable[str], known: Iterable[str]) -> None:
         raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
 
 
-def check_increasing(
-    path, key: str, values: np.ndarray, describe: Callable[[int], str] | None = None
-) -> None:
+def check_increasing(path, key: str, values: np.ndarray, describe: _Describe = None) -> None:
     """Raise `FileFormatError` unless the values are finite and increase; `describe` names a record."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -186,7 +170,7 @@ def check_increasing(
     if stuck.size:
         at = int(stuck[0])
         got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
-        got = got if describe is None else f"{describe(at + 1)} after {describe(at)}"
+        got = f"{describe(at + 1)} after {describe(at)}" if describe else got
         advice = "sort the records and remove duplicates"
         raise FileFormatError(path, key, "values that increase", got, advice)
 
@@ -199,9 +183,7 @@ def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
         raise FileFormatError(path, key, expected, f"{value:g}", advice)
 
 
-def check_possible(
-    path, key: str, quantity: str, values: np.ndarray, describe: Callable[[int], str] | None = None
-) -> None:
+def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: _Describe = None) -> None:
     """Raise `FileFormatError` if a value cannot be what it is called, for example Kelvin for degC.
 
     Values are in the unit of the package, NaN passes; `describe` says when a record (first axis) was taken.

@@ -79,7 +79,7 @@ class _Jld2:
     def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
-    def _value(self, key: Any) -> Any:
+    def value(self, key: Any) -> Any:
         """What a name or a reference leads to, where that is values."""
         import h5py  # takes long
 
@@ -92,13 +92,13 @@ class _Jld2:
         if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
             # A wrapped Julia array refers to its parent; a range is stored as its rule instead.
             parent = value["parent"]
-            return self._value(parent) if isinstance(parent, h5py.Reference) else None
+            return self.value(parent) if isinstance(parent, h5py.Reference) else None
         return value
 
     def number(self, *keys: str) -> float | None:
         """The first of the keys that holds one number, which is finite; Julia's `nothing` is no number."""
         for key in keys:
-            value = np.asarray(self._value(key))
+            value = np.asarray(self.value(key))
             if value.dtype.kind in "fiu" and value.size == 1:
                 if not np.isfinite(value).all():
                     raise self.error(key, "a finite number", float(value.ravel()[0]), "repair the file")
@@ -114,16 +114,11 @@ class _Jld2:
             raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
         return value
 
-    def text(self, key: str) -> str | None:
-        """A string, if the key has one."""
-        value = self._value(key)
-        return value.decode(errors="replace") if isinstance(value, bytes) else None
-
     def array(self, key: str) -> np.ndarray | None:
         """Numbers along one axis in double precision, or `None` without such a key."""
         expected = "an array of numbers"
         try:
-            value = self._value(key)
+            value = self.value(key)
         except FileFormatError:
             raise
         except Exception as error:
@@ -158,10 +153,7 @@ class _Jld2:
 
 @names_its_file("a JLD2 file")
 def read_lesbrary(path) -> tuple[Case, Observations]:
-    """Read the case and the horizontal averages of a large-eddy simulation.
-
-    Args:
-        path: a `*_statistics.jld2` file.
+    """Read the case and the horizontal averages of a large-eddy simulation, a `*_statistics.jld2` file.
 
     Returns:
         The case on the grid of the file, with stress and heat flux always set, so that all files of one
@@ -194,12 +186,13 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
         buoyancy = _read_profiles(file, "b", iterations, grid)
         temperature = _TEMPERATURE_OF_ZERO_BUOYANCY + buoyancy / (gravity * expansion)
         check_possible(file.path, "timeseries/b (as temperature)", "temperature", temperature)
-    there = [name for name in ("u", "v") if f"timeseries/{name}" in file]
-    profiles = {"temperature": temperature} | {n: _read_profiles(file, n, iterations, grid) for n in there}
+    profiles = {"temperature": temperature}
+    profiles |= {n: _read_profiles(file, n, iterations, grid) for n in "uv" if f"timeseries/{n}" in file}
     fluxes, absorption = _read_fluxes(file, gravity * expansion)
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
-    salinity = file.number("buoyancy/model/constant_salinity")
+    salinity, name = file.number("buoyancy/model/constant_salinity"), file.value("parameters/name")
+    name = name.decode(errors="replace") if isinstance(name, bytes) else ""
     return _found(
         grid,
         # The simulation adds up its time steps: 172800.00000000003 s means two days.
@@ -210,7 +203,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
         coriolis_parameter=rotation,
         equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
         absorption=absorption,
-        name=file.text("parameters/name") or file.path.stem.removesuffix("_instantaneous_statistics"),
+        name=name or file.path.stem.removesuffix("_instantaneous_statistics"),
     )
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import Record, as_paths, find_axis, has_flag, is_vertical, measured, read_time
+from .axes import Record, as_paths, find_axis, has_flag, is_axis, measured, read_time
 from .errors import FileFormatError, check_increasing, check_names, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import modelled_water
@@ -30,7 +30,7 @@ class _Instruments:
     record: Record
     z: np.ndarray
     n_rejected: int
-    position: tuple[float, float] | None
+    position: tuple[float, float] | None  # longitude and latitude [degrees]
 
 
 @names_its_file("a file of a mooring")
@@ -142,7 +142,7 @@ def _heights(
     file: Contents, variable: Variable, units: dict[str, str]
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Heights [m], increasing, their order in the file, and the dimension they have (none for one depth)."""
-    levels = [one for one in file.variables.values() if is_vertical(one)]
+    levels = [one for one in file.variables.values() if is_axis(one, "vertical")]
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in variable.dims]
     own = [one for one in along if one.name == one.dims[0]]
     candidates = own or along or [one for one in levels if one.values.size == 1]
@@ -180,15 +180,9 @@ def _good(file: Contents, variable: Variable, good_flags: Sequence[int], n_there
 
 
 def _position(file: Contents) -> tuple[float, float] | None:
-    """Longitude and latitude [degrees]."""
-    found = []
-    for name in ("LONGITUDE", "LATITUDE"):
-        values = np.ravel(file[name].values) if name in file else np.zeros(0)
-        values = values[np.isfinite(values)]
-        if not values.size:
-            return None
-        found.append(float(values[0]))
-    return found[0], found[1]
+    values = [file[name].values for name in ("LONGITUDE", "LATITUDE") if name in file]
+    known = [float(numbers[0]) for one in values if (numbers := one[np.isfinite(one)]).size]
+    return (known[0], known[1]) if len(known) == 2 else None
 
 
 def _merged(found: list[_Instruments], time: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
@@ -232,10 +226,8 @@ def _modelled(
     measured_salinity = profiles.get("salinity", missing)
     salinity = _complete(measured_salinity, z, constant)
     if "temperature" in profiles and not np.all(np.isfinite(salinity)):
-        advice = (
-            "add the file of the salinity, give `salinity`, or conservative=False for in-situ temperature"
-        )
         expected = "salinity to convert the temperature with"
+        advice = "add its file, give `salinity`, or conservative=False for in-situ temperature"
         raise FileFormatError(path, "salinity", expected, "none", advice)
     positions = [one.position for one in found if one.position is not None]
     positions += [] if position is None else [position]

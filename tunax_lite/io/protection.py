@@ -136,11 +136,7 @@ def check_outputs(
 
 
 def check_replaceable(path: Path) -> None:
-    """The same where a file is written: what a command did not ask for before is found here.
-
-    Raises:
-        OverwriteError: a file that the command reads, or that neither it nor this package wrote.
-    """
+    """The same where a file is written, for what the command reads, or what is of another program."""
     _refuse_input(path)
     allowed = not _current or _absolute(path) in _current[-1].allowed
     if not allowed and os.path.lexists(path) and mark_of(path) is None:

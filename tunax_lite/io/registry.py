@@ -35,8 +35,8 @@ class Entry:
 
     name: str  # by which it is known
     file: str  # path below a data folder
-    url: str | None  # where it can be downloaded; `None` if nowhere
-    sha256: str | None  # its checksum; `None` if it has none
+    url: str | None  # where it can be downloaded
+    sha256: str | None  # its checksum
     licence: str  # of its source
     citation: str
 
@@ -64,13 +64,10 @@ def read_manifest() -> dict[str, Entry]:
 
 
 def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-    """The file that is meant.
+    """The file that is meant by a name of the manifest or a path.
 
-    Args:
-        name_or_path: a name of the manifest, or a path.
-        base: folder that a relative path may start from, before the current directory and the folders of
-            data.
-        variable: environment variable that names the folders of data.
+    A relative path may start from the folder `base`, the current directory, or the folders of data, which an
+    environment variable names.
 
     Raises:
         FileNotFoundError: an unknown name, no such file, or a file that cannot be downloaded.

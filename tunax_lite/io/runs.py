@@ -68,7 +68,6 @@ def read_trajectory(
     """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
 
     Args:
-        path: the file.
         every: take the first of so many frames, for a look at a long run.
         clo_state_class: class of the closure state; by default the imported class that the file names.
 
@@ -107,9 +106,9 @@ def read_trajectory(
             state,
             closure_state(cls, "closure_state"),
         )
+    except FileFormatError:
+        raise
     except (TypeError, ValueError) as error:
-        if isinstance(error, FileFormatError):
-            raise
         advice = "the file was changed or is damaged"
         raise file.error("file", "a trajectory", f"'{error}'", advice) from error
 
@@ -139,7 +138,6 @@ def _read_grid(file: Contents) -> Grid:
 
 
 _NOTE = "run.json"
-
 _LONGEST_UNWRITTEN = 60.0
 """Seconds of computing that a killed run may lose."""
 
@@ -216,14 +214,10 @@ class Parts:
             return
         self.write()
         join_parts(self.paths, self.path)
-        self._remove()
-
-    def _remove(self) -> None:
-        """Remove the parts and their folder, but for what is not of this package in it."""
         for path in (*reversed(self.paths), self._note):  # what a kill leaves is the beginning
             path.unlink(missing_ok=True)
         clear_left_over(self.folder)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it holds what is not of this package
             self.folder.rmdir()
 
     def _taken(self) -> "xr.Dataset":
@@ -257,11 +251,8 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
     """Leave in a file the variables of these names, their means, and what says when and where they are.
 
-    Such a file can be plotted and compared by any tool, but no run goes on from it.
-
-    Args:
-        path: a file of `write_trajectory`, replaced when the smaller one is complete.
-        names: of variables.
+    Such a file can be plotted and compared by any tool, but no run goes on from it. It replaces the one of
+    `write_trajectory` when it is complete.
 
     Raises:
         ValueError: a name that the file does not have.
@@ -271,16 +262,11 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     with netCDF4.Dataset(path) as source, replacing(path) as temporary:
         absent = [name for name in names if name not in source.variables]
         if absent:
-            raise ValueError(
-                f"{path}: expected variables of the file, got {', '.join(absent)}; it has "
-                f"{', '.join(source.variables)}."
-            )
-        coordinates = {
-            name
-            for variable in source.variables.values()
-            for name in str(getattr(variable, "coordinates", "")).split()
-        }
-        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *coordinates, *source.dimensions}
+            got, there = ", ".join(absent), ", ".join(source.variables)
+            raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
+        of_places = " ".join(str(getattr(one, "coordinates", "")) for one in source.variables.values())
+        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *of_places.split()}
+        wanted |= {*source.dimensions}
         with netCDF4.Dataset(temporary, "w") as target:
             unlimited = [name for name, dimension in source.dimensions.items() if dimension.isunlimited()]
             _begin(target, source, [name for name in source.variables if name in wanted], unlimited)

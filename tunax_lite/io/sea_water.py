@@ -1,7 +1,7 @@
 """From measured to modelled sea water: conservative temperature and absolute salinity of TEOS-10.
 
-The column carries the two variables of TEOS-10. Instruments and climatologies give in-situ or potential
-temperature and practical salinity: readers convert once, so that no step has to.
+Instruments and climatologies give in-situ or potential temperature and practical salinity: readers convert
+once, so that no step has to.
 """
 
 import numpy as np
@@ -101,7 +101,7 @@ def modelled_water(
         longitude, latitude, anomaly: as `absolute_salinity`.
 
     Raises:
-        ValueError: an unknown kind, heights above the water, or values out of range.
+        ValueError: an unknown kind, or what is out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
     if salinity_kind == "practical":
@@ -121,10 +121,6 @@ def modelled_water(
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:
     """Refuse values out of range; NaN marks a gap and passes."""
     values = np.asarray(values, dtype=float)
-    bad = np.argwhere((values < lowest) | (values > highest))
-    if len(bad):
-        where = tuple(int(i) for i in bad[0])
-        at = f" at index {where}" if where else ""
-        raise ValueError(
-            f"expected {name} from {lowest:g} to {highest:g}, got {values[where]:g}{at}; check its unit."
-        )
+    for where in np.argwhere((values < lowest) | (values > highest))[:1].tolist():
+        got = f"{values[tuple(where)]:g}" + (f" at index {tuple(where)}" if where else "")
+        raise ValueError(f"expected {name} from {lowest:g} to {highest:g}, got {got}; check its unit.")

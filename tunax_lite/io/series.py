@@ -17,11 +17,7 @@ BAD_FLAGS = (3, 4, 9)
 
 
 def start_of_case(start_time: str) -> datetime.datetime:
-    """The moment at which the time of a case is 0, Universal Time.
-
-    Raises:
-        ValueError: not an ISO 8601 time.
-    """
+    """The moment at which the time of a case is 0, Universal Time; `ValueError` if it is not in ISO 8601."""
     try:
         start = datetime.datetime.fromisoformat(start_time)
     except (TypeError, ValueError):
@@ -51,14 +47,9 @@ class Series:
 def on_common_times(
     series: Mapping[str, Series | float], length: float
 ) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
-    """Series on the union of their times, which leaves each of them, linear in between, unchanged.
+    """Series on the union of their times [s], which leaves each of them, linear in between, unchanged.
 
-    Args:
-        series: by name; numbers are constant.
-        length: of the run [s], for times where all are constant.
-
-    Returns:
-        times [s] since the start, and values on them; numbers stay numbers.
+    Numbers stay numbers; where all are, times are the ends of a run of a length [s].
 
     Raises:
         ValueError: series that do not overlap.
@@ -92,12 +83,7 @@ def profiles_on_grid(
     comes from the heights around it. Above the uppermost and below the deepest value profiles are constant.
     Before the first and after the last record they are constant for up to `longest_gap`.
 
-    Args:
-        observations: of the case.
-        variable: of the observations.
-        z: heights [m], increasing.
-        longest_gap: longest time [s] that is bridged.
-        duration: of the case [s].
+    Heights are in m and increase, times are in s.
 
     Raises:
         ValueError: a variable that was not observed, or a longer time without any value.

@@ -3,7 +3,6 @@
 CSV with a line per time, or NetCDF with variables over time."""
 
 import csv
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from .errors import (
     reading,
 )
 from .netcdf import Contents, Variable, read_contents
-from .series import GOOD_FLAGS, Series, on_common_times
+from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
 from .yaml_file import NAMES
 
 _CSV_ENDINGS = (".csv", ".txt", ".tsv")
@@ -58,8 +57,7 @@ def read_series(path, name: str, quantity: str, *, start_time: str | None, unit:
 
     Args:
         path: CSV or NetCDF file.
-        name: of the column.
-        quantity: what it is: its name in the table of quantities.
+        name, quantity: of the column, and what it is, by its name in the table of quantities.
         start_time: ISO 8601 time at which the time of the case is 0, Universal Time; `None` for times that
             count from the start of the case.
         unit: goes before the one in the file.
@@ -115,11 +113,8 @@ def read_numbers(
     """An observable that is one number at a time, NaN where it is missing or its flag is not good.
 
     Args:
-        path: CSV or NetCDF file.
-        observable: its name in the package.
-        variable: its name in the file.
-        start_time: as in `read_series`.
-        unit: goes before the one in the file.
+        path, start_time, unit: as `read_series`.
+        observable, variable: its name in the package and in the file.
         flags: name in the file of the quality flags, which are numbers.
         good_flags: values with another one are left out.
 
@@ -140,13 +135,10 @@ def read_numbers(
     with reading(path, "a table"):
         table = read_table(path)
         record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
-        good = np.ones(record.values.shape, dtype=bool)
+        good, advice = np.ones(record.values.shape, dtype=bool), "correct its name (flags)"
         if flags is not None:
-            what = f"the quality flags of {variable}"
-            flagged = table.named(flags, what, "correct its name (flags)")
-            good = has_flag(
-                flagged.along(record.variable.dims, "correct its name (flags)").values, good_flags
-            )
+            flagged = table.named(flags, f"the quality flags of {variable}", advice)
+            good = has_flag(flagged.along(record.variable.dims, advice).values, good_flags)
         kept = np.where(good, record.values, np.nan)
         if not np.isfinite(kept).any():
             advice = "check good_flags and fill values"
@@ -199,13 +191,11 @@ def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
     moments = []
     for number, text in column:
         try:
-            moment = datetime.datetime.fromisoformat(text)
+            moments.append(start_of_case(text))
         except ValueError:
             expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
             advice = "write it so, or name a unit, time [days since 2012-01-01]"
             raise FileFormatError(path, f"line {number}: time", expected, f"'{text}'", advice) from None
-        aware = moment.tzinfo is not None
-        moments.append(moment.astimezone(datetime.UTC).replace(tzinfo=None) if aware else moment)
     seconds = np.array([(moment - moments[0]).total_seconds() for moment in moments])
     return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
 
@@ -271,12 +261,7 @@ def read_weather(
     tables = [read_table(path) for path in paths]
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    options = {
-        "start_time": start_time,
-        "time": time,
-        "time_unit": units.get("time"),
-        "longest_gap": longest_gap,
-    }
+    options = dict(start_time=start_time, time=time, time_unit=units.get("time"), longest_gap=longest_gap)
     found: dict[str, Series | float] = {}
     for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
@@ -320,11 +305,7 @@ def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | N
     if "humidity" in given:
         expected = "humidity_measure with variables.humidity"
         raise tables[0].error("humidity", expected, "none", "say what it measures")
-    found: list[HumidityMeasure] = [
-        measure
-        for measure, quantity in HUMIDITY_QUANTITIES.items()
-        if any(_find(table, quantity, None) for table in tables)
-    ]
+    found = [m for m, known in HUMIDITY_QUANTITIES.items() if any(_find(t, known, None) for t in tables)]
     if len(found) != 1:
         got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
         advice = "name it (variables.humidity) and say what it measures (humidity_measure)"

@@ -31,16 +31,12 @@ _CELSIUS = {
 _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"}
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
-
-
 # What else a unit is taken for: fluxes per mass or heat capacity, with the constants of the package, and rain
 # as a mass of fresh water.
 _RHO, _RHO_CP = constants.REFERENCE_DENSITY, constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
 _ALSO = {
-    "surface_stress_u": ("m2 s-2", _RHO),
-    "surface_stress_v": ("m2 s-2", _RHO),
-    "surface_heat_flux": ("K m s-1", _RHO_CP),
-    "surface_shortwave_flux": ("K m s-1", _RHO_CP),
+    **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", _RHO)),
+    **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", _RHO_CP)),
     "surface_freshwater_flux": ("m s-1", 1000.0),
     "precipitation": ("kg m-2 s-1", 1e-3),
 }
@@ -64,11 +60,9 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
 
 
 def conversion(quantity: str, unit: str) -> tuple[float, float]:
-    """Scale and offset that bring a quantity from `unit` to the unit of the package.
+    """Scale and offset that bring a quantity from `unit`, as a file has it, to the unit of the package.
 
-    Args:
-        quantity: its name in the table of quantities.
-        unit: as written in the file. Practical salinity counts as g kg-1 (0.5 % less than absolute).
+    Practical salinity counts as g kg-1 (0.5 % less than absolute).
 
     Raises:
         ValueError: a unit that is not known, or that belongs to another quantity.

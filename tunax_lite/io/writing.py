@@ -53,10 +53,8 @@ def replacing(path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(
-            f"{path}: expected a folder with write permission, got {path.parent} without; "
-            "choose another output path."
-        )
+        expected, got = "a folder with write permission", f"{path.parent} without"
+        raise PermissionError(f"{path}: expected {expected}, got {got}; choose another output path.")
     clear_left_over(path.parent, path.name)
     check_replaceable(path)
     temporary = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
@@ -82,10 +80,9 @@ def _make(folder: Path, path: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise type(error)(
-            f"{path}: expected a folder {folder} that can be created, got: {error.strerror}; "
-            "choose another output path."
-        ) from error
+        expected, got = f"a folder {folder} that can be created", error.strerror
+        message = f"{path}: expected {expected}, got: {got}; choose another output path."
+        raise type(error)(message) from error
     return missing
 
 
@@ -189,14 +186,10 @@ _held: dict[Path, tuple[int, int | None]] = {}
 
 @contextlib.contextmanager
 def claimed(path: str | Path, *, folder: bool = False) -> Iterator[None]:
-    """Claim a file, or a folder, that this process is going to write.
+    """Claim a file, or a folder, that this process is going to write; `InUseError` if another one has.
 
     Missing folders are created, and go again if they stay empty. What killed processes left half-written
     there is removed.
-
-    Raises:
-        InUseError: another process has claimed it.
-        OSError: a folder that cannot be created.
     """
     path = Path(path)
     place = path if folder else path.parent

@@ -125,11 +125,9 @@ def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ..
     if not isinstance(event, ScalarEvent):
         raise _at(event, "expected a word as key, got a list, a mapping or an alias; correct it.")
     if event.value in before:
-        raise _at(
-            event,
-            f"{'.'.join((*path, event.value))}: expected every key once, got '{event.value}' "
-            f"again (first on line {before[event.value][0]}); keep one of the two.",
-        )
+        got = f"'{event.value}' again (first on line {before[event.value][0]})"
+        key = ".".join((*path, event.value))
+        raise _at(event, f"{key}: expected every key once, got {got}; keep one of the two.")
     return event.value
 
 
@@ -183,10 +181,8 @@ def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
     if node is None:
         return None, origins
     if node.n_values > _MOST_VALUES:
-        raise ConfigError(
-            f"expected at most {_MOST_VALUES} values, got {node.n_values:.3g}, which aliases repeat; write "
-            "them out."
-        )
+        got = f"{node.n_values:.3g}, which aliases repeat"
+        raise ConfigError(f"expected at most {_MOST_VALUES} values, got {got}; write them out.")
     return node.plain((), origins), origins
 
 
@@ -232,16 +228,13 @@ def read_document(path: Path) -> Document:
     found, name = what_is_at(path), shortened(path)
     if found != "a file":
         what = f"{'nothing' if found == 'none' else shortened(found)} there"
-        raise ConfigError(
-            f"{name}: expected a YAML file, got {what}; check the path (relative to {shortened(Path.cwd())})."
-        )
+        advice = f"check the path (relative to {shortened(Path.cwd())})"
+        raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
     note_input(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError(
-                f"{name}: expected a YAML file of at most {_MOST_BYTES} bytes, got {path.stat().st_size}; "
-                "name another file."
-            )
+            expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size
+            raise ConfigError(f"{name}: expected {expected}, got {got}; name another file.")
         text = read_text(path, "a readable YAML text file", "utf-8-sig")
     except (OSError, FileFormatError) as error:
         raise ConfigError(str(error)) from error
@@ -298,13 +291,11 @@ def _next_key(container: Any, rest: list[str], where: str) -> tuple[Any, list[st
     if isinstance(container, list):
         if rest[0].isdigit() and int(rest[0]) < len(container):
             return int(rest[0]), rest[1:]
-        raise ConfigError(
-            f"{where}: expected the number of an item, 0 to {len(container) - 1}, got '{rest[0]}'."
-        )
+        expected, got = f"the number of an item, 0 to {len(container) - 1}", f"'{rest[0]}'"
+        raise ConfigError(f"{where}: expected {expected}, got {got}.")
     if not isinstance(container, dict):
-        raise ConfigError(
-            f"{where}: expected a key that has keys below it before '{rest[0]}', got the value {container!r}."
-        )
+        expected = f"a key that has keys below it before '{rest[0]}'"
+        raise ConfigError(f"{where}: expected {expected}, got the value {container!r}.")
     # A key may contain dots itself (names of parameters): the longest that exists wins.
     for n in range(len(rest), 1, -1):
         if ".".join(rest[:n]) in container:
