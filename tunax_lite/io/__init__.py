@@ -1,5 +1,6 @@
 """Reading observation files and writing results: one reader per format, and names for known files.
 
+Every reader raises `FileNotFoundError` where there is no such file.
 Libraries that take long to import (xarray, netCDF4, h5py, gsw) are imported when they are first used.
 """
 

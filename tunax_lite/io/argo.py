@@ -61,7 +61,6 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
         good_flags: values with another quality flag are left out.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: not a profile file, profiles that are not in order of time, pressures that do not
             increase, or values that cannot be.
     """
@@ -111,7 +110,6 @@ def read_argo(
         name: of the observations; by default that of the first file.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: as `read_argo_profiles`.
         ValueError: heights that do not increase, or that lie above the surface.
     """
@@ -171,23 +169,26 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
     file = dataclasses.replace(file, variables=file.variables | chosen)
     axis = read_time(file["JULD"])
     mode = _data_mode(file)
-    pressure, values, present = _measurements(file, mode, axis, good_flags)
+    pressure, _ = _good_values(file, "PRES", mode, good_flags)
+    _check_pressure(file["PRES"], pressure, axis)
+    values, present = {}, {}
+    for key, quantity in _QUANTITIES.items():
+        good, present[quantity] = _good_values(file, key, mode, good_flags)
+        values[quantity] = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, salinity = _modelled(pressure, values, longitude, latitude)
+    found = {"temperature": temperature, "salinity": salinity}
+    rejected = {key: int(present[key].sum() - np.isfinite(one).sum()) for key, one in found.items()}
     milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
     return ArgoProfiles(
         time=np.datetime64("1970-01-01", "ms") + milliseconds,
         longitude=longitude,
         latitude=latitude,
         z=z,
-        temperature=temperature,
-        salinity=salinity,
+        **found,
         data_mode=mode,
         n_left_out=int((~kept).sum()),
-        n_rejected={
-            name: int(present[name].sum() - np.isfinite(found).sum())
-            for name, found in (("temperature", temperature), ("salinity", salinity))
-        },
+        n_rejected=rejected,
     )
 
 
@@ -212,19 +213,6 @@ def _data_mode(file: Contents) -> np.ndarray:
         got = f"'{modes[wrong[0]]}' in profile {wrong[0]}"
         raise file.error("DATA_MODE", "R, A or D", got, "repair the file")
     return modes
-
-
-def _measurements(
-    file: Contents, mode: np.ndarray, axis: TimeAxis, good_flags: Sequence[int]
-) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Pressure [dbar], in-situ temperature, practical salinity, NaN where not good; and where any is."""
-    pressure, _ = _good_values(file, "PRES", mode, good_flags)
-    _check_pressure(file["PRES"], pressure, axis)
-    values, present = {}, {}
-    for key, quantity in _QUANTITIES.items():
-        good, present[quantity] = _good_values(file, key, mode, good_flags)
-        values[quantity] = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
-    return pressure, values, present
 
 
 def _good_values(

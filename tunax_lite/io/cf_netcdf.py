@@ -38,7 +38,6 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a variable or axis that is missing, ambiguous, of another shape or unit, with
             impossible values or without a complete profile, gaps in the forcing, or no latitude.
     """

@@ -100,7 +100,6 @@ def read_era5(
         name: for messages; by default that of the first file.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a parameter that is missing or in another unit, a place outside of the grid, times
             that are missing or not in order, a gap, or a value that cannot be, with its time.
         ValueError: an albedo for net radiation, a longwave that is no formula, or unknown options.

@@ -161,7 +161,6 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
         times, from the first of which the case starts.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: not a JLD2 file, or a key that is missing, of another shape, not finite, or out
             of range.
     """
@@ -314,7 +313,6 @@ def read_legay(
         The case on the grid of the file, and the profiles of temperature, u and v at all times.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a variable that is missing, of another shape, not finite or out of range.
     """
     file = read_contents(path)

@@ -151,7 +151,6 @@ def read_contents(
         valid_range: whether values out of the range that a variable declares are missing, as CF has it.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a file that is truncated, damaged or of another format, or larger than the memory.
     """
     import netCDF4  # takes long

@@ -66,7 +66,6 @@ def read_oceansites(
         name: of the observations; by default that of the first file.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: nothing to read, times or depths that are not in order, values that cannot be, no
             good value, a gap, files that contradict each other, or no salinity to convert with.
     """

@@ -72,7 +72,6 @@ def read_trajectory(
         clo_state_class: class of the closure state; by default the imported class that the file names.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a damaged file, a variable that is missing or of another shape, or a closure
             that is not known.
     """
@@ -239,13 +238,25 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
             at = len(whole.dimensions["time"]) if number else 0
             with netCDF4.Dataset(part) as source:
                 if number == 0:
-                    _begin(whole, source, tuple(source.variables), ("time",))
+                    _begin(whole, source)
                 for name, variable in source.variables.items():
                     variable.set_auto_maskandscale(False)
                     if "time" in variable.dimensions:
                         whole[name][at : at + variable.shape[0]] = variable[...]
                     elif number == 0:
                         whole[name][...] = variable[...]
+
+
+def _begin(whole: Any, part: Any) -> None:
+    """Attributes, dimensions and empty variables of a NetCDF file as in its first part."""
+    whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
+    for name, dimension in part.dimensions.items():
+        whole.createDimension(name, None if name == "time" else len(dimension))
+    for name, variable in part.variables.items():
+        packed = variable.ndim > 1 and variable.dtype is not str
+        made = whole.createVariable(name, variable.dtype, variable.dimensions, zlib=packed, complevel=1)
+        made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
+        made.set_auto_maskandscale(False)
 
 
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
@@ -257,36 +268,17 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     Raises:
         ValueError: a name that the file does not have.
     """
-    import netCDF4  # takes long
+    import xarray as xr  # takes long
 
-    with netCDF4.Dataset(path) as source, replacing(path) as temporary:
+    with xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False) as source:
         absent = [name for name in names if name not in source.variables]
         if absent:
             got, there = ", ".join(absent), ", ".join(source.variables)
             raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
-        of_places = " ".join(str(getattr(one, "coordinates", "")) for one in source.variables.values())
-        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *of_places.split()}
-        wanted |= {*source.dimensions}
-        with netCDF4.Dataset(temporary, "w") as target:
-            unlimited = [name for name, dimension in source.dimensions.items() if dimension.isunlimited()]
-            _begin(target, source, [name for name in source.variables if name in wanted], unlimited)
-            target.setncattr(SELECTED, " ".join(names))
-            for name, variable in target.variables.items():
-                source[name].set_auto_maskandscale(False)
-                variable[...] = source[name][...]
-
-
-def _begin(target: Any, source: Any, names: Collection[str], unlimited: Collection[str]) -> None:
-    """Attributes, dimensions and empty variables of a NetCDF file as in another one."""
-    target.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
-    for name, dimension in source.dimensions.items():
-        target.createDimension(name, None if name in unlimited else len(dimension))
-    for name in names:
-        variable = source[name]
-        packed = variable.ndim > 1 and variable.dtype is not str
-        made = target.createVariable(name, variable.dtype, variable.dimensions, zlib=packed, complevel=1)
-        made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
-        made.set_auto_maskandscale(False)
+        of_places = " ".join(str(one.attrs.get("coordinates", "")) for one in source.variables.values())
+        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *of_places.split(), *source.dims}
+        kept = source[[name for name in source.variables if name in wanted]]
+        write_dataset(kept.assign_attrs({SELECTED: " ".join(names)}), path)
 
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
@@ -307,7 +299,6 @@ def read_stored_run(path: str | Path) -> StoredRun:
     """Read a result of this package, or one of GOTM on a grid that does not move.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a file of neither kind, of several columns, or without one of the profiles.
     """
     file = read_contents(path)

@@ -45,7 +45,6 @@ def read_table(path) -> Contents:
     a number with a unit such as `time [days since 2012-01-01]`. Lines that start with # are comments.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a file that is no table, with its line.
     """
     path = existing_file(path)
@@ -123,7 +122,6 @@ def read_numbers(
 
     Raises:
         ValueError: an observable that is no number of the column.
-        FileNotFoundError: no such file.
         FileFormatError: as `read_series`; no flags of that name, or no good value.
     """
     quantity = parse(observable).name
@@ -248,7 +246,6 @@ def read_weather(
         name: for messages; by default that of the first file.
 
     Raises:
-        FileNotFoundError: no such file.
         FileFormatError: a quantity that is missing or twice there, another unit, a gap, times that are not in
             order, a value that cannot be, or net radiation under the name of downward radiation.
         ValueError: unknown names, or series that do not overlap.
