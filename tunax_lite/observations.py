@@ -55,15 +55,12 @@ class Observations(eqx.Module):
         shape = (self.time.shape[0], self.z.shape[-1])
         for variable, values in self.profiles.items():
             if values.shape != shape:
-                raise ValueError(
-                    f"{self.name}: expected {variable} of shape (time, level) = {shape}, got {values.shape}."
-                )
+                expected = f"{variable} of shape (time, level) = {shape}"
+                raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
         for variable, values in self.series.items():
             if values.shape != shape[:1] or variable in self.profiles:
-                raise ValueError(
-                    f"{self.name}: expected {variable} of shape (time,) = {shape[:1]}, and not as a profile "
-                    f"too, got {values.shape}."
-                )
+                expected = f"{variable} of shape (time,) = {shape[:1]}, and not as a profile too"
+                raise ValueError(f"{self.name}: expected {expected}, got {values.shape}.")
 
     @property
     def moves(self) -> bool:
@@ -79,7 +76,5 @@ class Observations(eqx.Module):
 def _check_increase(name: str, label: str, values) -> None:
     values = np.asarray(values)
     if values.size < 1 or not np.all(np.isfinite(values)) or np.any(np.diff(values) <= 0.0):
-        raise ValueError(
-            f"{name}: expected {label} that are finite and increase, got "
-            f"{np.array2string(values, threshold=6, edgeitems=2)}."
-        )
+        got = np.array2string(values, threshold=6, edgeitems=2)
+        raise ValueError(f"{name}: expected {label} that are finite and increase, got {got}.")

@@ -50,23 +50,19 @@ class TimeSeries(eqx.Module, Generic[T]):
         if time.size < 2 or not np.all(np.isfinite(time)) or not np.all(np.diff(time) > 0.0):
             at = np.flatnonzero(~(np.diff(time) > 0.0)) if time.size > 1 else []
             where = f" after {time[at[0]]:g} s" if len(at) else ""
-            raise ValueError(
-                f"{self.name}: expected at least two times [s] that increase, got "
-                f"{np.array2string(time, threshold=6, edgeitems=2)}{where}."
-            )
+            got = np.array2string(time, threshold=6, edgeitems=2) + where
+            raise ValueError(f"{self.name}: expected at least two times [s] that increase, got {got}.")
         for name, leaf in named_leaves(self.values):
             values = np.asarray(leaf)
             if values.shape[:1] != time.shape:
-                raise ValueError(
-                    f"{self.name}: expected {name} with {time.size} values along its first axis (time), "
-                    f"got shape {values.shape}."
-                )
+                expected = f"{name} with {time.size} values along its first axis (time)"
+                raise ValueError(f"{self.name}: expected {expected}, got shape {values.shape}.")
             bad = first_bad(values)
             if bad is not None:
-                raise ValueError(
-                    f"{self.name}: expected finite values of {name}, got {values[bad]} at time "
-                    f"{time[bad[0]]:g} s (record {bad[0]}); fill the gap before the run."
+                got = (
+                    f"{values[bad]} at time {time[bad[0]]:g} s (record {bad[0]}); fill the gap before the run"
                 )
+                raise ValueError(f"{self.name}: expected finite values of {name}, got {got}.")
 
     def at(self, time: ScalarLike) -> T:
         """Values at a time [s]."""

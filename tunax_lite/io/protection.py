@@ -52,6 +52,9 @@ _BEGIN_OF_TEXT = 4096
 class OverwriteError(FileExistsError):
     """A file that is not to be written over: says which, and what to do."""
 
+    def __init__(self, path, expected: str, got: str, advice: str):
+        super().__init__(f"{path}: expected {expected}, got {got}; {advice}.")
+
 
 class _Known:
     """What a command reads, may replace, and wrote itself; `products` are what its files are made of."""
@@ -102,13 +105,9 @@ def check_outputs(
     """Refuse, before anything is computed, to write over what is not the command's own.
 
     Args:
-        paths: that it is going to write.
         overwrite: whether it may replace files that are there, but for what it reads.
         product: what the files are made of; one that says otherwise is another's. Empty for any.
         also: those of them that count as the command's own whatever they say, for what cannot say it.
-
-    Raises:
-        OverwriteError: the first path that is not to be written over.
     """
     own = {_absolute(path) for path in also}
     product = quote(product, safe="/ ")  # fit for every kind of file
@@ -119,18 +118,16 @@ def check_outputs(
         try:
             str(path).encode(encoding)  # libraries that write files need its letters
         except UnicodeEncodeError:
-            raise OverwriteError(
-                f"{path}: expected a name that the locale has letters for ({encoding}), got another one; set "
-                "PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output."
-            ) from None
+            expected = f"a name that the locale has letters for ({encoding})"
+            advice = "set PYTHONUTF8=1 or LC_ALL=C.UTF-8, or choose another output"
+            raise OverwriteError(path, expected, "another one", advice) from None
         _refuse_input(path)
         mark = mark_of(path)
         is_own = absolute in own or (mark is not None and product in ("", mark))
         if not (overwrite or is_own or not os.path.lexists(path)):
-            raise OverwriteError(
-                f"{path}: expected no file, or the result of the same run, got another file; add "
-                "--overwrite to replace it, or choose another output."
-            )
+            expected = "no file, or the result of the same run"
+            advice = "add --overwrite to replace it, or choose another output"
+            raise OverwriteError(path, expected, "another file", advice)
         known.allowed.add(absolute)
         known.products[absolute] = product
 
@@ -140,10 +137,8 @@ def check_replaceable(path: Path) -> None:
     _refuse_input(path)
     allowed = not _current or _absolute(path) in _current[-1].allowed
     if not allowed and os.path.lexists(path) and mark_of(path) is None:
-        raise OverwriteError(
-            f"{path}: expected no file, or one that tunax_lite wrote, got another file; move it, or choose "
-            "another output."
-        )
+        expected = "no file, or one that tunax_lite wrote"
+        raise OverwriteError(path, expected, "another file", "move it, or choose another output")
 
 
 def _refuse_input(path: Path) -> None:
@@ -153,10 +148,8 @@ def _refuse_input(path: Path) -> None:
         except OSError:  # one of them is not there
             is_same = os.path.realpath(path) == os.path.realpath(read)
         if is_same:
-            raise OverwriteError(
-                f"{path}: expected another file than those that are read, got {read}, which is one of them; "
-                "choose another output."
-            )
+            expected, got = "another file than those that are read", f"{read}, which is one of them"
+            raise OverwriteError(path, expected, got, "choose another output")
 
 
 def text_mark(path) -> str:

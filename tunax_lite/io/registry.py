@@ -42,17 +42,11 @@ class Entry:
 
 
 def read_manifest() -> dict[str, Entry]:
-    """All named files.
-
-    Raises:
-        FileNotFoundError: an installation without its manifest.
-    """
+    """All named files."""
     path = next((f / "MANIFEST.yaml" for f in _DATA_FOLDERS if (f / "MANIFEST.yaml").is_file()), None)
     if path is None:
-        raise FileNotFoundError(
-            f"{_DATA_FOLDERS[0] / 'MANIFEST.yaml'}: expected the list of named files, got none; install "
-            "the package again."
-        )
+        path, expected = _DATA_FOLDERS[0] / "MANIFEST.yaml", "the list of named files"
+        raise FileNotFoundError(f"{path}: expected {expected}, got none; install the package again.")
     content = read_document(path).data
     entries = {}
     for name, values in content["files"].items():
@@ -109,10 +103,8 @@ def _resolve_name(name: str) -> Path:
     manifest = read_manifest()
     if name not in manifest:
         close = difflib.get_close_matches(name, manifest, n=3, cutoff=0.4) or sorted(manifest)
-        raise FileNotFoundError(
-            f"{name}: expected a name of data/MANIFEST.yaml, got an unknown one; "
-            f"known are {', '.join(close)}."
-        )
+        expected, known = "a name of data/MANIFEST.yaml", ", ".join(close)
+        raise FileNotFoundError(f"{name}: expected {expected}, got an unknown one; known are {known}.")
     entry = manifest[name]
     path = next((folder / entry.file for folder in data_folders() if (folder / entry.file).is_file()), None)
     if path is None:

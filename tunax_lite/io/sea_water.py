@@ -74,10 +74,8 @@ def conservative_temperature(
         return np.asarray(gsw.CT_from_pt(salinity, temperature))
     if kind == "in_situ":
         return np.asarray(gsw.CT_from_t(salinity, temperature, pressure))
-    raise ValueError(
-        f"temperature: expected the kind 'conservative', 'potential' or 'in_situ', got '{kind}'; say which "
-        "temperature the file holds."
-    )
+    expected, advice = "the kind 'conservative', 'potential' or 'in_situ'", "say which the file holds"
+    raise ValueError(f"temperature: expected {expected}, got '{kind}'; {advice}.")
 
 
 def modelled_water(
@@ -109,10 +107,8 @@ def modelled_water(
             salinity, pressure(z), longitude=longitude, latitude=latitude, anomaly=anomaly
         )
     elif salinity_kind != "absolute":
-        raise ValueError(
-            f"salinity: expected the kind 'absolute' or 'practical', got '{salinity_kind}'; say which "
-            "salinity the file holds."
-        )
+        expected, advice = "the kind 'absolute' or 'practical'", "say which the file holds"
+        raise ValueError(f"salinity: expected {expected}, got '{salinity_kind}'; {advice}.")
     salinity = np.asarray(salinity, dtype=float)
     _check("absolute salinity [g kg-1]", salinity, 0.0, 50.0)
     return conservative_temperature(temperature, salinity, pressure(z), temperature_kind), salinity

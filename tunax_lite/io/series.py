@@ -90,10 +90,8 @@ def profiles_on_grid(
     """
     name = observations.name
     if variable not in observations.profiles:
-        raise ValueError(
-            f"expected {variable} among the observations {name}, got {', '.join(observations.profiles)}; "
-            "give a profile, or add a file."
-        )
+        expected, got = f"{variable} among the observations {name}", ", ".join(observations.profiles)
+        raise ValueError(f"expected {expected}, got {got}; give a profile, or add a file.")
     if observations.moves:
         raise ValueError(f"{name}: expected the same heights at all times, got heights that differ.")
     time = np.asarray(observations.time, dtype=float)
