@@ -65,9 +65,7 @@ def run_to_file(
 
     Args:
         model, case, dt, duration, output_interval, start: as for `simulate`.
-        path: of the NetCDF file.
-        diagnostics: names of `DIAGNOSTICS` that are written too.
-        means: whether means between frames are written too.
+        diagnostics, means: names of `DIAGNOSTICS`, and whether means between frames, are written too.
         provenance, start_time: as for `to_dataset`.
         memory_budget: bytes of frames that are held at once.
         report: called after each piece; what it raises ends the run, which keeps what it has.

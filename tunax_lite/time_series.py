@@ -59,9 +59,8 @@ class TimeSeries(eqx.Module, Generic[T]):
                 raise ValueError(f"{self.name}: expected {expected}, got shape {values.shape}.")
             bad = first_bad(values)
             if bad is not None:
-                got = (
-                    f"{values[bad]} at time {time[bad[0]]:g} s (record {bad[0]}); fill the gap before the run"
-                )
+                at = f"time {time[bad[0]]:g} s (record {bad[0]})"
+                got = f"{values[bad]} at {at}; fill the gap before the run"
                 raise ValueError(f"{self.name}: expected finite values of {name}, got {got}.")
 
     def at(self, time: ScalarLike) -> T:

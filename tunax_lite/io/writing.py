@@ -102,17 +102,13 @@ def write_csv(path, header: Iterable[str], rows: Iterable[Iterable[Any]], number
 
 def clear_left_over(folder: Path, name: str | None = None) -> None:
     """Remove temporary files of processes of this machine that are gone, for one file or any in a folder."""
-    try:
-        found = os.listdir(folder)
-    except OSError:
-        return
-    for entry in found:
-        match = _TEMPORARY.fullmatch(entry)
+    for entry in folder.glob(".*.tmp"):
+        match = _TEMPORARY.fullmatch(entry.name)
         if match is None or match["host"] != _HOST or name not in (None, match["name"]):
             continue
-        if entry not in _open_here and _is_gone(int(match["process"])):
+        if entry.name not in _open_here and _is_gone(int(match["process"])):
             with contextlib.suppress(OSError):  # another process was faster
-                (folder / entry).unlink()
+                entry.unlink()
 
 
 def _is_gone(process: int) -> bool:
