@@ -99,14 +99,11 @@ def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> No
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
     """Name parameters and settings that are not those of the run that this one goes on from."""
-    changes = list(_changes(*map(_numbers, (before.parameters, now.parameters))))
-    changes += _changes(*map(_settings, (before.config, now.config)))
+    told = [json.loads(one.parameters or "{}") for one in (before, now)]
+    numbers = [{name: json.dumps(value) for name, value in one.items()} for one in told]
+    changes = [*_changes(*numbers), *_changes(_settings(before.config), _settings(now.config))]
     if changes:
         typer.echo(f"note: --restart {path}: the earlier run was another one: {_listed(changes)}")
-
-
-def _numbers(text: str) -> dict[str, str]:
-    return {name: json.dumps(value) for name, value in json.loads(text or "{}").items()}
 
 
 def _options(text: str) -> dict[str, str]:

@@ -245,7 +245,7 @@ def _degrees(file: Contents, name: str) -> float:
     return degrees
 
 
-def _place(file: Contents, mapping: Mapping) -> dict[str, float | None]:
+def _place(file: Contents, mapping: Mapping) -> dict[str, Any]:
     """Latitude and longitude, `None` where they are not known."""
     latitude = _degrees(file, "latitude") if mapping.latitude is None else mapping.latitude
     place = {"latitude": (latitude, 90.0), "longitude": (_degrees(file, "longitude"), 360.0)}

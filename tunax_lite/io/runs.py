@@ -174,11 +174,9 @@ class Parts:
                 )
             return
         if json.loads(self._note.read_text(encoding="utf-8"))["identity"] != identity:
-            raise ValueError(
-                f"{self.folder}: expected parts of this run, got those of a run with another configuration; "
-                "finish that one with its own configuration, or remove the folder, or choose another output "
-                "file."
-            )
+            expected, got = "parts of this run", "those of a run with another configuration"
+            advice = "finish that one with its own, or remove the folder, or choose another output file"
+            raise ValueError(f"{self.folder}: expected {expected}, got {got}; {advice}.")
         self.paths = parts_of(path)
 
     @property

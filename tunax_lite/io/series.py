@@ -133,10 +133,9 @@ def _bridged(wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: 
 def _extended(time: np.ndarray, profiles: np.ndarray, duration: float, longest: float, what: str) -> Series:
     """The profiles from 0 to `duration`, those at the ends held for up to `longest`."""
     if time[0] - 0.0 > longest or duration - time[-1] > longest:
-        raise ValueError(
-            f"expected {what} from 0 to {duration:g} s, got {time[0]:g} to {time[-1]:g} s; change start_time "
-            "or duration, or set a longer longest_gap."
-        )
+        got = f"{time[0]:g} to {time[-1]:g} s"
+        advice = "change start_time or duration, or set a longer longest_gap"
+        raise ValueError(f"expected {what} from 0 to {duration:g} s, got {got}; {advice}.")
     if time[0] > 0.0:
         time, profiles = np.append(0.0, time), np.concatenate([profiles[:1], profiles])
     if time[-1] < duration:
