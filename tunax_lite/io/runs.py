@@ -271,7 +271,7 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     with xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False) as source:
         absent = [name for name in names if name not in source.variables]
         if absent:
-            got, there = ", ".join(absent), ", ".join(source.variables)
+            got, there = ", ".join(absent), ", ".join(map(str, source.variables))
             raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
         of_places = " ".join(str(one.attrs.get("coordinates", "")) for one in source.variables.values())
         wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *of_places.split(), *source.dims}

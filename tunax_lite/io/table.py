@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -258,7 +259,8 @@ def read_weather(
     tables = [read_table(path) for path in paths]
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    options = dict(start_time=start_time, time=time, time_unit=units.get("time"), longest_gap=longest_gap)
+    options: Any = {"start_time": start_time, "time": time, "time_unit": units.get("time")}
+    options["longest_gap"] = longest_gap
     found: dict[str, Series | float] = {}
     for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
@@ -302,7 +304,8 @@ def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | N
     if "humidity" in given:
         expected = "humidity_measure with variables.humidity"
         raise tables[0].error("humidity", expected, "none", "say what it measures")
-    found = [m for m, known in HUMIDITY_QUANTITIES.items() if any(_find(t, known, None) for t in tables)]
+    known = HUMIDITY_QUANTITIES.items()
+    found: list[HumidityMeasure] = [m for m, name in known if any(_find(t, name, None) for t in tables)]
     if len(found) != 1:
         got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
         advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
