@@ -24,7 +24,7 @@ from ..declarations import names_of
 from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
-from .builder import Section, choice, invalid, one_of, section_of
+from .builder import Section, choice, invalid, key, one_of, section_of
 from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_common
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
@@ -58,23 +58,21 @@ _Switches: Any = section_of(
 class AirSeaSection(_Switches):
     """How the fluxes follow from the weather and the water."""
 
-    longwave: Literal[LONGWAVE] = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="downward", description="longwave radiation: what the weather holds, or a formula"
+    longwave: Literal[LONGWAVE] = key("longwave radiation: what the weather holds, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
+    shortwave: ShortwaveSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "shortwave radiation: what the weather holds, or clear_sky with its clouds",
+        SeriesShortwave(name="downward"),
     )
-    shortwave: ShortwaveSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=SeriesShortwave(name="downward"),
-        description="shortwave radiation: what the weather holds, or clear_sky with its clouds",
+    albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "reflected part of the shortwave radiation: a number, payne or cogley", None
     )
-    albedo: AlbedoSection | None = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=None, description="reflected part of the shortwave radiation: a number, payne or cogley"
-    )
-    implicit_stress: bool | Literal["long_steps"] = Field(
-        default=True,
-        description="whether the drag counts with the velocity at the end of a step; long_steps: only where "
+    implicit_stress: bool | Literal["long_steps"] = key(
+        "whether the drag counts with the velocity at the end of a step; long_steps: only where "
         "a step takes much of the speed of a storm away",
+        True,
     )
-    evaporation: bool | None = Field(
-        default=None, description="whether latent heat takes water along; null: where there is precipitation"
+    evaporation: bool | None = key(
+        "whether latent heat takes water along; null: where there is precipitation", None
     )
 
     @model_validator(mode="after")
@@ -91,9 +89,7 @@ class Era5Weather(Section):
 
     format: Literal["era5"]
     paths: Paths
-    interpolation: Literal["bilinear", "nearest"] = Field(
-        default="bilinear", description="between the points of the grid"
-    )
+    interpolation: Literal["bilinear", "nearest"] = key("between the points of the grid", "bilinear")
 
 
 class TableWeather(Section):
@@ -101,35 +97,33 @@ class TableWeather(Section):
 
     format: Literal["table"]
     paths: Paths
-    variables: dict[str, float | str] = Field(
-        default_factory=dict, description="names in the file, or numbers, by name of a series of the weather"
+    variables: dict[str, float | str] = key(
+        "names in the file, or numbers, by name of a series of the weather", default_factory=dict
     )
-    units: dict[str, str] = Field(default_factory=dict, description="units, instead of those in the file")
-    humidity_measure: HumidityMeasure | None = Field(
-        default=None, description="what the humidity measures; null for what the file has"
+    units: dict[str, str] = key("units, instead of those in the file", default_factory=dict)
+    humidity_measure: HumidityMeasure | None = key(
+        "what the humidity measures; null for what the file has", None
     )
-    time: str | None = Field(default=None, min_length=1, description="name of the times in the file")
-    longest_gap: float | None = Field(
-        default=21600.0, gt=0.0, description="longest time between two records [s]; null for any"
-    )
+    time: str | None = key("name of the times in the file", None, min_length=1)
+    longest_gap: float | None = key("longest time between two records [s]; null for any", 21600.0, gt=0.0)
 
 
 class GivenWeather(Quantities):
     """Weather that does not change, or series of each of its quantities."""
 
     format: Literal["constant", "series"]
-    wind_u: TimedSection = Field(description="eastward wind [m s-1]")
-    wind_v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward wind [m s-1]")
-    air_temperature: TimedSection = Field(description="air temperature [degC]")
-    humidity: TimedSection = Field(description="humidity, in the unit of its measure")
-    humidity_measure: HumidityMeasure = Field(
-        default="relative", description="relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]"
+    wind_u: TimedSection = key("eastward wind [m s-1]")
+    wind_v: TimedSection = key("northward wind [m s-1]", TimedValue(constant=0.0))
+    air_temperature: TimedSection = key("air temperature [degC]")
+    humidity: TimedSection = key("humidity, in the unit of its measure")
+    humidity_measure: HumidityMeasure = key(
+        "relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]", "relative"
     )
-    air_pressure: TimedSection = Field(default=TimedValue(constant=101325.0), description="air pressure [Pa]")
-    cloud_cover: TimedSection | None = Field(default=None, description="cloud cover, 0 to 1")
-    precipitation: TimedSection | None = Field(default=None, description="rain [m s-1]")
-    shortwave: TimedSection | None = Field(default=None, description="shortwave radiation [W m-2]")
-    longwave: TimedSection | None = Field(default=None, description="longwave [W m-2]")
+    air_pressure: TimedSection = key("air pressure [Pa]", TimedValue(constant=101325.0))
+    cloud_cover: TimedSection | None = key("cloud cover, 0 to 1", None)
+    precipitation: TimedSection | None = key("rain [m s-1]", None)
+    shortwave: TimedSection | None = key("shortwave radiation [W m-2]", None)
+    longwave: TimedSection | None = key("longwave [W m-2]", None)
 
     def _given(self) -> dict[str, TimedValue]:
         names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]

@@ -27,7 +27,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 from pydantic_core.core_schema import ErrorType
 
 from ..declarations import meanings, name_of, names_of
@@ -44,6 +44,11 @@ def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
     return PydanticCustomError(
         "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
     )
+
+
+def key(meaning: str, default: Any = PydanticUndefined, **checks: Any) -> Any:
+    """A key of a section: what it means, its default if it has one, and how pydantic checks it."""
+    return Field(default, description=meaning, **checks)
 
 
 class Located(ValueError):

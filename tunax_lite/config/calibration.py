@@ -13,36 +13,32 @@ from ..calibration.parameters import FreeParameter
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of
-from .builder import Section, closest, invalid, one_of, section_of
+from .builder import Section, closest, invalid, key, one_of, section_of
 
 
 class BoundedSection(Section):
     """Bounds and start of a parameter; by default its valid range and the value of the closure."""
 
-    prior: Literal["bounded"] = Field(default="bounded", description="logit-normal between the bounds")
-    lower: float | None = Field(default=None, description="lower bound")
-    upper: float | None = Field(default=None, description="upper bound")
-    start: float | None = Field(default=None, description="value to start from")
-    scale: Literal["linear", "log"] = Field(
-        default="linear", description="log for a parameter that varies over orders of magnitude"
+    prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
+    lower: float | None = key("lower bound", None)
+    upper: float | None = key("upper bound", None)
+    start: float | None = key("value to start from", None)
+    scale: Literal["linear", "log"] = key(
+        "log for a parameter that varies over orders of magnitude", "linear"
     )
 
 
 class _StartedSection(Section):
-    start: float | None = Field(
-        default=None, description="value to start from; by default the closure's, or else the median"
-    )
+    start: float | None = key("value to start from; by default the closure's, or else the median", None)
 
 
 class UniformSection(_StartedSection):
     """All values between two bounds are equally likely, or all orders of magnitude."""
 
     prior: Literal["uniform"]
-    lower: float = Field(description="lower bound")
-    upper: float = Field(description="upper bound")
-    scale: Literal["linear", "log"] = Field(
-        default="linear", description="log for equally likely orders of magnitude"
-    )
+    lower: float = key("lower bound")
+    upper: float = key("upper bound")
+    scale: Literal["linear", "log"] = key("log for equally likely orders of magnitude", "linear")
 
     def build(self) -> AbstractPrior:
         """The prior."""
@@ -68,7 +64,7 @@ class NormalSection(_Normal, _StartedSection):
 class CorrelatedNormalSection(_Correlated, _StartedSection):
     """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
 
-    mean: float = Field(default=0.0, description="in the unit of the numbers")
+    mean: float = key("in the unit of the numbers", 0.0)
 
     def build(self, **others: Any) -> AbstractPrior:
         """The prior."""
@@ -82,9 +78,9 @@ class LogNormalSection(_LogNormal, _StartedSection):
 class TiedSection(Section):
     """A parameter that follows a free one."""
 
-    tied_to: str = Field(description="dotted name of the free parameter")
-    factor: float = Field(default=1.0, description="times the free parameter")
-    offset: float = Field(default=0.0, description="in the unit of this parameter")
+    tied_to: str = key("dotted name of the free parameter")
+    factor: float = key("times the free parameter", 1.0)
+    offset: float = key("in the unit of this parameter", 0.0)
 
 
 def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
@@ -128,15 +124,15 @@ FreeParameterSection = Annotated[
 
 
 ObservedVariable = Annotated[
-    str, Field(description="what is compared: temperature, salinity, u, v, a tracer or an observable")
+    str, key("what is compared: temperature, salinity, u, v, a tracer or an observable")
 ]
 Weights = Annotated[
     dict[ObservedVariable, Annotated[float, Field(ge=0.0)]],
-    Field(min_length=1, description="weight of each variable [1]"),
+    key("weight of each variable [1]", min_length=1),
 ]
 Averaging = Annotated[
     Literal["points", "cell_means"],
-    Field(description="compare at the observed heights, or as means over the cells of the coarser grid"),
+    key("compare at the observed heights, or as means over the cells of the coarser grid"),
 ]
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -162,55 +158,30 @@ Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS
 class MisfitSection(Section):
     """How model and observations are compared."""
 
-    preset: Literal["wagner"] | None = Field(
-        default=None, description="protocol of a paper; keys beside it go before it"
-    )
+    preset: Literal["wagner"] | None = key("protocol of a paper; keys beside it go before it", None)
     weights: Weights = {"temperature": 1.0}
-    driven_velocities_only: bool = Field(
-        default=False, description="whether u and v do not count without wind, and v not without rotation"
+    driven_velocities_only: bool = key(
+        "whether u and v do not count without wind, and v not without rotation", False
     )
-    scale: Literal[tuple(names_of(AbstractScale))] = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="physical", description="what differences are divided by"
-    )
-    score: Literal[tuple(names_of(AbstractScore))] = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="root_mean_square", description="what is summed over the cases"
-    )
-    reduction: Literal["mean", "sum"] = Field(
-        default="mean", description="of the squares of a variable: their mean, or their sum"
-    )
+    scale: Literal[tuple(names_of(AbstractScale))] = key("what differences are divided by", "physical")  # pyright: ignore[reportInvalidTypeForm]
+    score: Literal[tuple(names_of(AbstractScore))] = key("what is summed over the cases", "root_mean_square")  # pyright: ignore[reportInvalidTypeForm]
+    reduction: Literal["mean", "sum"] = key("of the squares of a variable: their mean, or their sum", "mean")
     averaging: Averaging = "points"
-    correlation_length: float = Field(
-        default=0.0,
-        ge=0.0,
-        description="of errors of observations [m]; 0 for independent ones",
+    correlation_length: float = key("of errors of observations [m]; 0 for independent ones", 0.0, ge=0.0)
+    correlation_time: float = key("of errors of observations [s]; 0 for independent ones", 0.0, ge=0.0)
+    initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
+    start: float = key("first time that counts [s]", 7200.0, ge=0.0)
+    end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
+    times: Literal["all", "last"] = key("whether all observed times count, or the last one only", "all")
+    frame_interval: float | None = key(
+        "time between values of the model [s] that are interpolated to observed times", None, gt=0.0
     )
-    correlation_time: float = Field(
-        default=0.0, ge=0.0, description="of errors of observations [s]; 0 for independent ones"
+    lowest: float | None = key("lowest height that counts [m]", None, le=0.0)
+    bottom_fraction: float = key(
+        "fraction of the column above the bottom that is left out [1]", 0.0, ge=0.0, lt=1.0
     )
-    initial_time: float = Field(
-        default=0.0, ge=0.0, description="time of the observed profiles that a case starts from [s]"
-    )
-    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
-    end: float | None = Field(default=None, gt=0.0, description="last time that counts [s]; null for all")
-    times: Literal["all", "last"] = Field(
-        default="all", description="whether all observed times count, or the last one only"
-    )
-    frame_interval: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="time between values of the model [s] that are interpolated to observed times",
-    )
-    lowest: float | None = Field(default=None, le=0.0, description="lowest height that counts [m]")
-    bottom_fraction: float = Field(
-        default=0.0,
-        ge=0.0,
-        lt=1.0,
-        description="fraction of the column above the bottom that is left out [1]",
-    )
-    highest: float = Field(default=0.0, le=0.0, description="highest height that counts [m]")
-    prior_weight: float = Field(
-        default=0.0, ge=0.0, description="of the priors of the parameters in the loss [1]"
-    )
+    highest: float = key("highest height that counts [m]", 0.0, le=0.0)
+    prior_weight: float = key("of the priors of the parameters in the loss [1]", 0.0, ge=0.0)
 
     @model_validator(mode="before")
     @classmethod
@@ -229,13 +200,9 @@ _Adam: Any = section_of(Adam, "name", "adam", partial=True)
 class AdamSection(_Adam):
     """Adam with a schedule of the learning rate over `n_iterations`."""
 
-    schedule: Literal["constant", "cosine", "exponential"] = Field(
-        default="cosine", description="how the learning rate falls"
-    )
-    n_warmup: int = Field(default=0, ge=0, description="steps over which the learning rate rises")
-    final_fraction: float = Field(
-        default=0.05, ge=0.0, le=1.0, description="last learning rate over the largest [1]"
-    )
+    schedule: Literal["constant", "cosine", "exponential"] = key("how the learning rate falls", "cosine")
+    n_warmup: int = key("steps over which the learning rate rises", 0, ge=0)
+    final_fraction: float = key("last learning rate over the largest [1]", 0.05, ge=0.0, le=1.0)
 
     def of_length(self, n_iterations: int) -> Adam:
         """The method, with a schedule over so many evaluations."""
@@ -249,14 +216,10 @@ class AdamSection(_Adam):
 class StartsSection(Section):
     """Several starts of the optimiser, one after the other; the best of all counts."""
 
-    number: int = Field(default=1, ge=1, le=10_000, description="of starts, the given one included")
-    iterations_each: int | None = Field(
-        default=None, ge=1, description="evaluations of a start; null for an equal fraction of all"
-    )
-    spread: float = Field(
-        default=1.0, gt=0.0, description="standard deviation of the unconstrained numbers of the others [1]"
-    )
-    seed: int = Field(default=0, ge=0, description="of the random numbers")
+    number: int = key("of starts, the given one included", 1, ge=1, le=10_000)
+    iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
+    spread: float = key("standard deviation of the unconstrained numbers of the others [1]", 1.0, gt=0.0)
+    seed: int = key("of the random numbers", 0, ge=0)
 
 
 OptimiserSection: Any = one_of(AbstractMethod, replaced={Adam: AdamSection})
@@ -270,24 +233,18 @@ _Nuts: Any = section_of(
 class PosteriorSection(_Nuts):
     """How the distribution of the free parameters is found, and what is believed of the errors."""
 
-    method: Literal["laplace", "nuts"] = Field(
-        default="laplace", description="normal distribution at the best fit, or sampled"
+    method: Literal["laplace", "nuts"] = key("normal distribution at the best fit, or sampled", "laplace")
+    noise: float | None = key(
+        "error of observations and model, in units of the scale; null for that of the best fit", None, gt=0.0
     )
-    noise: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="error of observations and model, in units of the scale; null for that of the best fit",
+    n_observations: float | None = key(
+        "independent observations that all cases are worth; null with noise [1]", None, gt=0.0
     )
-    n_observations: float | None = Field(
-        default=None,
-        gt=0.0,
-        description="independent observations that all cases are worth; null with noise [1]",
+    n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
+    n_draws: int | None = key(
+        "of each chain, or of the normal distribution; null for 500, or 4000", None, ge=4
     )
-    n_iterations: int = Field(default=30, ge=1, description="evaluations to find the most probable values")
-    n_draws: int | None = Field(
-        default=None, ge=4, description="of each chain, or of the normal distribution; null for 500, or 4000"
-    )
-    n_members: int = Field(default=64, ge=2, le=100_000, description="runs for the predictive bands")
+    n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
 
     @model_validator(mode="after")
     def _check_likelihood(self):
@@ -319,15 +276,10 @@ class PosteriorSection(_Nuts):
 class CheckSection(Section):
     """A run with something to compare it with; its error may not grow by more than 10 %."""
 
-    run: str = Field(min_length=1, description="configuration of the run")
-    against: Literal["entrainment_law", "observations"] = Field(
-        default="observations", description="what the run is compared with"
+    run: str = key("configuration of the run", min_length=1)
+    against: Literal["entrainment_law", "observations"] = key("what the run is compared with", "observations")
+    name: str | None = key("by default that of the case", None, min_length=1)
+    settings: dict[str, Any] = key(
+        "values that replace those of the configuration of the run, by key path", default_factory=dict
     )
-    name: str | None = Field(default=None, min_length=1, description="by default that of the case")
-    settings: dict[str, Any] = Field(
-        default_factory=dict,
-        description="values that replace those of the configuration of the run, by key path",
-    )
-    skip_if_missing: bool = Field(
-        default=False, description="whether to go without, saying so, where a file is missing"
-    )
+    skip_if_missing: bool = key("whether to go without, saying so, where a file is missing", False)

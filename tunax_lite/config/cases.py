@@ -8,7 +8,7 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, WeatherSection
-from .builder import Section, closest, flatten, invalid, section_of
+from .builder import Section, closest, flatten, invalid, key, section_of
 from .closures import TermSection
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
@@ -16,7 +16,7 @@ from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedVal
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
-    Field(min_length=1, description="quality flags of values that are used"),
+    key("quality flags of values that are used", min_length=1),
 ]
 _LONGEST_GAP = 15.0 * 86400.0
 
@@ -26,19 +26,17 @@ class MooringProfiles(Section):
 
     format: Literal["oceansites"]
     paths: Paths
-    variables: dict[Literal["temperature", "salinity", "u", "v"], str] = Field(
-        default_factory=dict, description="names in the file of temperature, salinity, u, v"
+    variables: dict[Literal["temperature", "salinity", "u", "v"], str] = key(
+        "names in the file of temperature, salinity, u, v", default_factory=dict
     )
-    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], str] = Field(
-        default_factory=dict, description="units, instead of those in the file"
+    units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], str] = key(
+        "units, instead of those in the file", default_factory=dict
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
-    practical_salinity: float | None = Field(
-        default=None, ge=0.0, le=50.0, description="to convert temperatures with, where none was measured"
+    practical_salinity: float | None = key(
+        "to convert temperatures with, where none was measured", None, ge=0.0, le=50.0
     )
-    longest_gap: float = Field(
-        default=_LONGEST_GAP, gt=0.0, description="longest time that is bridged to start or to relax [s]"
-    )
+    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
 
 class ArgoProfilesSection(Section):
@@ -46,17 +44,12 @@ class ArgoProfilesSection(Section):
 
     format: Literal["argo"]
     paths: Paths
-    z: list[float] | Literal["measured"] | None = Field(
-        default=None,
-        description="heights [m] to interpolate to; null for the cells, measured for their own",
+    z: list[float] | Literal["measured"] | None = key(
+        "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
-    largest_spacing: float = Field(
-        default=200.0, gt=0.0, description="of two good values [m] to interpolate between"
-    )
-    longest_gap: float = Field(
-        default=_LONGEST_GAP, gt=0.0, description="longest time that is bridged to start or to relax [s]"
-    )
+    largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
+    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     @field_validator("z")
     @classmethod
@@ -71,29 +64,27 @@ class ArgoProfilesSection(Section):
 class NumbersSection(Section):
     """A number of the column over time, from a table."""
 
-    path: str = Field(min_length=1, description="CSV or NetCDF file")
-    variable: str = Field(min_length=1, description="column or variable of the file")
-    unit: str | None = Field(default=None, min_length=1, description="unit, instead of that in the file")
-    flags: str | None = Field(default=None, min_length=1, description="column of the quality flags")
+    path: str = key("CSV or NetCDF file", min_length=1)
+    variable: str = key("column or variable of the file", min_length=1)
+    unit: str | None = key("unit, instead of that in the file", None, min_length=1)
+    flags: str | None = key("column of the quality flags", None, min_length=1)
     good_flags: GoodFlags = list(GOOD_FLAGS)
-    kind: Literal["in_situ", "potential", "conservative"] = Field(
-        default="in_situ", description="of a temperature of the surface"
-    )
+    kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
 
 
 class InputObservations(Section):
     """What the inputs of the case hold of the water."""
 
     format: Literal["inputs"]
-    surface_temperature: TimedSection | None = Field(
-        default=None, description="of the kind of the temperature, as sea_surface_temperature"
+    surface_temperature: TimedSection | None = key(
+        "of the kind of the temperature, as sea_surface_temperature", None
     )
-    surface_interval: float | None = Field(
-        default=None, gt=0.0, description="only its records at multiples of this time [s]; null for all"
+    surface_interval: float | None = key(
+        "only its records at multiples of this time [s]; null for all", None, gt=0.0
     )
-    profiles: bool = Field(default=False, description="those of temperature, of a file")
-    z: list[Annotated[float, Field(le=0.0)]] | None = Field(
-        default=None, min_length=1, description="heights to interpolate them to [m]; null for the cells"
+    profiles: bool = key("those of temperature, of a file", False)
+    z: list[Annotated[float, Field(le=0.0)]] | None = key(
+        "heights to interpolate them to [m]; null for the cells", None, min_length=1
     )
 
 
@@ -112,19 +103,15 @@ _Flux = Annotated[
 class FluxesSection(Quantities):
     """Surface fluxes, each a number, a series, or a list with one value per `time`; positive downward."""
 
-    time: list[float] | None = Field(
-        default=None, min_length=2, description="times of the lists [s] since the start, increasing"
-    )
-    stress_u: _Flux = Field(default=None, description="eastward stress on the water [N m-2]")
-    stress_v: _Flux = Field(default=None, description="northward stress on the water [N m-2]")
-    heat_flux: _Flux = Field(
-        default=None, description="heat into the surface, without shortwave radiation [W m-2]"
-    )
-    shortwave_flux: _Flux = Field(default=None, description="shortwave radiation into the water [W m-2]")
-    freshwater_flux: _Flux = Field(default=None, description="precipitation minus evaporation [kg m-2 s-1]")
-    salt_flux: _Flux = Field(default=None, description="salt [kg m-2 s-1]")
-    tracer_fluxes: dict[str, TimedSection] = Field(
-        default_factory=dict, description="tracer fluxes by name [tracer unit m s-1]"
+    time: list[float] | None = key("times of the lists [s] since the start, increasing", None, min_length=2)
+    stress_u: _Flux = key("eastward stress on the water [N m-2]", None)
+    stress_v: _Flux = key("northward stress on the water [N m-2]", None)
+    heat_flux: _Flux = key("heat into the surface, without shortwave radiation [W m-2]", None)
+    shortwave_flux: _Flux = key("shortwave radiation into the water [W m-2]", None)
+    freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
+    salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
+    tracer_fluxes: dict[str, TimedSection] = key(
+        "tracer fluxes by name [tracer unit m s-1]", default_factory=dict
     )
 
     @model_validator(mode="before")
@@ -151,26 +138,22 @@ class _PlacedCase(Section):
     """What cases have in common whose column the configuration describes."""
 
     format: str
-    name: str = Field(default="", min_length=1, description="name for files and figures")
-    depth: float = Field(gt=0.0, le=12000.0, description="depth of the column [m]")
-    duration: float = Field(gt=0.0, description="length of the case [s]")
-    coriolis_parameter: CoriolisParameter | None = Field(
-        default=None, description="Coriolis parameter, instead of that of the latitude [s-1]"
+    name: str = key("name for files and figures", "", min_length=1)
+    depth: float = key("depth of the column [m]", gt=0.0, le=12000.0)
+    duration: float = key("length of the case [s]", gt=0.0)
+    coriolis_parameter: CoriolisParameter | None = key(
+        "Coriolis parameter, instead of that of the latitude [s-1]", None
     )
-    u: ProfileSection = Field(default=Profile(surface=0.0), description="initial eastward velocity [m s-1]")
-    v: ProfileSection = Field(default=Profile(surface=0.0), description="initial northward velocity [m s-1]")
-    tracers: dict[str, ProfileSection] = Field(default_factory=dict, description="passive tracers by name")
-    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="teos10", validate_default=True, description="how temperature and salinity set the density"
+    u: ProfileSection = key("initial eastward velocity [m s-1]", Profile(surface=0.0))
+    v: ProfileSection = key("initial northward velocity [m s-1]", Profile(surface=0.0))
+    tracers: dict[str, ProfileSection] = key("passive tracers by name", default_factory=dict)
+    equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density", "teos10", validate_default=True
     )
-    absorption: AbsorptionSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="I", validate_default=True, description="how deep shortwave radiation goes"
-    )
-    interior: InteriorSection = Field(
-        default=InteriorSection(), description="what is prescribed below the surface"
-    )
-    terms: dict[str, TermSection] = Field(
-        default_factory=dict, description="what else acts on the column, by a name of your choice"
+    absorption: AbsorptionSection = key("how deep shortwave radiation goes", "I", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
+    interior: InteriorSection = key("what is prescribed below the surface", InteriorSection())
+    terms: dict[str, TermSection] = key(
+        "what else acts on the column, by a name of your choice", default_factory=dict
     )
 
     @model_validator(mode="after")
@@ -183,14 +166,14 @@ class IdealisedCase(_PlacedCase):
     """A case that needs no file."""
 
     format: Literal["idealised"]  # pyright: ignore[reportIncompatibleVariableOverride]
-    name: str = Field(default="idealised", min_length=1, description="name for files and figures")
-    temperature: ProfileSection = Field(description="initial temperature [degC]")
-    salinity: ProfileSection = Field(default=Profile(surface=35.0), description="initial salinity [g kg-1]")
-    latitude: float | None = Field(default=None, ge=-90.0, le=90.0, description="latitude [degrees north]")
-    equation_of_state: EquationOfStateSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="linear", validate_default=True, description="how temperature and salinity set the density"
+    name: str = key("name for files and figures", "idealised", min_length=1)
+    temperature: ProfileSection = key("initial temperature [degC]")
+    salinity: ProfileSection = key("initial salinity [g kg-1]", Profile(surface=35.0))
+    latitude: float | None = key("latitude [degrees north]", None, ge=-90.0, le=90.0)
+    equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density", "linear", validate_default=True
     )
-    forcing: FluxesSection = Field(default=FluxesSection(), description="surface fluxes")
+    forcing: FluxesSection = key("surface fluxes", FluxesSection())
     longitude: ClassVar[None] = None
     start_time: ClassVar[None] = None
     observations: ClassVar[None] = None
@@ -218,40 +201,35 @@ class SiteCase(_PlacedCase):
     """A place with a date: fluxes from the weather, and profiles that were measured there."""
 
     format: Literal["site"]  # pyright: ignore[reportIncompatibleVariableOverride]
-    name: str = Field(default="site", min_length=1, description="name for files and figures")
-    latitude: float = Field(ge=-90.0, le=90.0, description="latitude [degrees north]")
-    longitude: float = Field(ge=-360.0, le=360.0, description="longitude [degrees east]")
-    start_time: str = Field(description="date and time of the start, ISO 8601, Universal Time")
-    temperature: ProfileSection | None = Field(
-        default=None, description="initial conservative temperature [degC]; null for the measured one"
+    name: str = key("name for files and figures", "site", min_length=1)
+    latitude: float = key("latitude [degrees north]", ge=-90.0, le=90.0)
+    longitude: float = key("longitude [degrees east]", ge=-360.0, le=360.0)
+    start_time: str = key("date and time of the start, ISO 8601, Universal Time")
+    temperature: ProfileSection | None = key(
+        "initial conservative temperature [degC]; null for the measured one", None
     )
-    salinity: ProfileSection | None = Field(
-        default=None, description="initial absolute salinity [g kg-1]; null for the measured one"
+    salinity: ProfileSection | None = key(
+        "initial absolute salinity [g kg-1]; null for the measured one", None
     )
-    temperature_kind: Literal["conservative", "potential", "in_situ"] = Field(
-        default="conservative", description="of the temperature that is given"
+    temperature_kind: Literal["conservative", "potential", "in_situ"] = key(
+        "of the temperature that is given", "conservative"
     )
-    salinity_kind: Literal["absolute", "practical"] = Field(
-        default="absolute", description="of the salinity that is given"
-    )
-    salinity_anomaly: bool = Field(
-        default=True,
-        description="whether practical salinity is converted with the anomaly of the place, or with the "
+    salinity_kind: Literal["absolute", "practical"] = key("of the salinity that is given", "absolute")
+    salinity_anomaly: bool = key(
+        "whether practical salinity is converted with the anomaly of the place, or with the "
         "ratio of the standard ocean",
+        True,
     )
-    observations: ObservationsSection | None = Field(
-        default=None, description="measured profiles, to start from, to relax to and to compare with"
+    observations: ObservationsSection | None = key(
+        "measured profiles, to start from, to relax to and to compare with", None
     )
-    series: dict[str, NumbersSection] = Field(
-        default_factory=dict,
-        description="numbers to compare with, by name of the observable",
+    series: dict[str, NumbersSection] = key(
+        "numbers to compare with, by name of the observable", default_factory=dict
     )
-    initial: ObservationsSection | None = Field(
-        default=None, description="measured profiles to start from, where they are others"
-    )
-    weather: WeatherSection | None = Field(default=None, description="the air, from which fluxes follow")
-    air_sea: AirSeaSection = Field(default_factory=AirSeaSection, description="how they follow from it")
-    fluxes: FluxesSection | None = Field(default=None, description="surface fluxes, instead of the weather")
+    initial: ObservationsSection | None = key("measured profiles to start from, where they are others", None)
+    weather: WeatherSection | None = key("the air, from which fluxes follow", None)
+    air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
+    fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)
 
     @field_validator("start_time")
     @classmethod
@@ -280,9 +258,7 @@ class SiteCase(_PlacedCase):
 
 DataPath = Annotated[
     str,
-    Field(
-        min_length=1, description="path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind"
-    ),
+    key("path of a file, or a name such as lesbrary:two_day_suite/8m/strong_wind", min_length=1),
 ]
 
 
@@ -298,20 +274,12 @@ class LegayCase(Section):
 
     format: Literal["legay"]
     path: DataPath
-    stress_u: float | None = Field(default=None, ge=-50.0, le=50.0, description="eastward stress [N m-2]")
-    stress_v: float | None = Field(default=None, ge=-50.0, le=50.0, description="northward stress [N m-2]")
-    surface_buoyancy_flux: float | None = Field(
-        default=None, ge=-1e-4, le=1e-4, description="buoyancy into the surface [m2 s-3]"
-    )
-    coriolis_parameter: float | None = Field(
-        default=None, ge=-1e-2, le=1e-2, description="Coriolis parameter [s-1]"
-    )
-    thermal_expansion: float | None = Field(
-        default=None, gt=0.0, le=1e-3, description="thermal expansion [K-1]"
-    )
-    reference_temperature: float | None = Field(
-        default=None, ge=-5.0, le=60.0, description="temperature of zero buoyancy [degC]"
-    )
+    stress_u: float | None = key("eastward stress [N m-2]", None, ge=-50.0, le=50.0)
+    stress_v: float | None = key("northward stress [N m-2]", None, ge=-50.0, le=50.0)
+    surface_buoyancy_flux: float | None = key("buoyancy into the surface [m2 s-3]", None, ge=-1e-4, le=1e-4)
+    coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
+    thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
+    reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
 
     @property
     def options(self) -> dict[str, float]:
@@ -327,9 +295,7 @@ class CfNetcdfCase(Section):
 
     format: Literal["cf_netcdf"]
     path: DataPath
-    mapping: MappingSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=MappingSection(), description="what the file does not say of itself"
-    )
+    mapping: MappingSection = key("what the file does not say of itself", MappingSection())  # pyright: ignore[reportInvalidTypeForm]
 
 
 _Observed: Any = section_of(ObservedInputs, partial=True)
@@ -339,7 +305,7 @@ _Options: Any = section_of(GotmOptions, only=("salinity_anomaly", "vertical_velo
 class GotmObservations(_Observed):
     """What the files of a case of GOTM hold of the water, to compare with."""
 
-    surface_temperature: bool = Field(default=False, description="surface.sst, as sea_surface_temperature")
+    surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
 
     @model_validator(mode="after")
     def _check_any(self) -> "GotmObservations":
@@ -353,15 +319,11 @@ class GotmCase(_Options):
 
     format: Literal["gotm"]
     path: DataPath
-    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = Field(
-        default_factory=dict, description="values that replace those of the file, with GOTM's names"
+    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = key(
+        "values that replace those of the file, with GOTM's names", default_factory=dict
     )
-    ignore_unsupported: bool = Field(
-        default=False, description="whether to run without settings that are not supported"
-    )
-    observations: GotmObservations | None = Field(
-        default=None, description="what of its files to compare with"
-    )
+    ignore_unsupported: bool = key("whether to run without settings that are not supported", False)
+    observations: GotmObservations | None = key("what of its files to compare with", None)
 
     @property
     def observed(self) -> ObservedInputs | None:

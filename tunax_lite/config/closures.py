@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
@@ -21,6 +21,7 @@ from .builder import (
     declared_fields,
     invalid,
     is_number,
+    key,
     section_of,
     stands_as,
 )
@@ -144,26 +145,24 @@ def _given(kind: type[AbstractClosure], options: Mapping[str, Any]) -> dict[str,
         return {}
     section = options_of(kind)
     numbers = [field.name for field, _ in declared_fields(kind) if is_number(field)]
-    for key, value in options.items():
-        if key in numbers and value is not None:
-            todo = f"it is a number: give it as parameters.{key}"
-            raise invalid(f"an option of {kind.__name__}", f"'{key}'", todo)
-        if key not in section.model_fields:
-            hint = closest(key, list(section.model_fields))
-            raise invalid(f"an option of {kind.__name__}", f"'{key}'", hint)
+    for name, value in options.items():
+        if name in numbers and value is not None:
+            todo = f"it is a number: give it as parameters.{name}"
+            raise invalid(f"an option of {kind.__name__}", f"'{name}'", todo)
+        if name not in section.model_fields:
+            hint = closest(name, list(section.model_fields))
+            raise invalid(f"an option of {kind.__name__}", f"'{name}'", hint)
     return section.model_validate(options).given()
 
 
 class ClosureSection(Section):
     """A closure by its name, with its parts and numbers."""
 
-    name: str = Field(default="k_epsilon", description="name of the closure, or package.module:Class")
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="settings of the closure that are not numbers, by name"
+    name: str = key("name of the closure, or package.module:Class", "k_epsilon")
+    options: dict[str, Any] = key(
+        "settings of the closure that are not numbers, by name", default_factory=dict
     )
-    parameters: Parameters = Field(
-        default_factory=dict, description="values that differ from the default, by dotted name"
-    )
+    parameters: Parameters = key("values that differ from the default, by dotted name", default_factory=dict)
 
     @field_validator("name")
     @classmethod

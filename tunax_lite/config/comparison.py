@@ -16,7 +16,7 @@ from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
 from .build import build_case
-from .builder import Parameters, Section, closest, invalid
+from .builder import Parameters, Section, closest, invalid, key
 from .cases import CaseSection
 from .closures import ClosureSection, closure_names, closure_with
 from .load import validated
@@ -29,14 +29,13 @@ _ALL = "all"
 class ComparedClosureSection(ClosureSection):
     """A closure with the label of its rows."""
 
-    name: str = Field(description="name of the closure, or package.module:Class")
-    label: str = Field(default="", description="what its rows are called; by default its name")
+    name: str = key("name of the closure, or package.module:Class")
+    label: str = key("what its rows are called; by default its name", "")
     parameters: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         Annotated[Parameters, Tag("values")] | Annotated[str, Tag("file")],
         Discriminator(lambda value: "file" if isinstance(value, str) else "values"),
-    ] = Field(
-        default_factory=dict,
-        description="values that differ from the default, by dotted name, or a file of parameters",
+    ] = key(
+        "values that differ from the default, by dotted name, or a file of parameters", default_factory=dict
     )
 
     def build(self) -> AbstractClosure:
@@ -70,49 +69,44 @@ _Closures = Annotated[list[ComparedClosureSection], BeforeValidator(_expanded, j
 class StoredResultSection(Section):
     """Stored results of another model, or of an earlier run."""
 
-    label: str = Field(min_length=1, description="what its rows are called")
-    path: str = Field(
-        min_length=1,
-        description="NetCDF file of GOTM or of this package, with {case} for the name of the case; also "
+    label: str = key("what its rows are called", min_length=1)
+    path: str = key(
+        "NetCDF file of GOTM or of this package, with {case} for the name of the case; also "
         "below $TUNAX_LITE_REFERENCE",
+        min_length=1,
     )
-    cases: list[str] | None = Field(default=None, description="names of its cases; null for all")
-    time_step: float | None = Field(
-        default=None, gt=0.0, description="that it was made with [s]; null if the file says"
-    )
+    cases: list[str] | None = key("names of its cases; null for all", None)
+    time_step: float | None = key("that it was made with [s]; null if the file says", None, gt=0.0)
 
 
 class FiguresSection(Section):
     """The runs that are drawn, and that the first part of the summary is about."""
 
     n_cells: NCells = 64
-    time_step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
+    time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
 
 
 class ComparisonConfig(Section):
     """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
 
-    closures: _Closures = Field(
+    closures: _Closures = key(
+        "`all`, or a list of names and of mappings with name, label, options, parameters",
         default_factory=lambda: [ComparedClosureSection(name=name) for name in closure_names()],
         min_length=1,
-        description="`all`, or a list of names and of mappings with name, label, options, parameters",
     )
-    cases: list[CaseSection] = Field(min_length=1, description="cases with profiles over the whole column")
-    n_cells: list[NCells] = Field(default=[32, 64, 128], min_length=1, description="numbers of cells")
-    time_steps: list[Annotated[float, Field(gt=0.0, le=86400.0)]] = Field(
-        default=[60.0, 600.0], min_length=1, description="time steps [s]"
+    cases: list[CaseSection] = key("cases with profiles over the whole column", min_length=1)
+    n_cells: list[NCells] = key("numbers of cells", [32, 64, 128], min_length=1)
+    time_steps: list[Annotated[float, Field(gt=0.0, le=86400.0)]] = key(
+        "time steps [s]", [60.0, 600.0], min_length=1
     )
-    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
-    temperature_difference: float = Field(
-        default=0.05,
-        gt=0.0,
-        le=10.0,
-        description="between the surface and the base of the mixed layer [K]",
+    start: float = key("first time that counts [s]", 7200.0, ge=0.0)
+    temperature_difference: float = key(
+        "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
-    n_timings: int = Field(default=5, ge=0, le=1000, description="runs for the time per step; 0 for none")
-    persistence: bool = Field(default=True, description="whether the initial profiles kept have rows too")
-    stored: list[StoredResultSection] = Field(default=[], description="results that are compared too")
-    figures: FiguresSection = Field(default=FiguresSection(), description="what is drawn")
+    n_timings: int = key("runs for the time per step; 0 for none", 5, ge=0, le=1000)
+    persistence: bool = key("whether the initial profiles kept have rows too", True)
+    stored: list[StoredResultSection] = key("results that are compared too", [])
+    figures: FiguresSection = key("what is drawn", FiguresSection())
     precision: Precision = "float64"
 
     @model_validator(mode="after")

@@ -13,12 +13,12 @@ from ..terms import (
     VerticalVelocity,
     WindSeaDrift,
 )
-from .builder import Section, invalid, section_of
+from .builder import Section, invalid, key, section_of
 from .profiles import Profile, ProfileSection
 from .series import Paths, TimedSection, TimedValue
 
-TimeScale = Annotated[float, Field(gt=0.0, description="time scale [s]")]
-Thickness = Annotated[float, Field(ge=0.0, le=12000.0, description="thickness of the layer [m]")]
+TimeScale = Annotated[float, key("time scale [s]", gt=0.0)]
+Thickness = Annotated[float, key("thickness of the layer [m]", ge=0.0, le=12000.0)]
 
 
 _Fading: Any = section_of(RelaxationTarget, only=("fading_period",), partial=True)
@@ -27,13 +27,11 @@ _Fading: Any = section_of(RelaxationTarget, only=("fading_period",), partial=Tru
 class RelaxationRates(Section):
     """How fast the column follows what was observed, with layers of their own at both ends."""
 
-    time_scale: TimeScale | None = Field(
-        default=None, description="time scale within the column [s]; null for none"
-    )
-    surface_height: Thickness = Field(default=0.0, description="thickness of the layer at the surface [m]")
-    surface_time_scale: TimeScale | None = Field(default=None, description="time scale there [s]")
-    bottom_height: Thickness = Field(default=0.0, description="thickness of the layer at the bottom [m]")
-    bottom_time_scale: TimeScale | None = Field(default=None, description="time scale there [s]")
+    time_scale: TimeScale | None = key("time scale within the column [s]; null for none", None)
+    surface_height: Thickness = key("thickness of the layer at the surface [m]", 0.0)
+    surface_time_scale: TimeScale | None = key("time scale there [s]", None)
+    bottom_height: Thickness = key("thickness of the layer at the bottom [m]", 0.0)
+    bottom_time_scale: TimeScale | None = key("time scale there [s]", None)
 
     @model_validator(mode="after")
     def _check_layers(self) -> "RelaxationRates":
@@ -50,8 +48,8 @@ class RelaxationRates(Section):
 
 Target = Annotated[
     ProfileSection | Literal["case"] | None,
-    Field(
-        description="what to relax to: null for the observations, case for the profile that the case starts "
+    key(
+        "what to relax to: null for the observations, case for the profile that the case starts "
         "from, over the times of its file"
     ),
 ]
@@ -59,7 +57,7 @@ Target = Annotated[
 
 class TracerRelaxation(RelaxationRates):
     profile: Target = None
-    lag: float = Field(default=0.0, ge=0.0, description="of what it relaxes to [s], one step in GOTM")
+    lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
 
 
 class VelocityRelaxation(RelaxationRates, _Fading):
@@ -70,30 +68,26 @@ class VelocityRelaxation(RelaxationRates, _Fading):
 class RelaxationSection(Section):
     """Relaxation towards observed or given profiles."""
 
-    temperature: TracerRelaxation | None = Field(default=None, description="of temperature")
-    salinity: TracerRelaxation | None = Field(default=None, description="of salinity")
-    velocity: VelocityRelaxation | None = Field(default=None, description="of u and v")
+    temperature: TracerRelaxation | None = key("of temperature", None)
+    salinity: TracerRelaxation | None = key("of salinity", None)
+    velocity: VelocityRelaxation | None = key("of u and v", None)
 
 
 class PlaneGradient(Section):
     """A slope of the surface, or the depth-mean current that it keeps up."""
 
     kind: Literal["surface_slope", "mean_velocity"]
-    x: TimedSection = Field(
-        default=TimedValue(constant=0.0), description="eastward slope [1] or current [m s-1]"
-    )
-    y: TimedSection = Field(
-        default=TimedValue(constant=0.0), description="northward slope [1] or current [m s-1]"
-    )
+    x: TimedSection = key("eastward slope [1] or current [m s-1]", TimedValue(constant=0.0))
+    y: TimedSection = key("northward slope [1] or current [m s-1]", TimedValue(constant=0.0))
 
 
 class MeteredGradient(Section):
     """The slope that keeps up the current of a meter."""
 
     kind: Literal["velocity_at_height"]
-    x: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward current [m s-1]")
-    y: TimedSection = Field(default=TimedValue(constant=0.0), description="northward current [m s-1]")
-    height: TimedSection = Field(description="height of the meter above the bottom [m]")
+    x: TimedSection = key("eastward current [m s-1]", TimedValue(constant=0.0))
+    y: TimedSection = key("northward current [m s-1]", TimedValue(constant=0.0))
+    height: TimedSection = key("height of the meter above the bottom [m]")
 
 
 _NO_GRADIENT = Profile(surface=0.0)
@@ -106,10 +100,10 @@ class GradientSection(_Advected):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
     kind: Literal["gradients"]
-    temperature_x: ProfileSection = Field(default=_NO_GRADIENT, description="to the east [K m-1]")
-    temperature_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [K m-1]")
-    salinity_x: ProfileSection = Field(default=_NO_GRADIENT, description="to the east [g kg-1 m-1]")
-    salinity_y: ProfileSection = Field(default=_NO_GRADIENT, description="to the north [g kg-1 m-1]")
+    temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
+    temperature_y: ProfileSection = key("to the north [K m-1]", _NO_GRADIENT)
+    salinity_x: ProfileSection = key("to the east [g kg-1 m-1]", _NO_GRADIENT)
+    salinity_y: ProfileSection = key("to the north [g kg-1 m-1]", _NO_GRADIENT)
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "GradientSection":
@@ -130,29 +124,27 @@ _Decay: Any = section_of(StokesDrift, only=("decay_depth",), partial=True)
 
 
 class VerticalVelocitySection(_Advection):
-    n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
-        default=1, description="steps of advection in a time step; null for as many as the velocity needs"
+    n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
+        "steps of advection in a time step; null for as many as the velocity needs", 1
     )
-    velocity: TimedSection = Field(description="extreme of the vertical velocity, positive upward [m s-1]")
-    height: TimedSection = Field(description="height at which it is reached, negative [m]")
+    velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
+    height: TimedSection = key("height at which it is reached, negative [m]")
 
 
 class ExponentialDrift(_Decay):
     """A drift that decays exponentially with depth."""
 
     kind: Literal["exponential"]
-    u: TimedSection = Field(default=TimedValue(constant=0.0), description="eastward, at the surface [m s-1]")
-    v: TimedSection = Field(default=TimedValue(constant=0.0), description="northward, at the surface [m s-1]")
+    u: TimedSection = key("eastward, at the surface [m s-1]", TimedValue(constant=0.0))
+    v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
 
 
 class WindSea(_WindSea):
     """The drift of a sea in equilibrium with the wind."""
 
     kind: Literal["wind_sea"]
-    u: TimedSection | None = Field(
-        default=None, description="eastward wind at 10 m [m s-1]; null for that of the weather"
-    )
-    v: TimedSection | None = Field(default=None, description="northward wind at 10 m [m s-1]; likewise")
+    u: TimedSection | None = key("eastward wind at 10 m [m s-1]; null for that of the weather", None)
+    v: TimedSection | None = key("northward wind at 10 m [m s-1]; likewise", None)
 
     @model_validator(mode="after")
     def _check_components(self) -> "WindSea":
@@ -166,16 +158,16 @@ class ProfiledDrift(Section):
 
     kind: Literal["profiles"]
     paths: Paths | None = None
-    u: Annotated[str, Field(min_length=1)] | ProfileSection = Field(
-        description="eastward drift: its name in the file, or a profile [m s-1]"
+    u: Annotated[str, Field(min_length=1)] | ProfileSection = key(
+        "eastward drift: its name in the file, or a profile [m s-1]"
     )
-    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = Field(
-        default=None, description="northward drift, likewise; null for no such component"
+    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = key(
+        "northward drift, likewise; null for no such component", None
     )
-    units: dict[Literal["u", "v", "time", "z"], str] = Field(
-        default_factory=dict, description="units, instead of those in the file"
+    units: dict[Literal["u", "v", "time", "z"], str] = key(
+        "units, instead of those in the file", default_factory=dict
     )
-    longest_gap: float = Field(default=86400.0, gt=0.0, description="longest time that is bridged [s]")
+    longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
 
     @model_validator(mode="after")
     def _check_combination(self) -> "ProfiledDrift":
@@ -196,24 +188,18 @@ _Parts: Any = section_of(Interior, only=("bottom_friction", "freezing_bound", "h
 class InteriorSection(_Parts):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
-    relaxation: RelaxationSection = Field(
-        default=RelaxationSection(), description="towards profiles, by variable"
+    relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
+    pressure_gradient: Annotated[PlaneGradient | MeteredGradient, Field(discriminator="kind")] | None = key(
+        "of the surface: tides, the slope of a river", None
     )
-    pressure_gradient: Annotated[PlaneGradient | MeteredGradient, Field(discriminator="kind")] | None = Field(
-        default=None, description="of the surface: tides, the slope of a river"
+    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "horizontal gradients of temperature and salinity, or a plume", None
     )
-    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default=None, description="horizontal gradients of temperature and salinity, or a plume"
-    )
-    vertical_velocity: VerticalVelocitySection | None = Field(
-        default=None, description="that carries all profiles up or down"
-    )
-    stokes_drift: StokesDriftSection | None = Field(default=None, description="drift of surface waves")
-    surface_elevation: TimedSection | None = Field(
-        default=None, description="height of the surface above its level at rest [m]"
-    )
-    held: list[Literal["temperature", "salinity"]] = Field(
-        default_factory=list, description="what stays as it is at the start, whatever the fluxes"
+    vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
+    stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
+    surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
+    held: list[Literal["temperature", "salinity"]] = key(
+        "what stays as it is at the start, whatever the fluxes", default_factory=list
     )
 
     @model_validator(mode="after")

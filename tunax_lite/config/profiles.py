@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from ..grid import Grid
 from ..io.series import Series
@@ -16,17 +16,17 @@ from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquatio
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, check_keys, invalid, one_of, section_of
+from .builder import Section, check_keys, invalid, key, one_of, section_of
 from .series import ColumnNumber, Setting
 
 
 class TwoLayers(Section):
     """Depths count from the uppermost cell."""
 
-    upper: float = Field(description="value above")
-    lower: float = Field(description="value below")
-    upper_depth: float = Field(ge=0.0, description="down to which the upper value holds [m]")
-    lower_depth: float = Field(ge=0.0, description="from which on the lower value holds [m]")
+    upper: float = key("value above")
+    lower: float = key("value below")
+    upper_depth: float = key("down to which the upper value holds [m]", ge=0.0)
+    lower_depth: float = key("from which on the lower value holds [m]", ge=0.0)
 
     def on(self, z: np.ndarray) -> np.ndarray:
         """Values on the centers of cells."""
@@ -39,23 +39,21 @@ class TwoLayers(Section):
 class Profile(Section):
     """Values over depth: from the surface down with a gradient, or linear between given heights."""
 
-    surface: float | None = Field(default=None, description="value at the surface")
-    gradient: float | None = Field(default=None, description="change per metre upwards")
-    buoyancy_frequency_squared: float | None = Field(
-        default=None, description="N² that sets the gradient of temperature [s-2]"
-    )
-    everywhere: bool = Field(
-        default=False,
-        description="whether N² is that of every depth, by the expansion of the water there, temperature or "
+    surface: float | None = key("value at the surface", None)
+    gradient: float | None = key("change per metre upwards", None)
+    buoyancy_frequency_squared: float | None = key("N² that sets the gradient of temperature [s-2]", None)
+    everywhere: bool = key(
+        "whether N² is that of every depth, by the expansion of the water there, temperature or "
         "salinity the other way; otherwise the gradient is that of N² at the surface",
+        False,
     )
-    z: list[float] | None = Field(default=None, min_length=2, description="heights, increasing [m]")
-    values: list[float] | None = Field(default=None, min_length=2, description="values at z")
-    two_layer: TwoLayers | None = Field(default=None, description="two values with a linear transition")
-    path: str | None = Field(default=None, min_length=1, description="file of profiles")
+    z: list[float] | None = key("heights, increasing [m]", None, min_length=2)
+    values: list[float] | None = key("values at z", None, min_length=2)
+    two_layer: TwoLayers | None = key("two values with a linear transition", None)
+    path: str | None = key("file of profiles", None, min_length=1)
     column: ColumnNumber | None = None
-    scale_factor: float = Field(default=1.0, description="of the column [1]")
-    offset: float = Field(default=0.0, description="added to it, in the unit of the quantity")
+    scale_factor: float = key("of the column [1]", 1.0)
+    offset: float = key("added to it, in the unit of the quantity", 0.0)
 
     @model_validator(mode="after")
     def _check_combination(self) -> "Profile":
@@ -249,11 +247,11 @@ def check_initial(case: Any) -> None:
 class TangentSection(Section):
     """Where a linear equation of state touches TEOS-10."""
 
-    temperature: float = Field(ge=-5.0, le=60.0, description="conservative temperature [degC]")
-    salinity: float = Field(ge=0.0, le=60.0, description="absolute salinity [g kg-1]")
-    pressure: float = Field(default=0.0, ge=0.0, le=12000.0, description="sea pressure [dbar]")
-    form: Literal["boussinesq", "specific_volume"] = Field(
-        default="boussinesq", description="the polynomial of TEOS-10: of `teos10` or of `specific_volume`"
+    temperature: float = key("conservative temperature [degC]", ge=-5.0, le=60.0)
+    salinity: float = key("absolute salinity [g kg-1]", ge=0.0, le=60.0)
+    pressure: float = key("sea pressure [dbar]", 0.0, ge=0.0, le=12000.0)
+    form: Literal["boussinesq", "specific_volume"] = key(
+        "the polynomial of TEOS-10: of `teos10` or of `specific_volume`", "boussinesq"
     )
 
 
@@ -261,8 +259,8 @@ _Linear: Any = section_of(LinearEquationOfState, "name", "linear", partial=True)
 
 
 class LinearSection(_Linear):
-    tangent_to_teos10: TangentSection | None = Field(
-        default=None, description="point of TEOS-10 that gives expansion, contraction and reference"
+    tangent_to_teos10: TangentSection | None = key(
+        "point of TEOS-10 that gives expansion, contraction and reference", None
     )
 
     @model_validator(mode="after")

@@ -36,7 +36,7 @@ def json_schema(kind: str) -> dict[str, Any]:
     for section in ("ClosureSection", "ComparedClosureSection"):
         if section in definitions:
             definitions[section]["allOf"] = [_of_closure(each) for each in names_of(AbstractClosure).values()]
-    for each in {each.kind for each in names_of(AbstractClosure).values()}:
+    for each in dict.fromkeys(each.kind for each in names_of(AbstractClosure).values()):
         options = options_of(each).model_json_schema()
         definitions |= {
             name: found for name, found in options.pop("$defs", {}).items() if name not in definitions

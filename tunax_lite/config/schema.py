@@ -16,7 +16,7 @@ from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..forcing import WaterSurface
 from ..model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
-from .builder import Section, closest, invalid, section_of
+from .builder import Section, closest, invalid, key, section_of
 from .calibration import (
     Averaging,
     CheckSection,
@@ -45,13 +45,11 @@ _Model: Any = section_of(
 class ModelSection(_Model):
     null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
-    closure: ClosureSection = Field(
-        default=ClosureSection(), description="how turbulence mixes: name, parameters"
-    )
+    closure: ClosureSection = key("how turbulence mixes: name, parameters", ClosureSection())
 
 
-NCells = Annotated[int, Field(ge=3, le=MOST_CELLS, description="number of cells")]
-Zoom = Annotated[float, Field(ge=0.0, le=20.0, description="refinement; 0 for none [1]")]
+NCells = Annotated[int, key("number of cells", ge=3, le=MOST_CELLS)]
+Zoom = Annotated[float, key("refinement; 0 for none [1]", ge=0.0, le=20.0)]
 
 
 class UniformGrid(Section):
@@ -72,10 +70,8 @@ class NativeGrid(Section):
 
 class FacesGrid(Section):
     kind: Literal["faces"]
-    z_face: list[float] = Field(
-        min_length=4,
-        max_length=MOST_CELLS + 1,
-        description="heights of the faces, from the bottom up to 0 [m]",
+    z_face: list[float] = key(
+        "heights of the faces, from the bottom up to 0 [m]", min_length=4, max_length=MOST_CELLS + 1
     )
 
 
@@ -83,11 +79,9 @@ GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Fi
 
 
 class TimeSection(Section):
-    step: float = Field(default=60.0, gt=0.0, le=86400.0, description="time step [s]")
-    output_interval: float = Field(default=600.0, gt=0.0, description="time between saved frames [s]")
-    duration: float | None = Field(
-        default=None, gt=0.0, description="length of the run [s]; null for that of the case"
-    )
+    step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
+    output_interval: float = key("time between saved frames [s]", 600.0, gt=0.0)
+    duration: float | None = key("length of the run [s]; null for that of the case", None, gt=0.0)
 
     @model_validator(mode="after")
     def _check_multiples(self) -> "TimeSection":
@@ -107,26 +101,24 @@ class TimeSection(Section):
         return self
 
 
-Precision = Annotated[
-    Literal["float64", "float32"], Field(description="floating-point numbers of the computation")
-]
+Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers of the computation")]
 
 
 class CorrectionsSection(Section):
     """Corrections that change nothing until a calibration, or a file of parameters, gives them numbers."""
 
-    fluxes: list[str] = Field(default=[], description="names such as heat_flux_bias, stress_scale")
-    knots: list[float] | None = Field(
-        default=None, min_length=2, description="times between which fluxes are corrected linearly [s]"
+    fluxes: list[str] = key("names such as heat_flux_bias, stress_scale", [])
+    knots: list[float] | None = key(
+        "times between which fluxes are corrected linearly [s]", None, min_length=2
     )
-    knot_interval: float | None = Field(
-        default=None, gt=0.0, description="a knot every so often [s]; without knots corrections are constants"
+    knot_interval: float | None = key(
+        "a knot every so often [s]; without knots corrections are constants", None, gt=0.0
     )
-    initial: list[Literal["temperature", "salinity", "u", "v"]] = Field(
-        default=[], description="initial profiles that are corrected"
+    initial: list[Literal["temperature", "salinity", "u", "v"]] = key(
+        "initial profiles that are corrected", []
     )
-    z: list[Annotated[float, Field(le=0.0)]] | None = Field(
-        default=None, min_length=1, description="heights of their increments [m]; null for every cell"
+    z: list[Annotated[float, Field(le=0.0)]] | None = key(
+        "heights of their increments [m]; null for every cell", None, min_length=1
     )
 
     @field_validator("fluxes")
@@ -172,15 +164,13 @@ class CorrectionsSection(Section):
 class RunOutputSection(Section):
     """Where a run leaves its files, which are named after the configuration."""
 
-    folder: str = Field(default="results", min_length=1, description="folder for results")
-    figures: bool = Field(default=True, description="whether to draw figures")
-    diagnostics: list[str] = Field(default=[], description="further variables to write; see docs/diagnostics")
-    variables: list[str] | None = Field(
-        default=None,
-        min_length=1,
-        description="the only ones to keep in the file; null for all, which a restart needs",
+    folder: str = key("folder for results", "results", min_length=1)
+    figures: bool = key("whether to draw figures", True)
+    diagnostics: list[str] = key("further variables to write; see docs/diagnostics", [])
+    variables: list[str] | None = key(
+        "the only ones to keep in the file; null for all, which a restart needs", None, min_length=1
     )
-    means: bool = Field(default=False, description="whether to write means between saved frames too")
+    means: bool = key("whether to write means between saved frames too", False)
 
     @field_validator("diagnostics")
     @classmethod
@@ -197,38 +187,32 @@ class RunOutputSection(Section):
 class CalibrationOutputSection(Section):
     """Where a calibration leaves its files."""
 
-    folder: str | None = Field(
-        default=None, min_length=1, description="folder for results; null for one named after the file"
-    )
-    figures: bool = Field(default=True, description="whether to draw figures")
+    folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
+    figures: bool = key("whether to draw figures", True)
 
 
 class EvaluationSection(Section):
     """Which observations `evaluate` compares with."""
 
-    start: float = Field(default=7200.0, ge=0.0, description="first time that counts [s]")
-    end: float | None = Field(default=None, gt=0.0, description="last time that counts [s]; null for all")
-    variables: list[ObservedVariable] = Field(
-        default=["temperature", "u", "v"], min_length=1, description="variables to compare"
-    )
+    start: float = key("first time that counts [s]", 7200.0, ge=0.0)
+    end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
+    variables: list[ObservedVariable] = key("variables to compare", ["temperature", "u", "v"], min_length=1)
     averaging: Averaging = "points"
 
 
 class RunConfig(Section):
     """One model on one case."""
 
-    case: CaseSection = Field(description="where the case comes from")
-    grid: GridSection = Field(default=UniformGrid(kind="uniform", n_cells=64), description="vertical grid")
-    model: ModelSection = Field(default=ModelSection(), description="closure and time scheme")
-    time: TimeSection = Field(default=TimeSection(), description="time step and output")
+    case: CaseSection = key("where the case comes from")
+    grid: GridSection = key("vertical grid", UniformGrid(kind="uniform", n_cells=64))
+    model: ModelSection = key("closure and time scheme", ModelSection())
+    time: TimeSection = key("time step and output", TimeSection())
     precision: Precision = "float64"
-    output: RunOutputSection = Field(default=RunOutputSection(), description="where results go")
-    corrections: CorrectionsSection = Field(
-        default=CorrectionsSection(), description="corrections that a file of parameters has numbers for"
+    output: RunOutputSection = key("where results go", RunOutputSection())
+    corrections: CorrectionsSection = key(
+        "corrections that a file of parameters has numbers for", CorrectionsSection()
     )
-    evaluation: EvaluationSection = Field(
-        default=EvaluationSection(), description="what `evaluate` compares with"
-    )
+    evaluation: EvaluationSection = key("what `evaluate` compares with", EvaluationSection())
 
     @model_validator(mode="after")
     def _check_length(self) -> "RunConfig":
@@ -243,14 +227,10 @@ class RunConfig(Section):
 class TargetSection(Section):
     """A case of a calibration and how much it counts."""
 
-    case: CaseSection = Field(description="where the case and its observations come from")
-    weight: float = Field(default=1.0, ge=0.0, description="weight of the case among the others [1]")
-    weights: Weights | None = Field(
-        default=None, description="weights of variables, instead of those of `misfit`"
-    )
-    corrections: CorrectionsSection = Field(
-        default=CorrectionsSection(), description="corrections that `parameters` sets free"
-    )
+    case: CaseSection = key("where the case and its observations come from")
+    weight: float = key("weight of the case among the others [1]", 1.0, ge=0.0)
+    weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
+    corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
 
 
 def _as_list(value: Any) -> Any:
@@ -281,45 +261,34 @@ _Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type
 
 
 class CalibrationTimeSection(Section):
-    step: _Steps = Field(
-        default=[60.0], min_length=1, description="time step [s], or several: every case with each"
-    )
+    step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
 
 
 class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
-    cases: list[TargetSection] = Field(min_length=1, description="cases with observations")
-    grid: _Grids = Field(
-        default=[UniformGrid(kind="uniform", n_cells=64)],
+    cases: list[TargetSection] = key("cases with observations", min_length=1)
+    grid: _Grids = key(
+        "vertical grid, or several: every case on each",
+        [UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,
-        description="vertical grid, or several: every case on each",
     )
-    model: ModelSection = Field(default=ModelSection(), description="closure and time scheme")
-    time: CalibrationTimeSection = Field(default=CalibrationTimeSection(), description="time step")
+    model: ModelSection = key("closure and time scheme", ModelSection())
+    time: CalibrationTimeSection = key("time step", CalibrationTimeSection())
     precision: Precision = "float64"
-    parameters: dict[str, FreeParameterSection] = Field(
-        min_length=1, description="what is calibrated, by dotted name in the closure, or in a case"
+    parameters: dict[str, FreeParameterSection] = key(
+        "what is calibrated, by dotted name in the closure, or in a case", min_length=1
     )
-    misfit: MisfitSection = Field(default=MisfitSection(), description="how cases are compared")
-    optimiser: OptimiserSection = Field(  # pyright: ignore[reportInvalidTypeForm]
-        default="adam", validate_default=True, description="how the loss is lowered"
-    )
-    starts: StartsSection = Field(default=StartsSection(), description="where the optimiser starts from")
-    n_iterations: int = Field(default=100, ge=1, le=1_000_000, description="evaluations of the loss")
-    n_threads: int = Field(default=2, ge=1, le=1024, description="cases computed at the same time")
-    max_non_finite: int = Field(
-        default=10, ge=1, description="evaluations in a row that may break down before the end"
-    )
-    checks: list[CheckSection] = Field(
-        default=[], description="runs whose errors may not grow by more than 10 %"
-    )
-    output: CalibrationOutputSection = Field(
-        default=CalibrationOutputSection(), description="where results go"
-    )
-    posterior: PosteriorSection = Field(
-        default=PosteriorSection(),
-        description="what `posterior` computes: the distribution of the parameters",
+    misfit: MisfitSection = key("how cases are compared", MisfitSection())
+    optimiser: OptimiserSection = key("how the loss is lowered", "adam", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
+    starts: StartsSection = key("where the optimiser starts from", StartsSection())
+    n_iterations: int = key("evaluations of the loss", 100, ge=1, le=1_000_000)
+    n_threads: int = key("cases computed at the same time", 2, ge=1, le=1024)
+    max_non_finite: int = key("evaluations in a row that may break down before the end", 10, ge=1)
+    checks: list[CheckSection] = key("runs whose errors may not grow by more than 10 %", [])
+    output: CalibrationOutputSection = key("where results go", CalibrationOutputSection())
+    posterior: PosteriorSection = key(
+        "what `posterior` computes: the distribution of the parameters", PosteriorSection()
     )
 
     @model_validator(mode="after")

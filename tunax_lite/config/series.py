@@ -21,7 +21,7 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import Located, Section, check_keys, invalid
+from .builder import Located, Section, check_keys, invalid, key
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
@@ -34,18 +34,18 @@ def _one_is_a_list(value: Any) -> Any:
 
 Paths = Annotated[
     list[Annotated[str, Field(min_length=1)]],
-    Field(min_length=1, description="a file, or several"),
+    key("a file, or several", min_length=1),
     BeforeValidator(_one_is_a_list, json_schema_input_type=list[str] | str),
 ]
 
 
-CoriolisParameter = Annotated[float, Field(ge=-1e-2, le=1e-2, description="Coriolis parameter [s-1]")]
+CoriolisParameter = Annotated[float, key("Coriolis parameter [s-1]", ge=-1e-2, le=1e-2)]
 ColumnNumber = Annotated[
     int,
-    Field(
-        ge=1,
-        description="of a file in the format of GOTM, dates and heights not counted; values are in "
+    key(
+        "of a file in the format of GOTM, dates and heights not counted; values are in "
         "the unit of the quantity",
+        ge=1,
     ),
 ]
 
@@ -53,29 +53,25 @@ ColumnNumber = Annotated[
 class Harmonic(Section):
     """amplitude sin(2 pi (t - phase) / period), t from the start of the case."""
 
-    amplitude: float = Field(description="amplitude, in the unit of the quantity")
-    period: float = Field(gt=0.0, description="period [s]")
-    phase: float = Field(default=0.0, description="time of the rise through zero [s]")
+    amplitude: float = key("amplitude, in the unit of the quantity")
+    period: float = key("period [s]", gt=0.0)
+    phase: float = key("time of the rise through zero [s]", 0.0)
 
 
 class TimedValue(Section):
     """A number, or a series over time."""
 
-    constant: float | None = Field(default=None, description="the same at all times")
-    time: list[float] | None = Field(default=None, min_length=2, description="times [s] since the start")
-    values: list[float] | None = Field(default=None, min_length=2, description="values at those times")
-    harmonics: list[Harmonic] | None = Field(
-        default=None, min_length=1, description="tides, around `constant`"
-    )
-    path: str | None = Field(default=None, min_length=1, description="CSV or NetCDF file")
-    variable: str | None = Field(default=None, min_length=1, description="column or variable of the file")
-    unit: str | None = Field(default=None, min_length=1, description="unit, instead of that in the file")
+    constant: float | None = key("the same at all times", None)
+    time: list[float] | None = key("times [s] since the start", None, min_length=2)
+    values: list[float] | None = key("values at those times", None, min_length=2)
+    harmonics: list[Harmonic] | None = key("tides, around `constant`", None, min_length=1)
+    path: str | None = key("CSV or NetCDF file", None, min_length=1)
+    variable: str | None = key("column or variable of the file", None, min_length=1)
+    unit: str | None = key("unit, instead of that in the file", None, min_length=1)
     column: ColumnNumber | None = None
-    scale_factor: float = Field(default=1.0, description="of the column [1]")
-    offset: float = Field(default=0.0, description="added to it, in the unit of the quantity")
-    n_times: int | None = Field(
-        default=None, ge=2, description="of a tide that stands as a series; null for 400 in a period"
-    )
+    scale_factor: float = key("of the column [1]", 1.0)
+    offset: float = key("added to it, in the unit of the quantity", 0.0)
+    n_times: int | None = key("of a tide that stands as a series; null for 400 in a period", None, ge=2)
 
     @model_validator(mode="after")
     def _check_combination(self) -> "TimedValue":
