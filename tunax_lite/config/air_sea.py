@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from .. import io
 from ..air_sea import (
@@ -75,13 +75,11 @@ class AirSeaSection(_Switches):
         "whether latent heat takes water along; null: where there is precipitation", None
     )
 
-    @model_validator(mode="after")
-    def _check_albedo(self) -> "AirSeaSection":
+    def _check(self) -> None:
         if self.shortwave.name == "net" and self.albedo is not None:
             raise invalid(
                 "no albedo where shortwave is net", f"albedo {self.albedo.name}", "remove one of the two"
             )
-        return self
 
 
 class Era5Weather(Section):
@@ -129,12 +127,11 @@ class GivenWeather(Quantities):
         names = [name for name in type(self).model_fields if name not in ("format", "humidity_measure")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
-    @model_validator(mode="after")
-    def _check_constant(self) -> "GivenWeather":
+    def _check(self) -> None:
+        super()._check()
         for name, series in self._given().items():
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
-        return self
 
     def read(self, setting: Setting) -> TimeSeries[Weather]:
         """The weather over the time of the case."""

@@ -81,6 +81,14 @@ class Section(BaseModel):
             problems += map(_again, error.errors(include_url=False))
         raise ValidationError.from_exception_data(cls.__name__, problems)
 
+    @model_validator(mode="after")
+    def _check_together(self):
+        self._check()
+        return self
+
+    def _check(self) -> None:
+        """Refuse keys that do not go together."""
+
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
     """Refuse keys that do not go together.
@@ -167,11 +175,9 @@ class Made(Section):
             return value.build()
         return self.conversions[key](value) if key in self.conversions and value is not None else value
 
-    @model_validator(mode="after")
-    def _check_together(self) -> "Made":
+    def _check(self) -> None:
         if type(self).maker is not None:
             self.build()  # raises what only the class knows
-        return self
 
 
 _STANDS_AS: dict[type, Any] = {}

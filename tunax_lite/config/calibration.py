@@ -44,10 +44,8 @@ class UniformSection(_StartedSection):
         """The prior."""
         return (LogUniform if self.scale == "log" else Uniform)(self.lower, self.upper)
 
-    @model_validator(mode="after")
-    def _check_prior(self):
+    def _check(self) -> None:
         self.build()
-        return self
 
 
 _Normal: Any = section_of(Normal, "prior", "normal", only=("mean", "standard_deviation"))
@@ -246,10 +244,8 @@ class PosteriorSection(_Nuts):
     )
     n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
 
-    @model_validator(mode="after")
-    def _check_likelihood(self):
+    def _check(self) -> None:
         self.likelihood()
-        return self
 
     def likelihood(self) -> Likelihood | None:
         """What is believed of the errors; `None` to estimate it.

@@ -156,11 +156,6 @@ class _PlacedCase(Section):
         "what else acts on the column, by a name of your choice", default_factory=dict
     )
 
-    @model_validator(mode="after")
-    def _check_profiles(self):
-        check_initial(self)
-        return self
-
 
 class IdealisedCase(_PlacedCase):
     """A case that needs no file."""
@@ -183,8 +178,8 @@ class IdealisedCase(_PlacedCase):
     temperature_kind: ClassVar[str] = "conservative"
     salinity_kind: ClassVar[str] = "absolute"
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "IdealisedCase":
+    def _check(self) -> None:
+        check_initial(self)
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
         for name in self.forcing.tracer_fluxes:
@@ -194,7 +189,6 @@ class IdealisedCase(_PlacedCase):
                     f"`{name}`",
                     closest(name, list(self.tracers) or ["none"]),
                 )
-        return self
 
 
 class SiteCase(_PlacedCase):
@@ -240,8 +234,8 @@ class SiteCase(_PlacedCase):
             raise invalid("an ISO 8601 time", f"'{value}'", "write it like 2012-06-10T00:00:00") from None
         return value
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "SiteCase":
+    def _check(self) -> None:
+        check_initial(self)
         if (self.weather is None) == (self.fluxes is None):
             got = "neither" if self.weather is None else "both"
             raise invalid("`weather` or `fluxes`", got, "give one of them")
@@ -253,7 +247,6 @@ class SiteCase(_PlacedCase):
                 raise invalid(
                     f"`{name}`, or measured profiles to start from (`observations`)", "neither", "add one"
                 )
-        return self
 
 
 DataPath = Annotated[
@@ -307,11 +300,9 @@ class GotmObservations(_Observed):
 
     surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
 
-    @model_validator(mode="after")
-    def _check_any(self) -> "GotmObservations":
+    def _check(self) -> None:
         if not (self.surface_temperature or self.profiles):
             raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
-        return self
 
 
 class GotmCase(_Options):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, field_validator, model_validator
+from pydantic import BeforeValidator, field_validator
 
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
@@ -177,11 +177,9 @@ class ClosureSection(Section):
             _given(closure_class(info.data["name"]), options)
         return options
 
-    @model_validator(mode="after")
-    def _check_together(self):
+    def _check(self) -> None:
         if self.model_fields_set:  # of the default no array is made while modules are imported
             self.build()
-        return self
 
     def build(self) -> AbstractClosure:
         """The closure."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from ..calibration import read_parameters, with_parameters
 from ..closures import AbstractClosure
@@ -109,8 +109,7 @@ class ComparisonConfig(Section):
     figures: FiguresSection = key("what is drawn", FiguresSection())
     precision: Precision = "float64"
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "ComparisonConfig":
+    def _check(self) -> None:
         titles = [closure.title for closure in self.closures]
         repeated = sorted({title for title in titles if titles.count(title) > 1})
         if repeated:
@@ -124,7 +123,6 @@ class ComparisonConfig(Section):
             if chosen not in known:
                 listed = ", ".join(f"{value:g}" for value in known)
                 raise invalid(f"{name} to be one of {listed}", f"{chosen:g}", "choose one of these")
-        return self
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ..terms import (
     BuoyancyGradient,
@@ -33,8 +33,7 @@ class RelaxationRates(Section):
     bottom_height: Thickness = key("thickness of the layer at the bottom [m]", 0.0)
     bottom_time_scale: TimeScale | None = key("time scale there [s]", None)
 
-    @model_validator(mode="after")
-    def _check_layers(self) -> "RelaxationRates":
+    def _check(self) -> None:
         for layer in ("surface", "bottom"):
             height, scale = getattr(self, f"{layer}_height"), getattr(self, f"{layer}_time_scale")
             if (height > 0.0) != (scale is not None):
@@ -43,7 +42,6 @@ class RelaxationRates(Section):
                 )
         if self.time_scale is self.surface_time_scale is self.bottom_time_scale is None:
             raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
-        return self
 
 
 Target = Annotated[
@@ -105,8 +103,7 @@ class GradientSection(_Advected):
     salinity_x: ProfileSection = key("to the east [g kg-1 m-1]", _NO_GRADIENT)
     salinity_y: ProfileSection = key("to the north [g kg-1 m-1]", _NO_GRADIENT)
 
-    @model_validator(mode="after")
-    def _check_sizes(self) -> "GradientSection":
+    def _check(self) -> None:
         for name in ("temperature_x", "temperature_y", "salinity_x", "salinity_y"):
             profile = getattr(self, name)
             for value in (profile.surface or 0.0, *(profile.values or ())):
@@ -114,7 +111,6 @@ class GradientSection(_Advected):
                     raise invalid(
                         f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"
                     )
-        return self
 
 
 PlumeSection: Any = section_of(PlumeOnSlope, "kind", "plume")
@@ -146,11 +142,9 @@ class WindSea(_WindSea):
     u: TimedSection | None = key("eastward wind at 10 m [m s-1]; null for that of the weather", None)
     v: TimedSection | None = key("northward wind at 10 m [m s-1]; likewise", None)
 
-    @model_validator(mode="after")
-    def _check_components(self) -> "WindSea":
+    def _check(self) -> None:
         if (self.u is None) != (self.v is None):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
-        return self
 
 
 class ProfiledDrift(Section):
@@ -169,13 +163,11 @@ class ProfiledDrift(Section):
     )
     longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "ProfiledDrift":
+    def _check(self) -> None:
         if any(
             isinstance(each, str) == (self.paths is None) for each in (self.u, self.v) if each is not None
         ):
             raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
-        return self
 
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
@@ -202,9 +194,7 @@ class InteriorSection(_Parts):
         "what stays as it is at the start, whatever the fluxes", default_factory=list
     )
 
-    @model_validator(mode="after")
-    def _check_held(self) -> "InteriorSection":
+    def _check(self) -> None:
         for name in self.held:
             if getattr(self.relaxation, name) is not None:
                 raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
-        return self

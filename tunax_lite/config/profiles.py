@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator
 
 from ..grid import Grid
 from ..io.series import Series
@@ -55,8 +55,7 @@ class Profile(Section):
     scale_factor: float = key("of the column [1]", 1.0)
     offset: float = key("added to it, in the unit of the quantity", 0.0)
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "Profile":
+    def _check(self) -> None:
         check_keys(
             self,
             (
@@ -80,7 +79,6 @@ class Profile(Section):
                 raise invalid(
                     "heights z that increase and end at or below 0", f"{self.z}", "sort them, deepest first"
                 )
-        return self
 
 
 def _number_is_surface(value: Any) -> Any:
@@ -263,8 +261,7 @@ class LinearSection(_Linear):
         "point of TEOS-10 that gives expansion, contraction and reference", None
     )
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "LinearSection":
+    def _check(self) -> None:
         numbers = {
             "thermal_expansion",
             "haline_contraction",
@@ -277,7 +274,6 @@ class LinearSection(_Linear):
                 f"it and {', '.join(sorted(numbers))}",
                 "remove one of them",
             )
-        return self
 
     def build(self, **others: Any) -> LinearEquationOfState:
         """The equation of state."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import equinox as eqx
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from ..calibration.known import Tied
 from ..calibration.parameters import FreeParameter, FreeParameters
@@ -83,8 +83,7 @@ class TimeSection(Section):
     output_interval: float = key("time between saved frames [s]", 600.0, gt=0.0)
     duration: float | None = key("length of the run [s]; null for that of the case", None, gt=0.0)
 
-    @model_validator(mode="after")
-    def _check_multiples(self) -> "TimeSection":
+    def _check(self) -> None:
         for name, interval, of, unit in (
             ("output_interval", self.output_interval, "step", self.step),
             ("duration", self.duration, "output_interval", self.output_interval),
@@ -98,7 +97,6 @@ class TimeSection(Section):
                     f"{interval:g} s",
                     f"for example {max(1, n) * unit:g}",
                 )
-        return self
 
 
 Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers of the computation")]
@@ -129,8 +127,7 @@ class CorrectionsSection(Section):
                 raise invalid("the name of a correction", f"'{name}'", closest(name, list(CORRECTIONS)))
         return names
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "CorrectionsSection":
+    def _check(self) -> None:
         if self.knots is not None and self.knot_interval is not None:
             raise invalid("`knots` or `knot_interval`", "both", "give one of them")
         for given, needed in (
@@ -139,7 +136,6 @@ class CorrectionsSection(Section):
         ):
             if not getattr(self, needed) and any(getattr(self, name) is not None for name in given):
                 raise invalid(f"`{needed}` to correct", "none", f"name them, or remove {' and '.join(given)}")
-        return self
 
     def of(self, case: Case) -> Case:
         """The case with corrections that change nothing."""
@@ -214,14 +210,12 @@ class RunConfig(Section):
     )
     evaluation: EvaluationSection = key("what `evaluate` compares with", EvaluationSection())
 
-    @model_validator(mode="after")
-    def _check_length(self) -> "RunConfig":
+    def _check(self) -> None:
         if isinstance(self.case, IdealisedCase | SiteCase):
             try:
                 check_steps(self.time.duration or self.case.duration, self.time.step)
             except ValueError as error:
                 raise ValueError(f"time.step: {error}") from None
-        return self
 
 
 class TargetSection(Section):
@@ -291,32 +285,23 @@ class CalibrationConfig(Section):
         "what `posterior` computes: the distribution of the parameters", PosteriorSection()
     )
 
-    @model_validator(mode="after")
-    def _check_parameters(self) -> "CalibrationConfig":
-        closure = self.model.closure.build()
+    def _check(self) -> None:
         try:
-            self.free_parameters.check_closure(closure)
+            self.free_parameters.check_closure(self.model.closure.build())
         except ValueError as error:
             raise ValueError(f"parameters: {error}") from None
-        return self
-
-    @model_validator(mode="after")
-    def _check_prior_weight(self) -> "CalibrationConfig":
-        if self.optimiser.name == "ensemble_kalman" and self.misfit.prior_weight > 0.0:
+        if self.optimiser.name != "ensemble_kalman":
+            return
+        if self.misfit.prior_weight > 0.0:
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_starts(self) -> "CalibrationConfig":
-        if self.optimiser.name == "ensemble_kalman" and self.starts.number > 1:
+        if self.starts.number > 1:
             raise ValueError(
                 "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
                 f"{self.starts.number}; leave it out, or ask for more members."
             )
-        return self
 
     @property
     def free_parameters(self) -> FreeParameters:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from .. import io
 from ..gotm.files import Column, Period, SeriesReader
@@ -73,8 +73,7 @@ class TimedValue(Section):
     offset: float = key("added to it, in the unit of the quantity", 0.0)
     n_times: int | None = key("of a tide that stands as a series; null for 400 in a period", None, ge=2)
 
-    @model_validator(mode="after")
-    def _check_combination(self) -> "TimedValue":
+    def _check(self) -> None:
         check_keys(
             self,
             (
@@ -95,7 +94,6 @@ class TimedValue(Section):
                 )
             if any(b <= a for a, b in zip(self.time, self.time[1:], strict=False)):
                 raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
-        return self
 
 
 def _number_is_constant(value: Any) -> Any:
@@ -112,8 +110,7 @@ TimedSection = Annotated[
 class Quantities(Section):
     """A section whose keys are quantities over time; their numbers must be possible ones."""
 
-    @model_validator(mode="after")
-    def _check_possible(self):
+    def _check(self) -> None:
         for name in type(self).model_fields:
             section = getattr(self, name)
             if not isinstance(section, TimedValue) or name == "humidity":
@@ -123,7 +120,6 @@ class Quantities(Section):
                 if value is not None and not low <= value <= high:
                     expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
                     raise Located((name,), f"{expected}, got {value:g}; check its unit.")
-        return self
 
 
 @dataclasses.dataclass(frozen=True)
