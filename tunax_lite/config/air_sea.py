@@ -156,14 +156,7 @@ def bulk_forcing(
     setting: Setting,
     reference_density: float,
 ) -> BulkForcing:
-    """The forcing of a weather.
-
-    Args:
-        weather, air_sea: of the case.
-        position: longitude and latitude [degrees].
-        setting: of the case.
-        reference_density: of the column [kg m-3].
-    """
+    """The forcing of a weather at a longitude and latitude [degrees], on water of a density [kg m-3]."""
     longitude, latitude = position
     sky = air_sea.shortwave.build() if isinstance(air_sea.shortwave, ClearSkySection) else None
     formula = None

@@ -25,16 +25,11 @@ from .series import Place, Setting
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = None) -> Run:
-    """Objects of a run.
-
-    Args:
-        loaded: from `load_run`.
-        parameters: values of the closure that replace those of the configuration.
+    """Objects of a run; `parameters` of the closure replace those of the configuration.
 
     Raises:
         ConfigError: values that do not fit each other.
-        FileNotFoundError: a file of the case that is missing.
-        FileFormatError: a file of the case that cannot be used.
+        FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
     config, place = loaded.config, loaded.place
     if isinstance(config.case, GotmCase):
@@ -84,15 +79,7 @@ def _gotm_run(loaded: Loaded[RunConfig], case: GotmCase, parameters: dict[str, f
 def _in_our_words(
     case: GotmCase, place: Place, key: str, grid: Any, step: float | None
 ) -> tuple[Loaded[RunConfig], Report]:
-    """The configuration of the package that a case of GOTM is.
-
-    Args:
-        case: of a configuration.
-        place: the configuration.
-        key: of the case in it, for messages.
-        grid: one of `GridSection`.
-        step: time step [s]; `None` for that of the file.
-    """
+    """The configuration of the package that a case of GOTM is; its own time step where `step` is `None`."""
     path = place.file(case.path, f"{key}.path")
     replaced: dict[str, Any] = dict(case.settings)
     if not isinstance(grid, NativeGrid):
@@ -118,13 +105,7 @@ def build_translated(made: Translation, path: Path) -> Run | None:
 
 
 def configuration_of(source: LoadedGotm) -> str:
-    """Text of a configuration of the package that is a case of GOTM, to be changed from there.
-
-    Its series and profiles stay in their files.
-
-    Raises:
-        ConfigError: a configuration that cannot be used.
-    """
+    """Text of a configuration of the package that is a case of GOTM; its series stay in their files."""
     header = f"# {source.name}: the case of GOTM in {source.path.name}, in the words of this package.\n"
     return header + yaml_text(translate(source).content)
 
@@ -147,14 +128,15 @@ def build_model(section: ModelSection, place: Place, parameters: dict[str, float
 
 def build_grid(section: Any, depth: float) -> Grid | None:
     """The grid of a configuration; `None` for the native grid of the case."""
-    if isinstance(section, UniformGrid):
-        return Grid.uniform(depth, section.n_cells)
-    if isinstance(section, StretchedGrid):
-        return Grid.stretched(
-            depth, section.n_cells, surface_zoom=section.surface_zoom, bottom_zoom=section.bottom_zoom
-        )
-    if isinstance(section, FacesGrid):
-        return Grid(np.asarray(section.z_face))
+    match section:
+        case UniformGrid(n_cells=n):
+            return Grid.uniform(depth, n)
+        case StretchedGrid(n_cells=n):
+            return Grid.stretched(
+                depth, n, surface_zoom=section.surface_zoom, bottom_zoom=section.bottom_zoom
+            )
+        case FacesGrid(z_face=faces):
+            return Grid(np.asarray(faces))
     return None
 
 
@@ -167,19 +149,11 @@ class BuiltCase(NamedTuple):
 
 
 def build_case(section: Any, grid: Any, place: Place, key: str, step: float | None = None) -> BuiltCase:
-    """The case of a configuration.
-
-    Args:
-        section: one of `CaseSection`.
-        grid: one of `GridSection`.
-        place: the configuration.
-        key: of the section, for messages.
-        step: time step [s], on which some cases depend.
+    """The case of a section, which stands under a key of a place; some depend on the time step [s].
 
     Raises:
         ConfigError: values that do not fit each other.
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
+        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     if isinstance(section, GotmCase):
         own, _ = _in_our_words(section, place, key, grid, step)
@@ -220,11 +194,7 @@ _KEYS = ("path", "paths", "forcing_file", "run")
 
 
 def data_files(loaded: Loaded[Any]) -> dict[str, str]:
-    """SHA-256 of the files that the cases of a configuration name, by what they are called there.
-
-    Raises:
-        FileNotFoundError: a file that is missing.
-    """
+    """SHA-256 of the files that a configuration names, by what they are called there; all must exist."""
     found = {}
     for name, required in _names(loaded.config.model_dump()):
         try:

@@ -4,17 +4,10 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..calibration import (
-    Correlation,
-    LogNormal,
-    MultiStart,
-    Normal,
-    Target,
-)
+from ..calibration import Correlation, LogNormal, MultiStart, Normal, Target
 from ..calibration.checks import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..calibration.known import paths_in_short
 from ..calibration.methods.base import AbstractMethod
@@ -38,21 +31,7 @@ from .series import Place
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """Everything that `calibrate` needs.
-
-    Args:
-        model: whose closure is calibrated.
-        free_parameters: what may change.
-        targets: cases with observations.
-        method: how the loss is lowered.
-        n_iterations: evaluations, of the kind that the method needs.
-        score: of a case.
-        prior_weight: of the priors of the parameters.
-        n_threads: cases computed at the same time.
-        max_non_finite: evaluations in a row that may break down.
-        checks: runs that it must not spoil.
-        notes: what the user should know of them.
-    """
+    """Everything that `calibrate` needs, and what the user should know of its checks."""
 
     model: Model
     free_parameters: ResolvedParameters
@@ -70,16 +49,11 @@ class Calibration:
 def build_calibration(
     loaded: Loaded[CalibrationConfig], parameters: dict[str, float] | None = None
 ) -> Calibration:
-    """Objects of a calibration.
-
-    Args:
-        loaded: from `load_calibration`.
-        parameters: values of the closure to start from, instead of those of the configuration.
+    """Objects of a calibration, which starts from `parameters` instead of those of the configuration.
 
     Raises:
         ConfigError: values that do not fit each other, or a case without observations.
-        FileNotFoundError: a file of a case that is missing.
-        FileFormatError: a file of a case that cannot be used.
+        FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
     config, place = loaded.config, loaded.place
     targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
@@ -209,8 +183,7 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
 
     Raises:
         ConfigError: a case without observations, or with none of the variables.
-        FileNotFoundError: a file of a case that is missing.
-        FileFormatError: a file of a case that cannot be used.
+        FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
     if isinstance(loaded.config, CalibrationConfig):
         setup = build_calibration(Loaded(loaded.config, loaded.path, loaded.origins))
@@ -250,16 +223,13 @@ def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -
 
 
 def _method(config: CalibrationConfig) -> AbstractMethod:
-    starts = config.starts
+    starts, section, each = config.starts, config.optimiser, config.n_iterations
+    if starts.number > 1:
+        each = starts.iterations_each or max(1, each // starts.number)
+    method = section.of_length(each) if isinstance(section, AdamSection) else section.build()
     if starts.number == 1:
-        return _of_one_start(config.optimiser, config.n_iterations)
-    each = starts.iterations_each or max(1, config.n_iterations // starts.number)
-    method = _of_one_start(config.optimiser, each)
+        return method
     return MultiStart(method, starts.number, each, starts.spread, starts.seed)
-
-
-def _of_one_start(section: Any, n_iterations: int) -> AbstractMethod:
-    return section.of_length(n_iterations) if isinstance(section, AdamSection) else section.build()
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:

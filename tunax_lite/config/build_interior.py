@@ -60,12 +60,10 @@ def build_interior(
     """What acts below the surface.
 
     Args:
-        section: of the configuration.
-        setting: of the case.
+        section, setting: of the configuration, and of the case.
         observed: profiles to relax to; `None` for a case without observations.
         wind: at 10 m, which waves may follow; `None` for a case without weather.
-        given: profiles that the case starts from, over the times of their files; `None` for those of a case
-            that has none.
+        given: profiles that the case starts from, over the times of their files.
     """
     elevation = None
     if section.surface_elevation is not None:

@@ -127,12 +127,7 @@ class ComparisonConfig(Section):
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonSetup:
-    """What `compare_closures` needs, as a file describes it.
-
-    Args:
-        config: the values of the file.
-        path: of the file.
-    """
+    """What `compare_closures` needs, as a file describes it."""
 
     config: ComparisonConfig
     path: Path

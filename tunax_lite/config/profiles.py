@@ -107,18 +107,15 @@ def values_of(
 def profile_series(
     profile: Profile, quantity: str, setting: Setting, *keys: str, whole: bool = True
 ) -> Series:
-    """A profile on the cells over the time of the case.
+    """A profile on the cells over the time of the case; one without a file is the same at all times.
 
     Args:
-        profile: of the configuration; one without a file is the same at all times.
         quantity: what it is: its name in the table of quantities.
-        setting: of the case.
         keys: of the section below the case, for messages.
         whole: whether the file must cover the time of the case, or only its start.
 
     Raises:
-        FileNotFoundError: a file that is missing.
-        FileFormatError: a file that cannot be used.
+        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     if profile.column is not None:
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
@@ -132,13 +129,7 @@ def initial_state(
     water: AbstractEquationOfState,
     measured: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> State:
-    """The state that the profiles of a case give.
-
-    Args:
-        case: a section with profiles of temperature, salinity, u, v and tracers.
-        grid: of the case.
-        water: with it N² sets a gradient of temperature.
-        measured: values on the cells, by name, of what the section leaves out or names a file for.
+    """The state that the profiles of a case give; `measured` on the cells is what the case leaves out.
 
     Raises:
         ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
@@ -182,14 +173,8 @@ def stratified(
 ) -> np.ndarray:
     """Temperature or salinity on the cells with N² at every depth, from the surface down.
 
-    Args:
-        profile: with the value of the uppermost cell and N².
-        other: the same at all depths, of salinity or temperature.
-        name: of the profile.
-        grid: of the case.
-        water: its expansion or contraction at a face follows from the two cells in two passes.
-
-    Source: GOTM, `temperature.NN`.
+    The other of the two is the same at all depths; expansion or contraction at a face follows from the two
+    cells in two passes. Source: GOTM, `temperature.NN`.
     """
     z, z_face = np.asarray(grid.z_center), np.asarray(grid.z_face)
     assert profile.surface is not None and profile.buoyancy_frequency_squared is not None

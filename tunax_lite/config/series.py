@@ -161,16 +161,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What the parts of a case have in common.
-
-    Args:
-        place: the configuration.
-        key: of the case in it, for messages.
-        grid: of the case.
-        start_time: ISO 8601 time of the start; `None` if the case has none.
-        duration: of the case [s].
-        step: time step [s].
-    """
+    """What the parts of a case have in common; its times in seconds, its start in ISO 8601."""
 
     place: Place
     key: str
