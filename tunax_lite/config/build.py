@@ -131,10 +131,8 @@ def build_grid(section: Any, depth: float) -> Grid | None:
     match section:
         case UniformGrid(n_cells=n):
             return Grid.uniform(depth, n)
-        case StretchedGrid(n_cells=n):
-            return Grid.stretched(
-                depth, n, surface_zoom=section.surface_zoom, bottom_zoom=section.bottom_zoom
-            )
+        case StretchedGrid(n_cells=n, surface_zoom=upper, bottom_zoom=lower):
+            return Grid.stretched(depth, n, surface_zoom=upper, bottom_zoom=lower)
         case FacesGrid(z_face=faces):
             return Grid(np.asarray(faces))
     return None

@@ -84,28 +84,26 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
 
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | Loaded[CalibrationConfig]:
     """Read the configuration of a run, or of a calibration if it has `cases`."""
+    return _load(path, overrides)
+
+
+def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any = None) -> Loaded[Any]:
+    """A file of one kind, or of any; one of another kind, known by one of its keys, is refused."""
     document = with_overrides(read_document(Path(path)), overrides)
-    _refuse(document, "a run or a calibration", {"closures": "a comparison"}, "use `tunax-lite compare`")
-    if "cases" in document.data:
-        return Loaded(validated(document, CalibrationConfig), Path(path), document.origins)
-    return Loaded(validated(document, RunConfig), Path(path), document.origins)
-
-
-def _refuse(document: Document, expected: str, others: Mapping[str, str], todo: str) -> None:
-    """Raise `ConfigError` for a file of another kind, known by one of its keys."""
+    expected, todo = "a run or a calibration", "use `tunax-lite compare`"
+    others = {"closures": "a comparison"}
+    if model is not None:
+        expected, key, other = ("a run", "cases", "a calibration")
+        if model is CalibrationConfig:
+            expected, key, other = "a calibration", "case", "a run"
+        todo, others[key] = "use another file or another command", other
     for key, kind in others.items():
         if key in document.data:
             raise ConfigError(
                 f"{document.source}: expected the configuration of {expected}, got that of {kind} (it has "
                 f"`{key}`); {todo}."
             )
-
-
-def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: type[ConfigT]) -> Loaded[ConfigT]:
-    document = with_overrides(read_document(Path(path)), overrides)
-    is_run = model is RunConfig
-    others = {"closures": "a comparison"} | ({"cases": "a calibration"} if is_run else {"case": "a run"})
-    _refuse(document, "a run" if is_run else "a calibration", others, "use another file or another command")
+    model = model or (CalibrationConfig if "cases" in document.data else RunConfig)
     return Loaded(validated(document, model), Path(path), document.origins)
 
 

@@ -53,13 +53,7 @@ class GotmOptions:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedGotm:
-    """A configuration of GOTM that is read and not yet checked.
-
-    Args:
-        document: its keys and lines.
-        path: of the file; the files that it names lie beside it.
-        config: what it does not say.
-    """
+    """A configuration of GOTM that is read and not yet checked, and what it does not say."""
 
     document: Document
     path: Path
@@ -138,16 +132,14 @@ class Report:
 
     def lines(self) -> list[str]:
         """The report as text."""
-        lines = [f"{self.source}: {self.n_followed} settings are followed"]
+        start = f"{self.source}: "
+        lines = [f"{start}{self.n_followed} settings are followed"]
         for title, entries in (
             ("in another way than in GOTM", self.differences),
             ("without effect", self.without_effect),
             ("not supported, at the default", self.unsupported),
             ("odd in the files", self.warnings),
-            (
-                "not supported, and changes the result",
-                tuple(e.removeprefix(f"{self.source}: ") for e in self.errors),
-            ),
+            ("not supported, and changes the result", [e.removeprefix(start) for e in self.errors]),
         ):
             if entries:
                 lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
@@ -156,12 +148,10 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """A configuration of GOTM in the words of the package.
+    """A configuration of GOTM in the words of the package: without a `model` where a refusal leaves none.
 
     Args:
-        content: keys of a configuration of a run; without a `model` where a refusal leaves none.
-        origins: where each of them was set, by key path: line and key of GOTM's file.
-        report: what became of every key of GOTM.
+        origins: where each key was set, by key path: line and key of GOTM's file.
     """
 
     content: dict[str, Any]
@@ -188,12 +178,7 @@ class ObservedInputs:
 
 @dataclasses.dataclass(frozen=True)
 class GotmRun:
-    """A GOTM case, ready to run.
-
-    Args:
-        run: model, case and times; `None` where a refused setting leaves nothing to run.
-        report: what became of every key.
-    """
+    """A GOTM case, ready to run, and what became of every key; no run where a refusal leaves none."""
 
     run: Run | None
     report: Report
@@ -206,10 +191,9 @@ def load_gotm(
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
 ) -> LoadedGotm:
-    """Read a configuration of GOTM.
+    """Read a configuration of GOTM: a YAML file of any name.
 
     Args:
-        path: the YAML file, of any name.
         overrides: settings `key.path=value`, or values by key path, that replace those of the file.
         source: where the overrides were set, for messages.
         config: what GOTM's configuration does not say.
@@ -221,11 +205,7 @@ def load_gotm(
 
 
 def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
-    """The objects of a run, from a configuration and the files beside it.
-
-    Args:
-        loaded: the configuration.
-        observed: which of its inputs are observations to compare with; none by default.
+    """The objects of a run, from a configuration and the files beside it; some may be observations.
 
     Raises:
         ConfigError: a configuration that cannot be used; names file, line and key.
@@ -273,15 +253,10 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     }
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
-    molecular = {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}
-    model = {
-        "closure": closure,
-        **{
-            f"molecular_{ours}": settings.said(f"physical_constants.{key}") for ours, key in molecular.items()
-        },
-        "theta": settings.said("time.cnpar"),
-        "like_gotm": True,
-    }
+    model: dict[str, Any] = {"closure": closure}
+    for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
+        model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
+    model |= {"theta": settings.said("time.cnpar"), "like_gotm": True}
     content = {
         "case": case,
         "grid": grid,

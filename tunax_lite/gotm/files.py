@@ -17,13 +17,7 @@ TIME_WIDTH = 19
 
 @dataclasses.dataclass(frozen=True)
 class TextFile:
-    """Lines of a file that are no comments.
-
-    Args:
-        path: of the file.
-        numbers: of the lines in the file, from 1.
-        texts: the lines.
-    """
+    """Lines of a file that are no comments, and their numbers in it, from 1."""
 
     path: Path
     numbers: np.ndarray
@@ -115,15 +109,7 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
 def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
-    """Numbers of some lines, shape `(len(indices), len(columns))`.
-
-    Args:
-        file: the lines.
-        indices: of the lines.
-        columns: numbers of the columns behind what is skipped, from 0.
-        skip: characters to skip, those of the date.
-        names: what the columns are, for messages.
-    """
+    """Numbers of some lines, by line and column; columns count from 0 behind `skip` characters."""
     texts = [file.texts[index][skip:] for index in indices]
     if any("," in text for text in texts[:1]):
         texts = [text.replace(",", " ") for text in texts]
@@ -181,14 +167,7 @@ _REMEDIES = {
 def check_plausible(
     column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
 ) -> None:
-    """Raise `FileFormatError` for a gap, or a value that is not possible.
-
-    Args:
-        column: of the values.
-        file, indices: the line of each value.
-        time: of each value [s] since 1970.
-        values: after scale factor and offset.
-    """
+    """Raise `FileFormatError` for a gap or an impossible value, with its line and time [s] since 1970."""
 
     def error(index: int, expected: str, advice: str) -> FileFormatError:
         got = f"{values[index]:g} at {iso(time[index])}"
