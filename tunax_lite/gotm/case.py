@@ -99,9 +99,9 @@ class Report:
         errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
         inactive: dict[tuple[str, str], list[str]] = {}
         unsupported, n_followed = [], 0
-        for path, value in settings.given():
+        for path, value in settings.given.items():
             reason = settings.reason(path)
-            if settings.is_used(path):
+            if path in settings.used:
                 n_followed += path not in refused
             elif value == KEYS[path].default and reason is None:
                 unsupported.append(f"{settings.line(path)}.")

@@ -14,7 +14,6 @@ from .settings import Said, Settings
 
 _EQUATIONS: dict[str, Any] = WORDS["equations"]
 _PROPERTIES: dict[str, str] = WORDS["properties"]
-_LANGMUIR = "quasi_eq_h15"
 
 
 def closure_section(settings: Settings) -> dict[str, Any] | None:
@@ -23,9 +22,8 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
     if method == "cvmix":
         return kpp_section(settings)
     if method == "no_model":
-        numbers = {"viscosity": "const_num", "diffusivity": "const_nuh"}
-        said = {ours: settings.said(f"turbulence.turb_param.{theirs}") for ours, theirs in numbers.items()}
-        return {"name": "constant", "parameters": said}
+        numbers = {"const_num": "viscosity", "const_nuh": "diffusivity"}
+        return {"name": "constant", "parameters": settings.renamed("turbulence.turb_param", numbers)}
     length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
     common = _common(settings, method)
     if length_scale not in _EQUATIONS:
@@ -43,12 +41,12 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
 def _numbers(settings: Settings, equation: dict[str, Any]) -> dict[str, Said]:
     """Numbers of a length-scale equation, by GOTM's names, without those that others replace."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
-    if equation["group"] == "keps" and settings[f"{prefix}sig_peps"]:
-        if settings["turbulence.turb_param.compute_kappa"]:
-            raise settings.error(
-                f"{prefix}sig_peps",
-                "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
-            )
+    varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
+    if varies and settings["turbulence.turb_param.compute_kappa"]:
+        raise settings.error(
+            f"{prefix}sig_peps",
+            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
+        )
     if equation["group"] == "generic":
         computed = settings[f"{prefix}compute_param"]
         names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
@@ -96,13 +94,10 @@ def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, 
         **{ours: given[theirs].value for theirs, ours in _PROPERTIES.items()},
     )
     p, m, n = made.exponents
-    names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
+    numbers = {name: float(getattr(made, name)) for name in ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")}
     # GOTM gives unstable water the c3 that corresponds to that of k-epsilon.
     c_3 = (1.5 - settings["turbulence.keps.ce3plus"]) * n + m
-    return {name: float(getattr(made, name)) for name in names} | {
-        "c_psi_3_plus": c_3,
-        "exponents": [p, m, n],
-    }
+    return {**numbers, "c_psi_3_plus": c_3, "exponents": [p, m, n]}
 
 
 def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
@@ -152,11 +147,9 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
         "surface": {"tke": walls["k_ubc"], "length_scale": walls["psi_ubc"], "breaking_waves": breaking},
         "bottom": {"tke": walls["k_lbc"], "length_scale": walls["psi_lbc"]},
     }
-    parameters: dict[str, Any] = {
-        "turbulent_kinetic_energy_floor": settings.said(f"{prefix}k_min"),
-        "dissipation_rate_floor": settings.said(f"{prefix}eps_min"),
-        "surface_roughness_length": settings.said("surface.roughness.z0s_min"),
-    }
+    floors = {"k_min": "turbulent_kinetic_energy_floor", "eps_min": "dissipation_rate_floor"}
+    parameters = settings.renamed("turbulence.turb_param", floors)
+    parameters["surface_roughness_length"] = settings.said("surface.roughness.z0s_min")
     factor = settings.said(f"{prefix}cw")
     if breaking:
         parameters["surface.breaking_waves.energy_flux_factor"] = factor
@@ -170,11 +163,8 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
     if waves == "large" and method == "second_order":
         return {"options": options, "parameters": parameters}
     if waves != "off":
-        numbers = {
-            ours: settings.said(f"turbulence.iw.{key}")
-            for key, ours in WORDS["internal_waves"][waves].items()
-        }
         name = "wave_shear" if waves == "mellor" else "background_mixing"
+        numbers = settings.renamed("turbulence.iw", WORDS["internal_waves"][waves])
         options["internal_waves"] = {"name": name} | numbers
     return {"options": options, "parameters": parameters}
 
@@ -184,18 +174,20 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
         name = "brueggemann" if get("stab_method") == "icon" else get("stab_method")
-        section = {"name": name, "c_mu_0": settings.said("turbulence.turb_param.cm0_fix")}
-        prandtl = settings.said("turbulence.turb_param.Prandtl0_fix")
-        return section if name == "brueggemann" else section | {"neutral_prandtl_number": prandtl}
+        names = {"cm0_fix": "c_mu_0", "Prandtl0_fix": "neutral_prandtl_number"}
+        numbers = settings.renamed("turbulence.turb_param", names)
+        if name == "brueggemann":
+            del numbers["neutral_prandtl_number"]
+        return {"name": name} | numbers
     equilibrium = {"weak_eq_kb_eq": "weak"}.get(get("scnd.method"), "quasi")
     constants: dict[str, Any] = {}
     if get("scnd.scnd_coeff") == "custom":
-        constants = {name: settings.said(f"turbulence.scnd.{name}") for name in WORDS["second_moment"]}
+        constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
         name = "canuto_a"  # with other numbers
     else:
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}
-    if get("scnd.method") != _LANGMUIR:
+    if get("scnd.method") != "quasi_eq_h15":
         return section
     # With Langmuir turbulence the functions have constants of their own; c_mu0 is that of the given set.
     return {"name": "harcourt", "c_mu_0": float(_made(section).stability_functions().c_mu_0)}
@@ -291,19 +283,17 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     if get("tidal_mixing.use"):
         settings.refuse(f"{group}.tidal_mixing.use", "tidal mixing is not supported, nor is it in GOTM")
     if get("background.use"):
-        names = ("viscosity", "diffusivity")
-        background = {f"background_{name}": settings.said(f"{group}.background.{name}") for name in names}
+        names = {name: f"background_{name}" for name in ("viscosity", "diffusivity")}
+        background = settings.renamed(f"{group}.background", names)
     if get("shear.use"):
         options |= _shear(settings, f"{group}.shear")
     if get("convection.use"):
         if not get("convection.basedOnBVF"):
             settings.refuse(f"{group}.convection.basedOnBVF", "only true is supported, also by GOTM")
-        options["convection"] = {
-            "name": "adjustment",
-            "viscosity": settings.said(f"{group}.convection.viscosity"),
-            "diffusivity": settings.said(f"{group}.convection.diffusivity"),
-            "threshold": min(get("convection.triggerBVF"), 0.0),
-        }
+        names = {"viscosity": "viscosity", "diffusivity": "diffusivity"}
+        numbers = settings.renamed(f"{group}.convection", names)
+        threshold = min(get("convection.triggerBVF"), 0.0)
+        options["convection"] = {"name": "adjustment", **numbers, "threshold": threshold}
     if get("double_diffusion.use"):
         options["double_diffusion"] = "fingers_and_layers"
     return options, background
@@ -311,9 +301,8 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _shear(settings: Settings, group: str) -> dict[str, Any]:
     scheme = settings[f"{group}.mix_scheme"]
-    numbers = WORDS["interior_shear"]
     if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
         settings.refuse(f"{group}.KPP_exp", "only an exponent of 3 is supported")
-    said = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in numbers[scheme].items()}
-    name = "pacanowski_philander" if scheme == "pp" else "large"
-    return {"shear": {"name": name, **said}, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}
+    name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
+    numbers = settings.renamed(group, WORDS["interior_shear"][scheme])
+    return {"shear": name | numbers, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}

@@ -74,7 +74,7 @@ def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
                 f"{group}.t_adv",
                 "advection along prescribed gradients together with a plume is not supported",
             )
-        slopes = {f"slope_{axis}": settings.said(f"{group}.plume.{axis}_slope") for axis in ("x", "y")}
+        slopes = settings.renamed(f"{group}.plume", {"x_slope": "slope_x", "y_slope": "slope_y"})
         return {"kind": "plume", **slopes, "at_surface": at_surface}
     if kind == "none" and not any(advected.values()):
         return None
@@ -83,9 +83,8 @@ def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
             f"{group}.type", "horizontal advection without the pressure gradient is not supported"
         )
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
-    profiles = {ours: settings.input(f"{group}.gradients.{theirs}") for theirs, ours in names.items()}
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
-    return {"kind": "gradients", **profiles, **switches}
+    return {"kind": "gradients", **settings.inputs(f"{group}.gradients", names), **switches}
 
 
 def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Any] | None:
@@ -166,8 +165,8 @@ def _stokes_drift(settings: Settings) -> dict[str, Any] | None:
     if shape == "empirical":
         return _wind_drift(settings)
     if shape == "file":
-        return {"kind": "profiles", **{axis: settings.input(f"{_DRIFT}.{axis}s") for axis in ("u", "v")}}
-    surface = {axis: settings.input(f"{_DRIFT}.{axis}s0") for axis in ("u", "v")}
+        return {"kind": "profiles", **settings.inputs(_DRIFT, {"us": "u", "vs": "v"})}
+    surface = settings.inputs(_DRIFT, {"us0": "u", "vs0": "v"})
     depth = settings.constant(f"{_DRIFT}.exponential.ds", "depths that vary")
     return {"kind": "exponential", "decay_depth": depth, **surface}
 

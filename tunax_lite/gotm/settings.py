@@ -7,7 +7,6 @@ or it is an error: no key of a file is ever passed over in silence.
 import difflib
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +50,8 @@ class Settings:
         self.folder = Path(document.source).parent
         self.lines: dict[str, str] = {}
         self.free: dict[str, Any] = {}
-        self._values: dict[str, Any] = {}
-        self._used: set[str] = set()
+        self.given: dict[str, Any] = {}  # values of the keys that the file sets
+        self.used: set[str] = set()
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, str]] = []
@@ -94,22 +93,30 @@ class Settings:
 
     def _set(self, path: str, value: Any, problems: list[str]) -> None:
         try:
-            self._values[path] = checked(KEYS[path], value)
+            self.given[path] = checked(KEYS[path], value)
         except ValueError as error:
             problems.append(f"{self.where(path)}: {error}")
 
     def __getitem__(self, path: str) -> Any:
         """Value of a key, which thereby counts as used."""
-        self._used.add(path)
+        self.used.add(path)
         return self.peek(path)
 
     def peek(self, path: str) -> Any:
         """Value of a key without use of it."""
-        return self._values.get(path, KEYS[path].default)
+        return self.given.get(path, KEYS[path].default)
 
     def said(self, path: str) -> Said:
         """Value of a key, which thereby counts as used, with the key."""
         return Said(self[path], path)
+
+    def renamed(self, group: str, names: dict[str, str]) -> dict[str, Any]:
+        """Values of the keys of a group by our names; the table has GOTM's first."""
+        return {ours: self.said(f"{group}.{theirs}") for theirs, ours in names.items()}
+
+    def inputs(self, group: str, names: dict[str, str]) -> dict[str, Any]:
+        """Inputs of a group, likewise."""
+        return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def input(self, path: str) -> Any:
         """What an input is in a configuration of the package: a number, or a column of a file; 0 where off.
@@ -120,7 +127,7 @@ class Settings:
         for key in OF_INPUTS:
             if f"{path}.{key}" in KEYS:
                 if (key == "constant_value") == (method != "file"):
-                    self._used.add(f"{path}.{key}")
+                    self.used.add(f"{path}.{key}")
                 else:
                     self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
         if method == "constant":
@@ -170,12 +177,12 @@ class Settings:
 
     def note(self, path: str, difference: str) -> None:
         """Say what is done in another way than in GOTM."""
-        self._used.add(path)
+        self.used.add(path)
         self.notes.append((path, difference))
 
     def refuse(self, path: str, reason: str) -> None:
         """Say that a setting changes the result and cannot be followed; collected for the report."""
-        self._used.add(path)
+        self.used.add(path)
         if (path, reason) not in self.refusals:
             self.refusals.append((path, reason))
 
@@ -198,18 +205,11 @@ class Settings:
         value = self.peek(key)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    def is_used(self, path: str) -> bool:
-        return path in self._used
-
     def reason(self, path: str) -> str | None:
         """Why a key has no effect, as said of it or of the nearest group above."""
         parts = path.split(".")
         found = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
         return next((reason for reason in found if reason is not None), None)
-
-    def given(self) -> Iterator[tuple[str, Any]]:
-        """Keys that the file sets, with their values."""
-        yield from self._values.items()
 
 
 def looks_like_gotm(data: dict[str, Any]) -> bool:

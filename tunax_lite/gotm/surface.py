@@ -19,10 +19,7 @@ def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
 
 def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     """Stress, heat, shortwave radiation and fresh water from constants and series."""
-    given: dict[str, Any] = {
-        "stress_u": settings.input("surface.fluxes.tx"),
-        "stress_v": settings.input("surface.fluxes.ty"),
-    }
+    given = settings.inputs("surface.fluxes", {"tx": "stress_u", "ty": "stress_v"})
     if "temperature" not in held:
         given["heat_flux"] = settings.input("surface.fluxes.heat")
         given["shortwave_flux"] = _net_shortwave(settings)
@@ -88,14 +85,8 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
 def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict[str, Any]:
     """What the formulae need."""
     measure = settings["surface.hum.type"]
-    names = {
-        "wind_u": "u10",
-        "wind_v": "v10",
-        "air_temperature": "airt",
-        "humidity": "hum",
-        "air_pressure": "airp",
-    }
-    given = {ours: settings.input(f"surface.{theirs}") for ours, theirs in names.items()}
+    names = {"u10": "wind_u", "v10": "wind_v", "airt": "air_temperature", "hum": "humidity"}
+    given = settings.inputs("surface", names | {"airp": "air_pressure"})
     kelvin = ("air_temperature", *(["humidity"] if measure in ("wet_bulb", "dew_point") else []))
     for name in kelvin:  # above 100 in GOTM
         if isinstance(given[name], Said) and given[name].value > 100.0:
@@ -105,11 +96,10 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
         ("shortwave", "swr", settings["surface.swr.method"] == "calculate"),
     ):
         radiation = settings.input(f"surface.{group}")
-        if not is_formula:
-            given[name] = radiation
-            continue
-        if "cloud_cover" not in given:
+        if is_formula:
             given["cloud_cover"] = settings.input("surface.cloud")
+        else:
+            given[name] = radiation
     if has_salinity or rain_acts:
         given |= _rain(settings, rain_acts)
     return {"format": "series", "humidity_measure": measure, **given}

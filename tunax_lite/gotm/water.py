@@ -22,7 +22,7 @@ def grid_section(settings: Settings) -> dict[str, Any]:
     method, depth, n_cells = (settings[path] for path in ("grid.method", "location.depth", "grid.nlev"))
     if method == "analytical":
         cells = {"n_cells": settings.said("grid.nlev")}
-        zooms = {"surface_zoom": settings.said("grid.ddu"), "bottom_zoom": settings.said("grid.ddl")}
+        zooms = settings.renamed("grid", {"ddu": "surface_zoom", "ddl": "bottom_zoom"})
         if any(zoom.value for zoom in zooms.values()):
             return {"kind": "stretched", **cells, **zooms}
         return {"kind": "uniform", **cells}
@@ -73,14 +73,13 @@ def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Any], dict[str
 def _profile(settings: Settings, name: str) -> Any:
     """Profile of temperature or salinity in the measure that the configuration names."""
     method, letter = settings[f"{name}.method"], name[0]
-    keys = {"upper_depth": "z_s", "upper": f"{letter}_s", "lower_depth": "z_b", "lower": f"{letter}_b"}
-    layers = {ours: f"{name}.two_layer.{theirs}" for ours, theirs in keys.items()}
-    given = settings.input(name)
+    layers, given = f"{name}.two_layer", settings.input(name)
     if method == "two_layer":
-        layer = {ours: settings.said(path) for ours, path in layers.items()}
-        if layer["lower_depth"].value < layer["upper_depth"].value:
-            top, bottom = layer["upper_depth"].value, layer["lower_depth"].value
-            raise settings.error(layers["lower_depth"], f"expected at least z_s = {top:g} m, got {bottom:g}")
+        names = {"z_s": "upper_depth", f"{letter}_s": "upper", "z_b": "lower_depth", f"{letter}_b": "lower"}
+        layer = settings.renamed(layers, names)
+        top, bottom = layer["upper_depth"].value, layer["lower_depth"]
+        if bottom.value < top:
+            raise settings.error(bottom.key, f"expected at least z_s = {top:g} m, got {bottom.value:g}")
         return {"two_layer": layer}
     if method == "off":
         return settings.peek(f"{name}.constant_value")
@@ -94,12 +93,13 @@ def _profile(settings: Settings, name: str) -> Any:
             f"{other}.method: {settings[f'{other}.method']}",
         )
     n_squared = {"buoyancy_frequency_squared": settings.said(f"{name}.NN"), "everywhere": True}
-    return {"surface": settings.said(layers["upper"]), **n_squared}
+    return {"surface": settings.said(f"{layers}.{letter}_s"), **n_squared}
 
 
 def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
     """Relaxation of temperature or salinity; `None` where there is none."""
-    read = {key: settings.said(f"{name}.relax.{key}") for key in ("tau", "tau_s", "tau_b", "h_s", "h_b")}
+    keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
+    read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
     if settings[f"{name}.method"] == "off":
         return None
     for key, (value, path) in read.items():
@@ -142,13 +142,11 @@ def equation_of_state(settings: Settings) -> dict[str, Any]:
         "heat_capacity": _TEOS10_HEAT_CAPACITY,
     }
     if method == "linear_custom":
-        names = WORDS["linear_equation_of_state"]
-        numbers = {ours: settings.said(f"{group}.{theirs}") for theirs, ours in names.items()}
+        numbers = settings.renamed(group, WORDS["linear_equation_of_state"])
         return {"name": "linear"} | section | numbers
     if method == "full_teos-10":
         return {"name": "specific_volume"} | section
-    point = {"temperature": "T0", "salinity": "S0", "pressure": "p0"}
-    tangent: dict[str, Any] = {ours: settings.said(f"{group}.{theirs}") for ours, theirs in point.items()}
+    tangent = settings.renamed(group, {"T0": "temperature", "S0": "salinity", "p0": "pressure"})
     return {"name": "linear", "tangent_to_teos10": tangent | {"form": "specific_volume"}} | section
 
 
