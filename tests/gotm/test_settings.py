@@ -132,7 +132,7 @@ def test_inputs_know_what_they_do_not_need(tmp_path):
     path = write_case(tmp_path, {"surface": {"u10": {"method": "constant", "file": "u.dat", "column": 3}}})
     settings = Settings(read_document(path))
     assert settings.input("surface.u10") == (0.0, "surface.u10.constant_value")
-    assert settings.is_used("surface.u10.constant_value") and not settings.is_used("surface.u10.column")
+    assert "surface.u10.constant_value" in settings.used and "surface.u10.column" not in settings.used
     assert settings.reason("surface.u10.column") == "surface.u10.method is constant"
     with pytest.raises(ConfigError, match="expected the name of a file, got none"):
         Settings(read_document(write_case(tmp_path, {"surface": {"u10": {"method": "file"}}}))).input(
@@ -149,4 +149,4 @@ def _samples() -> list[Path]:
 @pytest.mark.parametrize("path", _samples(), ids=lambda path: path.stem)
 def test_the_cases_of_gotm_have_no_unknown_key(path):
     settings = Settings(read_document(path))
-    assert len(dict(settings.given())) > 290
+    assert len(settings.given) > 290

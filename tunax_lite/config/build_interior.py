@@ -6,42 +6,19 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .. import io
+from .. import io, terms
 from ..io.series import Series, on_common_times, profiles_on_grid
 from ..io.yaml_file import ConfigError
-from ..terms import (
-    AbstractPressureGradient,
-    AbstractStokesDrift,
-    BuoyancyGradient,
-    DriftProfiles,
-    DriftVector,
-    DriftVectors,
-    HorizontalGradient,
-    Interior,
-    MeanVelocity,
-    PlumeOnSlope,
-    Relaxation,
-    RelaxationTarget,
-    StokesDrift,
-    SurfaceSlope,
-    Vector,
-    VelocityAndHeight,
-    VelocityAndLevel,
-    VelocityAtHeight,
-    VerticalVelocity,
-    WindSeaDrift,
-    WindVector,
-    layered_rate,
-)
 from ..time_series import TimeSeries
 from .interior import (
-    ExponentialDrift,
     InteriorSection,
     MeteredGradient,
     ProfiledDrift,
     RelaxationRates,
     RelaxationSection,
+    VelocityRelaxation,
     VerticalVelocitySection,
+    WindSea,
 )
 from .profiles import Profile, profile_series, values_of
 from .series import Setting, read_common
@@ -54,9 +31,9 @@ def build_interior(
     section: InteriorSection,
     setting: Setting,
     observed: Observed | None = None,
-    wind: TimeSeries[WindVector] | None = None,
+    wind: TimeSeries[terms.WindVector] | None = None,
     given: Callable[[str], Series] | None = None,
-) -> Interior:
+) -> terms.Interior:
     """What acts below the surface.
 
     Args:
@@ -78,7 +55,7 @@ def build_interior(
             )
         elevation = TimeSeries(time, values["height"], "surface elevation")
     with setting.naming("interior"):
-        return Interior(
+        return terms.Interior(
             relaxation=_relaxation(section.relaxation, setting, observed, given),
             pressure_gradient=_pressure_gradient(section.pressure_gradient, setting),
             buoyancy_gradient=_buoyancy_gradient(section.buoyancy_gradient, setting),
@@ -91,8 +68,8 @@ def build_interior(
 
 def _relaxation(
     section: RelaxationSection, setting: Setting, observed: Observed | None, given: Observed | None
-) -> Relaxation | None:
-    def target(name: str, rates: Any, profile: Any, key: str) -> RelaxationTarget:
+) -> terms.Relaxation | None:
+    def target(name: str, rates: Any, profile: Any, key: str) -> terms.RelaxationTarget:
         if profile is None and observed is None:
             raise ConfigError(
                 f"{setting.at('interior', 'relaxation', key)}: expected a profile of {name}, or observations "
@@ -115,35 +92,30 @@ def _relaxation(
             series = TimeSeries(jnp.asarray(time), jnp.asarray(values), f"observed {name}")
         layers = {key: getattr(rates, key) for key in RelaxationRates.model_fields if key != "time_scale"}
         inside = np.inf if rates.time_scale is None else rates.time_scale
-        return RelaxationTarget(series, layered_rate(setting.grid, inside, **layers), *fading(rates))
-
-    def fading(rates: Any) -> list[Any]:
-        period = getattr(rates, "fading_period", None)
-        return [] if period is None else [period]
+        fading = rates.given() if isinstance(rates, VelocityRelaxation) else {}
+        return terms.RelaxationTarget(series, terms.layered_rate(setting.grid, inside, **layers), **fading)
 
     targets = {}
-    for name in ("temperature", "salinity"):
-        rates = getattr(section, name)
-        if rates is not None:
-            targets[name] = target(name, rates, rates.profile, name)
-    if section.velocity is not None:
-        for name in ("u", "v"):
-            targets[name] = target(name, section.velocity, getattr(section.velocity, name), "velocity")
-    return Relaxation(**targets) if targets else None
+    for name in ("temperature", "salinity", "u", "v"):
+        key = "velocity" if name in ("u", "v") else name
+        if (rates := getattr(section, key)) is not None:
+            profile = getattr(rates, name if key == "velocity" else "profile")
+            targets[name] = target(name, rates, profile, key)
+    return terms.Relaxation(**targets) if targets else None
 
 
-def _pressure_gradient(section: Any, setting: Setting) -> AbstractPressureGradient | None:
+def _pressure_gradient(section: Any, setting: Setting) -> terms.AbstractPressureGradient | None:
     if section is None:
         return None
     quantity = "slope" if section.kind == "surface_slope" else "velocity"
     parts = {"x": (section.x, quantity), "y": (section.y, quantity)}
     if isinstance(section, MeteredGradient):
         parts["height"] = (section.height, "height")
-        time, values = read_common(parts, setting, "interior", "pressure_gradient")
-        return VelocityAtHeight(TimeSeries(time, VelocityAndHeight(**values), "current"))
     time, values = read_common(parts, setting, "interior", "pressure_gradient")
-    series = TimeSeries(time, Vector(**values), "pressure gradient")
-    return SurfaceSlope(series) if quantity == "slope" else MeanVelocity(series)
+    if isinstance(section, MeteredGradient):
+        return terms.VelocityAtHeight(TimeSeries(time, terms.VelocityAndHeight(**values), "current"))
+    series = TimeSeries(time, terms.Vector(**values), "pressure gradient")
+    return terms.SurfaceSlope(series) if quantity == "slope" else terms.MeanVelocity(series)
 
 
 def _common_profiles(
@@ -159,7 +131,7 @@ def _common_profiles(
     return jnp.asarray(time), {name: jnp.asarray(value) for name, value in values.items()}
 
 
-def _buoyancy_gradient(section: Any, setting: Setting) -> BuoyancyGradient | PlumeOnSlope | None:
+def _buoyancy_gradient(section: Any, setting: Setting) -> terms.BuoyancyGradient | terms.PlumeOnSlope | None:
     if section is None:
         return None
     if section.kind == "plume":
@@ -167,11 +139,13 @@ def _buoyancy_gradient(section: Any, setting: Setting) -> BuoyancyGradient | Plu
     names = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
     profiles = {name: (getattr(section, name), f"{name[:-2]}_gradient") for name in names}
     time, values = _common_profiles(profiles, setting, "buoyancy_gradient")
-    series = TimeSeries(time, HorizontalGradient(**values), "horizontal gradients")
-    return BuoyancyGradient(series, **section.given())
+    series = TimeSeries(time, terms.HorizontalGradient(**values), "horizontal gradients")
+    return terms.BuoyancyGradient(series, **section.given())
 
 
-def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting) -> VerticalVelocity | None:
+def _vertical_velocity(
+    section: VerticalVelocitySection | None, setting: Setting
+) -> terms.VerticalVelocity | None:
     if section is None:
         return None
     parts = {"velocity": (section.velocity, "vertical_velocity"), "height": (section.height, "height")}
@@ -187,51 +161,48 @@ def _vertical_velocity(section: VerticalVelocitySection | None, setting: Setting
         fastest = float(np.max(np.abs(np.asarray(values["velocity"]))))
         spacing = float(np.min(np.diff(np.asarray(setting.grid.z_center))))
         n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
-    series = TimeSeries(time, VelocityAndLevel(**values), "vertical velocity")
-    return VerticalVelocity(series, n_substeps=n_substeps, **section.given())
+    series = TimeSeries(time, terms.VelocityAndLevel(**values), "vertical velocity")
+    return terms.VerticalVelocity(series, n_substeps=n_substeps, **section.given())
 
 
 def _stokes_drift(
-    section: Any, setting: Setting, wind: TimeSeries[WindVector] | None
-) -> AbstractStokesDrift | None:
+    section: Any, setting: Setting, wind: TimeSeries[terms.WindVector] | None
+) -> terms.AbstractStokesDrift | None:
     """The drift of waves; `wind` at 10 m, of a case with weather."""
     if section is None:
         return None
     if isinstance(section, ProfiledDrift):
         return _drift_profiles(section, setting)
-    if isinstance(section, ExponentialDrift):
-        parts = {"u": (section.u, "velocity"), "v": (section.v, "velocity")}
-        time, values = read_common(parts, setting, "interior", "stokes_drift")
-        return StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), **section.given())
-    if section.u is None or section.v is None:
+    if isinstance(section, WindSea) and (section.u is None or section.v is None):
         if wind is None:
             raise ConfigError(
                 f"{setting.at('interior', 'stokes_drift')}: expected u and v, or a case with weather at "
                 "10 m, got neither; give the wind at 10 m."
             )
-        return WindSeaDrift(wind, **section.given())
-    parts = {"u": (section.u, "wind_u"), "v": (section.v, "wind_v")}
+        return terms.WindSeaDrift(wind, **section.given())
+    name = "wind_{}" if isinstance(section, WindSea) else "velocity"
+    parts = {key: (getattr(section, key), name.format(key)) for key in ("u", "v")}
     time, values = read_common(parts, setting, "interior", "stokes_drift")
-    return WindSeaDrift(TimeSeries(time, WindVector(**values), "wind of the waves"), **section.given())
+    if isinstance(section, WindSea):
+        series = TimeSeries(time, terms.WindVector(**values), "wind of the waves")
+        return terms.WindSeaDrift(series, **section.given())
+    series = TimeSeries(time, terms.DriftVector(**values), "Stokes drift")
+    return terms.StokesDrift(series, **section.given())
 
 
-def _drift_profiles(section: ProfiledDrift, setting: Setting) -> DriftProfiles:
+def _drift_profiles(section: ProfiledDrift, setting: Setting) -> terms.DriftProfiles:
     """The drift of a file; a component that is not named is zero."""
     given = {key: getattr(section, key) for key in ("u", "v") if getattr(section, key) is not None}
     if section.paths is None:
         quantities = {key: (profile, f"stokes_drift_{key}") for key, profile in given.items()}
         time, values = _common_profiles(quantities, setting, "stokes_drift")
     else:
-        if setting.start_time is None:
-            raise ConfigError(
-                f"{setting.at('interior', 'stokes_drift')}: expected a case with a start_time, to which the "
-                "times of a file refer, got one without; use the format site."
-            )
+        start_time = setting.required_start("interior", "stokes_drift")
         paths = [setting.file(path, "interior", "stokes_drift", "paths") for path in section.paths]
         units: dict[str, str] = {str(key): unit for key, unit in section.units.items()}
         with setting.naming("interior", "stokes_drift"):
             read = io.read_oceansites(
-                paths, start_time=setting.start_time, variables=given, units=units, name="Stokes drift"
+                paths, start_time=start_time, variables=given, units=units, name="Stokes drift"
             )
             z, gap = np.asarray(setting.grid.z_center), section.longest_gap
             series = {
@@ -240,5 +211,5 @@ def _drift_profiles(section: ProfiledDrift, setting: Setting) -> DriftProfiles:
             }
             time, values = on_common_times(series, setting.duration)
     values = {"v": np.zeros_like(values["u"])} | values
-    drift = DriftVectors(**{key: jnp.asarray(value) for key, value in values.items()})
-    return DriftProfiles(TimeSeries(jnp.asarray(time), drift, "Stokes drift"))
+    drift = terms.DriftVectors(**{key: jnp.asarray(value) for key, value in values.items()})
+    return terms.DriftProfiles(TimeSeries(jnp.asarray(time), drift, "Stokes drift"))

@@ -28,17 +28,13 @@ _KNOTS_PER_PERIOD = 400
 _MOST_KNOTS = 2_000_000
 
 
-def _one_is_a_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 Paths = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     key("a file, or several", min_length=1),
-    BeforeValidator(_one_is_a_list, json_schema_input_type=list[str] | str),
+    BeforeValidator(
+        lambda said: [said] if isinstance(said, str) else said, json_schema_input_type=list[str] | str
+    ),
 ]
-
-
 CoriolisParameter = Annotated[float, key("Coriolis parameter [s-1]", ge=-1e-2, le=1e-2)]
 ColumnNumber = Annotated[
     int,
@@ -185,7 +181,7 @@ class Setting:
     @functools.cached_property
     def series(self) -> SeriesReader:
         """Series in the format of GOTM."""
-        return SeriesReader(self._period)
+        return SeriesReader(self._period())
 
     @property
     def warnings(self) -> list[str]:
@@ -195,17 +191,20 @@ class Setting:
     @functools.cached_property
     def profiles(self) -> ProfileReader:
         """Profiles in the format of GOTM."""
-        return ProfileReader(self._period, np.asarray(self.grid.z_center))
+        return ProfileReader(self._period(), np.asarray(self.grid.z_center))
 
-    @functools.cached_property
     def _period(self) -> Period:
+        start = start_of_case(self.required_start()) - datetime.datetime(1970, 1, 1)
+        return Period(int(start.total_seconds()), self.duration)
+
+    def required_start(self, *keys: str) -> str:
+        """The start of the case, to which the times of the file of a part refer."""
         if self.start_time is None:
             raise ConfigError(
-                f"{self.at()}: expected a case with a start_time, to which the times of a file refer, got "
-                "one without; use the format site."
+                f"{self.at(*keys)}: expected a case with a start_time, to which the times of a file refer, "
+                "got one without; use the format site."
             )
-        start = start_of_case(self.start_time) - datetime.datetime(1970, 1, 1)
-        return Period(int(start.total_seconds()), self.duration)
+        return self.start_time
 
     def column(self, section: Any, quantity: str, *keys: str) -> Column:
         """The column of a file that a section names."""
