@@ -10,6 +10,7 @@ import difflib
 import enum
 import functools
 import inspect
+import itertools
 import math
 import types
 import typing
@@ -74,7 +75,11 @@ class Section(BaseModel):
         unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
         if not unknown:
             return validate(data)
-        problems = [_unknown_key(str(key), list(cls.model_fields), data) for key in unknown]
+        problems = []
+        for name in map(str, unknown):
+            told = {"key": name, "hint": closest(name, list(cls.model_fields))}
+            error = PydanticCustomError("unknown_key", "{key}: {hint}", told)
+            problems.append(InitErrorDetails(type=error, loc=(), input=data))
         try:  # what else is wrong is said with it
             validate({key: value for key, value in data.items() if key not in unknown})
         except ValidationError as error:
@@ -91,24 +96,24 @@ class Section(BaseModel):
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
-    """Refuse keys that do not go together.
-
-    Args:
-        section: whose keys are given if they are not at their default.
-        combinations: keys that must be given, and keys that may be given with them.
-        expected: the combinations in words.
-    """
+    """Refuse keys, beside their defaults, that are no combination of needed ones and of more that may be."""
     fields = type(section).model_fields
     given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
     if not any(needed <= given <= needed | more for needed, more in combinations):
-        raise invalid(
-            expected, f"the keys {sorted(section.model_fields_set)}", "give one of these combinations"
-        )
+        got = f"the keys {sorted(section.model_fields_set)}"
+        raise invalid(expected, got, "give one of these combinations")
 
 
-def _unknown_key(key: str, valid: list[str], data: Any) -> InitErrorDetails:
-    error = PydanticCustomError("unknown_key", "{key}: {hint}", {"key": key, "hint": closest(key, valid)})
-    return InitErrorDetails(type=error, loc=(), input=data)
+def check_table(places: list[float], values: list[float], what: str) -> None:
+    """Refuse as many values as there are no places for."""
+    if len(places) != len(values):
+        expected = f"as many values as {what} ({len(places)})"
+        raise invalid(expected, f"{len(values)}", "complete the shorter list")
+
+
+def increases(values: list[float]) -> bool:
+    """Whether numbers are in order, none of them twice."""
+    return all(a < b for a, b in itertools.pairwise(values))
 
 
 def _again(problem: ErrorDetails) -> InitErrorDetails:
@@ -148,44 +153,31 @@ Parameters = Annotated[
 class Made(Section):
     """A section that was derived from a class, and makes it."""
 
-    tag: ClassVar[str] = ""
     maker: ClassVar[Any] = None
     own_keys: ClassVar[tuple[str, ...]] = ()
     conversions: ClassVar[dict[str, Callable[[Any], Any]]] = {}
 
     def build(self, **others: Any) -> Any:
-        """The object: what is not given is left to the class.
-
-        Args:
-            others: arguments that no file gives.
-
-        Raises:
-            ValueError: values that do not fit each other.
-        """
+        """The object, with arguments that no file gives; what is not given is left to the class."""
         return type(self).maker(**self.given(), **others)
 
     def given(self) -> dict[str, Any]:
         """Arguments of the class that the file gives."""
-        given = (key for key in self.own_keys if key in self.model_fields_set)
-        return {key: self._converted(key) for key in given}
-
-    def _converted(self, key: str) -> Any:
-        value = getattr(self, key)
-        if isinstance(value, Made):
-            return value.build()
-        return self.conversions[key](value) if key in self.conversions and value is not None else value
+        given = {name: getattr(self, name) for name in self.own_keys if name in self.model_fields_set}
+        for name, value in given.items():
+            if isinstance(value, Made):
+                given[name] = value.build()
+            elif name in self.conversions and value is not None:
+                given[name] = self.conversions[name](value)
+        return given
 
     def _check(self) -> None:
         if type(self).maker is not None:
             self.build()  # raises what only the class knows
 
 
-_STANDS_AS: dict[type, Any] = {}
-
-
-def stands_as(family: type, section: Any) -> None:
-    """Let a section of its own stand in files for the classes of a family; it has `build`."""
-    _STANDS_AS[family] = section
+STANDS_AS: dict[type, Any] = {}
+"""Sections of their own, with `build`, that stand in files for the classes of a family."""
 
 
 class _Field(NamedTuple):
@@ -225,7 +217,7 @@ def section_of(
         if only is not None and field.name not in only:
             continue
         if is_number(field) and not numbers:
-            if not may_be_none(kind, field):
+            if not (field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])):
                 continue
             made = _Field(None)
         if made.convert is not None:
@@ -233,14 +225,16 @@ def section_of(
         default: Any = _default(field, made, {} if known is None else known.preset)
         if not numbers and "default_factory" in default:
             default = dict(default=None)
-        fields[field.name] = (made.annotation, Field(**default, description=_about(kind, field)))
+        meaning = meanings(kind).get(field.name)
+        about = None if meaning is None else meaning.removesuffix(".")
+        fields[field.name] = (made.annotation, Field(**default, description=about))
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",
         __base__=Made,
-        __doc__=_first(kind),
+        __doc__=inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0],
         **fields,
     )
-    section.tag, section.conversions = tag, conversions
+    section.conversions = conversions
     section.own_keys = tuple(key for key in fields if key != tag)
     section.null_is_default = frozenset(
         field.name
@@ -294,21 +288,13 @@ def choice(
 def declared_fields(kind: type) -> tuple[tuple[dataclasses.Field, _Field], ...]:
     """Fields that a file may set, with the types of their keys."""
     hints = typing.get_type_hints(kind)
-    found = []
-    for field in dataclasses.fields(kind):
-        if field.init and (made := _field(field, hints[field.name])) is not None:
-            found.append((field, made))
-    return tuple(found)
+    found = ((field, _field(field, hints[field.name])) for field in dataclasses.fields(kind) if field.init)
+    return tuple((field, made) for field, made in found if made is not None)
 
 
 def is_number(field: dataclasses.Field) -> bool:
     """Whether a field is a calibratable number."""
     return "valid_range" in field.metadata
-
-
-def may_be_none(kind: type, field: dataclasses.Field) -> bool:
-    """Whether a field may be absent."""
-    return field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])
 
 
 def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
@@ -318,12 +304,11 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
     if is_number(field):
         low, high = field.metadata["valid_range"]
         bounds = {"ge": low, "le": high}
-        number = Annotated[
-            float, Field(**{key: bound for key, bound in bounds.items() if math.isfinite(bound)})
-        ]
+        finite = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+        number = Annotated[float, Field(**finite)]
         return _Field(Optional[number] if field.default is None or _may_be_none(hint) else number)  # noqa: UP045
     declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
-    inner = [each for each in get_args(hint) if each is not type(None)] if _is_union(hint) else [hint]
+    inner = [each for each in get_args(hint) if each is not type(None)] if _may_be_none(hint) else [hint]
     made = _of_hint(inner[0] if len(inner) == 1 else hint, declared)
     if made is None or not _may_be_none(hint):
         return made
@@ -354,7 +339,7 @@ def _of_hint(hint: Any, declared: Any) -> _Field | None:
         return _Field(numbers, lambda values: hint(*values))
     if not dataclasses.is_dataclass(hint):
         return None
-    for family, section in _STANDS_AS.items():
+    for family, section in STANDS_AS.items():
         if issubclass(hint, family):
             return _Field(section, lambda value: value.build())
     if names_of(hint):
@@ -376,12 +361,8 @@ def _is_complete(kind: type) -> bool:
     )
 
 
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType)
-
-
 def _may_be_none(hint: Any) -> bool:
-    return _is_union(hint) and type(None) in get_args(hint)
+    return get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
 
 
 def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) -> Any:
@@ -400,12 +381,3 @@ def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) 
         return TypeAdapter(made.annotation).validate_python({} if name is None else name)
 
     return {"default_factory": usual}
-
-
-def _about(kind: type, field: dataclasses.Field) -> str | None:
-    meaning = meanings(kind).get(field.name)
-    return None if meaning is None else meaning.removesuffix(".")
-
-
-def _first(kind: type) -> str:
-    return inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0]

@@ -8,7 +8,7 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, WeatherSection
-from .builder import Section, closest, flatten, invalid, key, section_of
+from .builder import Section, closest, flatten, increases, invalid, key, section_of
 from .closures import TermSection
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
@@ -54,9 +54,7 @@ class ArgoProfilesSection(Section):
     @field_validator("z")
     @classmethod
     def _check_heights(cls, z: list[float] | str | None) -> list[float] | str | None:
-        if isinstance(z, list) and (
-            not z or any(b <= a for a, b in zip(z, z[1:], strict=False)) or z[-1] > 0.0
-        ):
+        if isinstance(z, list) and not (z and increases(z) and z[-1] <= 0.0):
             raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
         return z
 

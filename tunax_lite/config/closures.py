@@ -13,6 +13,7 @@ from ..closures import AbstractClosure
 from ..declarations import names_of
 from ..terms import AbstractTerm
 from .builder import (
+    STANDS_AS,
     Located,
     Made,
     Parameters,
@@ -23,7 +24,6 @@ from .builder import (
     is_number,
     key,
     section_of,
-    stands_as,
 )
 
 
@@ -190,7 +190,7 @@ _NameAlone = BeforeValidator(
     lambda said: {"name": said} if isinstance(said, str) else said,
     json_schema_input_type=ClosureSection | str,
 )
-stands_as(AbstractClosure, Annotated[ClosureSection, _NameAlone])
+STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
 
 
 def closure_of(document: dict[str, Any]) -> AbstractClosure:

@@ -16,7 +16,7 @@ from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquatio
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, check_keys, invalid, key, one_of, section_of
+from .builder import Section, check_keys, check_table, increases, invalid, key, one_of, section_of
 from .series import ColumnNumber, Setting
 
 
@@ -69,20 +69,14 @@ class Profile(Section):
             "or `path` with `column`, or `two_layer`",
         )
         if self.z is not None and self.values is not None:
-            if len(self.z) != len(self.values):
-                raise invalid(
-                    f"as many values as heights ({len(self.z)})",
-                    f"{len(self.values)}",
-                    "complete the shorter list",
-                )
-            if any(b <= a for a, b in zip(self.z, self.z[1:], strict=False)) or self.z[-1] > 0.0:
-                raise invalid(
-                    "heights z that increase and end at or below 0", f"{self.z}", "sort them, deepest first"
-                )
+            check_table(self.z, self.values, "heights")
+            if not increases(self.z) or self.z[-1] > 0.0:
+                expected = "heights z that increase and end at or below 0"
+                raise invalid(expected, f"{self.z}", "sort them, deepest first")
 
 
-def _number_is_surface(value: Any) -> Any:
-    return {"surface": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+def _number_is_surface(said: Any) -> Any:
+    return {"surface": said} if isinstance(said, float | int) and not isinstance(said, bool) else said
 
 
 ProfileSection = Annotated[
@@ -207,24 +201,19 @@ def stratified(
 
 def check_initial(case: Any) -> None:
     """Refuse initial profiles in another unit, and N² for what is not temperature."""
-    for name in ("temperature", "salinity", "u", "v"):
+    profiles = {name: getattr(case, name) for name in ("temperature", "salinity", "u", "v")}
+    profiles = {name: profile for name, profile in profiles.items() if profile is not None}
+    for name, profile in profiles.items():
         (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
-        profile = getattr(case, name)
-        values = [] if profile is None else [profile.surface, *(profile.values or [])]
-        for value in values:
+        for value in (profile.surface, *(profile.values or [])):
             if value is not None and not lowest <= value <= highest:
-                raise invalid(
-                    f"{name} from {lowest:g} to {highest:g} [{unit}]", f"{value:g}", "check its unit"
-                )
-    for name in ("salinity", "u", "v"):
-        profile = getattr(case, name)
-        slope = None if profile is None else profile.buoyancy_frequency_squared
-        if profile is not None and slope is not None and not (name == "salinity" and profile.everywhere):
-            raise invalid(
-                "`buoyancy_frequency_squared` for temperature only",
-                f"it for {name}",
-                "give a `gradient` instead",
-            )
+                expected = f"{name} from {lowest:g} to {highest:g} [{unit}]"
+                raise invalid(expected, f"{value:g}", "check its unit")
+    for name, profile in profiles.items():
+        may_have = name == "temperature" or (name == "salinity" and profile.everywhere)
+        if profile.buoyancy_frequency_squared is not None and not may_have:
+            expected = "`buoyancy_frequency_squared` for temperature only"
+            raise invalid(expected, f"it for {name}", "give a `gradient` instead")
 
 
 class TangentSection(Section):
@@ -247,18 +236,10 @@ class LinearSection(_Linear):
     )
 
     def _check(self) -> None:
-        numbers = {
-            "thermal_expansion",
-            "haline_contraction",
-            "reference_temperature",
-            "reference_salinity",
-        } & self.model_fields_set
-        if self.tangent_to_teos10 is not None and numbers:
-            raise invalid(
-                "tangent_to_teos10 or the numbers that it gives",
-                f"it and {', '.join(sorted(numbers))}",
-                "remove one of them",
-            )
+        numbers = {"thermal_expansion", "haline_contraction", "reference_temperature", "reference_salinity"}
+        if self.tangent_to_teos10 is not None and (both := sorted(numbers & self.model_fields_set)):
+            got = f"it and {', '.join(both)}"
+            raise invalid("tangent_to_teos10 or the numbers that it gives", got, "remove one of them")
 
     def build(self, **others: Any) -> LinearEquationOfState:
         """The equation of state."""

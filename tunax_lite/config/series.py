@@ -21,7 +21,7 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import Located, Section, check_keys, invalid, key
+from .builder import Located, Section, check_keys, check_table, increases, invalid, key
 
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
@@ -82,13 +82,8 @@ class TimedValue(Section):
             "a number, `time` with `values`, `harmonics`, or `path` with `variable` or `column`",
         )
         if self.time is not None and self.values is not None:
-            if len(self.time) != len(self.values):
-                raise invalid(
-                    f"as many values as times ({len(self.time)})",
-                    f"{len(self.values)}",
-                    "complete the shorter list",
-                )
-            if any(b <= a for a, b in zip(self.time, self.time[1:], strict=False)):
+            check_table(self.time, self.values, "times")
+            if not increases(self.time):
                 raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
 
 
