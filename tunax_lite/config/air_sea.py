@@ -24,7 +24,7 @@ from ..declarations import names_of
 from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
-from .builder import Section, choice, invalid, key, one_of, section_of
+from .builder import Section, choice, invalid, key, one_of, part_of, section_of
 from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_common
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
@@ -45,17 +45,12 @@ class SeriesShortwave(Section):
 ClearSkySection: Any = section_of(ClearSky, "name", "clear_sky")
 ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
 AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "constant", "albedo": value})
-_Switches: Any = section_of(
-    BulkForcing,
-    only=(
-        *("bulk", "relative_wind", "conservative_temperature", "rain_heat"),
-        *("rain_stress", "heat_factor", "shortwave_factor", "offsets"),
-    ),
-    partial=True,
+_SWITCHES = (
+    "bulk relative_wind conservative_temperature rain_heat rain_stress heat_factor shortwave_factor offsets"
 )
 
 
-class AirSeaSection(_Switches):
+class AirSeaSection(part_of(BulkForcing, _SWITCHES)):
     """How the fluxes follow from the weather and the water."""
 
     longwave: Literal[LONGWAVE] = key("longwave radiation: what the weather holds, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]

@@ -246,6 +246,11 @@ def section_of(
     return section
 
 
+def part_of(kind: type, only: str = "", tag: str = "", name: str = "", *, partial: bool = True) -> Any:
+    """The section of a class for another to derive from: of all its fields, or of those named in `only`."""
+    return section_of(kind, tag, name, only=tuple(only.split()) or None, partial=partial)
+
+
 def one_of(
     family: type,
     tag: str = "name",

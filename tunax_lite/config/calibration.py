@@ -13,7 +13,7 @@ from ..calibration.parameters import FreeParameter
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of
-from .builder import Section, closest, invalid, key, one_of, section_of
+from .builder import Section, closest, invalid, key, one_of, part_of
 
 
 class BoundedSection(Section):
@@ -48,18 +48,15 @@ class UniformSection(_StartedSection):
         self.build()
 
 
-_Normal: Any = section_of(Normal, "prior", "normal", only=("mean", "standard_deviation"))
-_Correlated: Any = section_of(
-    CorrelatedNormal, "prior", "correlated_normal", only=("standard_deviation", "length"), partial=True
-)
-_LogNormal: Any = section_of(LogNormal, "prior", "log_normal", only=("median", "log_standard_deviation"))
-
-
-class NormalSection(_Normal, _StartedSection):
+class NormalSection(
+    part_of(Normal, "mean standard_deviation", "prior", "normal", partial=False), _StartedSection
+):
     """A value with a symmetric uncertainty."""
 
 
-class CorrelatedNormalSection(_Correlated, _StartedSection):
+class CorrelatedNormalSection(
+    part_of(CorrelatedNormal, "standard_deviation length", "prior", "correlated_normal"), _StartedSection
+):
     """Numbers of a vector with a symmetric uncertainty, each like its neighbours in time or height."""
 
     mean: float = key("in the unit of the numbers", 0.0)
@@ -69,7 +66,9 @@ class CorrelatedNormalSection(_Correlated, _StartedSection):
         return CorrelatedNormal(self.mean, **self.given(), **others)
 
 
-class LogNormalSection(_LogNormal, _StartedSection):
+class LogNormalSection(
+    part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", partial=False), _StartedSection
+):
     """A positive value that is known but for a factor."""
 
 
@@ -192,10 +191,7 @@ class MisfitSection(Section):
         return {**PRESETS[data["preset"]], **data}
 
 
-_Adam: Any = section_of(Adam, "name", "adam", partial=True)
-
-
-class AdamSection(_Adam):
+class AdamSection(part_of(Adam, tag="name", name="adam")):
     """Adam with a schedule of the learning rate over `n_iterations`."""
 
     schedule: Literal["constant", "cosine", "exponential"] = key("how the learning rate falls", "cosine")
@@ -223,12 +219,7 @@ class StartsSection(Section):
 OptimiserSection: Any = one_of(AbstractMethod, replaced={Adam: AdamSection})
 
 
-_Nuts: Any = section_of(
-    NUTS, only=("n_warmup", "n_chains", "target_acceptance", "most_doublings", "seed"), partial=True
-)
-
-
-class PosteriorSection(_Nuts):
+class PosteriorSection(part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed")):
     """How the distribution of the free parameters is found, and what is believed of the errors."""
 
     method: Literal["laplace", "nuts"] = key("normal distribution at the best fit, or sampled", "laplace")

@@ -8,7 +8,7 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, WeatherSection
-from .builder import Section, closest, flatten, increases, invalid, key, section_of
+from .builder import Section, closest, flatten, increases, invalid, key, part_of, section_of
 from .closures import TermSection
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
@@ -289,11 +289,7 @@ class CfNetcdfCase(Section):
     mapping: MappingSection = key("what the file does not say of itself", MappingSection())  # pyright: ignore[reportInvalidTypeForm]
 
 
-_Observed: Any = section_of(ObservedInputs, partial=True)
-_Options: Any = section_of(GotmOptions, only=("salinity_anomaly", "vertical_velocity"), partial=True)
-
-
-class GotmObservations(_Observed):
+class GotmObservations(part_of(ObservedInputs)):
     """What the files of a case of GOTM hold of the water, to compare with."""
 
     surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
@@ -303,7 +299,7 @@ class GotmObservations(_Observed):
             raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
 
 
-class GotmCase(_Options):
+class GotmCase(part_of(GotmOptions, "salinity_anomaly vertical_velocity")):
     """A case of GOTM: its configuration, with the files that it names beside it."""
 
     format: Literal["gotm"]

@@ -13,15 +13,12 @@ from ..terms import (
     VerticalVelocity,
     WindSeaDrift,
 )
-from .builder import Section, invalid, key, section_of
+from .builder import Section, invalid, key, part_of, section_of
 from .profiles import Profile, ProfileSection
 from .series import Paths, TimedSection, TimedValue
 
 TimeScale = Annotated[float, key("time scale [s]", gt=0.0)]
 Thickness = Annotated[float, key("thickness of the layer [m]", ge=0.0, le=12000.0)]
-
-
-_Fading: Any = section_of(RelaxationTarget, only=("fading_period",), partial=True)
 
 
 class RelaxationRates(Section):
@@ -58,7 +55,7 @@ class TracerRelaxation(RelaxationRates):
     lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
 
 
-class VelocityRelaxation(RelaxationRates, _Fading):
+class VelocityRelaxation(RelaxationRates, part_of(RelaxationTarget, "fading_period")):
     u: Target = None
     v: Target = None
 
@@ -91,10 +88,7 @@ class MeteredGradient(Section):
 _NO_GRADIENT = Profile(surface=0.0)
 
 
-_Advected: Any = section_of(BuoyancyGradient, only=("advect_temperature", "advect_salinity"), partial=True)
-
-
-class GradientSection(_Advected):
+class GradientSection(part_of(BuoyancyGradient, "advect_temperature advect_salinity")):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
     kind: Literal["gradients"]
@@ -114,12 +108,9 @@ class GradientSection(_Advected):
 
 
 PlumeSection: Any = section_of(PlumeOnSlope, "kind", "plume")
-_Advection: Any = section_of(VerticalVelocity, only=("scheme",), partial=True)
-_WindSea: Any = section_of(WindSeaDrift, only=("gravity",), partial=True)
-_Decay: Any = section_of(StokesDrift, only=("decay_depth",), partial=True)
 
 
-class VerticalVelocitySection(_Advection):
+class VerticalVelocitySection(part_of(VerticalVelocity, "scheme")):
     n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
         "steps of advection in a time step; null for as many as the velocity needs", 1
     )
@@ -127,7 +118,7 @@ class VerticalVelocitySection(_Advection):
     height: TimedSection = key("height at which it is reached, negative [m]")
 
 
-class ExponentialDrift(_Decay):
+class ExponentialDrift(part_of(StokesDrift, "decay_depth")):
     """A drift that decays exponentially with depth."""
 
     kind: Literal["exponential"]
@@ -135,7 +126,7 @@ class ExponentialDrift(_Decay):
     v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
 
 
-class WindSea(_WindSea):
+class WindSea(part_of(WindSeaDrift, "gravity")):
     """The drift of a sea in equilibrium with the wind."""
 
     kind: Literal["wind_sea"]
@@ -174,10 +165,7 @@ StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field
 """The drift of surface waves."""
 
 
-_Parts: Any = section_of(Interior, only=("bottom_friction", "freezing_bound", "held"), partial=True)
-
-
-class InteriorSection(_Parts):
+class InteriorSection(part_of(Interior, "bottom_friction freezing_bound held")):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())

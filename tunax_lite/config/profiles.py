@@ -16,7 +16,7 @@ from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquatio
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, check_keys, check_table, increases, invalid, key, one_of, section_of
+from .builder import Section, check_keys, check_table, increases, invalid, key, one_of, part_of
 from .series import ColumnNumber, Setting
 
 
@@ -227,10 +227,7 @@ class TangentSection(Section):
     )
 
 
-_Linear: Any = section_of(LinearEquationOfState, "name", "linear", partial=True)
-
-
-class LinearSection(_Linear):
+class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
     tangent_to_teos10: TangentSection | None = key(
         "point of TEOS-10 that gives expansion, contraction and reference", None
     )

@@ -16,7 +16,7 @@ from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..forcing import WaterSurface
 from ..model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
-from .builder import Section, closest, invalid, key, section_of
+from .builder import Section, closest, invalid, key, part_of
 from .calibration import (
     Averaging,
     CheckSection,
@@ -32,17 +32,13 @@ from .calibration import (
 from .cases import CaseSection, IdealisedCase, SiteCase
 from .closures import ClosureSection
 
-_Model: Any = section_of(
-    Model,
-    only=(
-        *("molecular_viscosity", "molecular_diffusivity", "molecular_salt_diffusivity"),
-        *("coefficient_memory", "n_sweeps", "theta", "like_gotm"),
-    ),
-    partial=True,
+_MODEL = (
+    "molecular_viscosity molecular_diffusivity molecular_salt_diffusivity coefficient_memory n_sweeps theta "
+    "like_gotm"
 )
 
 
-class ModelSection(_Model):
+class ModelSection(part_of(Model, _MODEL)):
     null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
     closure: ClosureSection = key("how turbulence mixes: name, parameters", ClosureSection())
