@@ -72,9 +72,8 @@ class AirSeaSection(part_of(BulkForcing, _SWITCHES)):
 
     def _check(self) -> None:
         if self.shortwave.name == "net" and self.albedo is not None:
-            raise invalid(
-                "no albedo where shortwave is net", f"albedo {self.albedo.name}", "remove one of the two"
-            )
+            got = f"albedo {self.albedo.name}"
+            raise invalid("no albedo where shortwave is net", got, "remove one of the two")
 
 
 class Era5Weather(Section):
@@ -154,9 +153,8 @@ def bulk_forcing(
     """The forcing of a weather at a longitude and latitude [degrees], on water of a density [kg m-3]."""
     longitude, latitude = position
     sky = air_sea.shortwave.build() if isinstance(air_sea.shortwave, ClearSkySection) else None
-    formula = None
-    if air_sea.longwave not in ("downward", "net"):
-        formula = names_of(AbstractLongwave)[air_sea.longwave].make()
+    is_series = air_sea.longwave in ("downward", "net")
+    formula = None if is_series else names_of(AbstractLongwave)[air_sea.longwave].make()
     start_time = setting.start_time
     assert start_time is not None  # of a case with weather
     with setting.naming("weather"):
@@ -194,17 +192,16 @@ def bulk_forcing(
         implicit, evaporation = air_sea.implicit_stress, air_sea.evaporation
         if implicit == "long_steps":
             implicit = _step_is_long(reference_density, setting)
+        is_net, albedo = air_sea.shortwave.name == "net", air_sea.albedo
         return BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
             longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
             shortwave=sky,
-            albedo=_albedo(air_sea),
+            albedo=ConstantAlbedo(0.0) if is_net else Payne() if albedo is None else albedo.build(),
             sun=SolarPosition(start_time, latitude, longitude),
             humidity_measure=measure,
             evaporation=values.precipitation is not None if evaporation is None else evaporation,
-            implicit_stress=_step_is_long(reference_density, setting)
-            if implicit == "long_steps"
-            else implicit,
+            implicit_stress=implicit,
             **air_sea.given(),
         )
 
@@ -225,12 +222,6 @@ def _radiation_of_era5(air_sea: AirSeaSection) -> str:
             f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
         )
     return kinds.pop() if kinds else "downward"
-
-
-def _albedo(air_sea: AirSeaSection) -> Any:
-    if air_sea.shortwave.name == "net":
-        return ConstantAlbedo(0.0)
-    return Payne() if air_sea.albedo is None else air_sea.albedo.build()
 
 
 def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:

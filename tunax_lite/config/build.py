@@ -13,7 +13,7 @@ from ..case import Case
 from ..gotm import GotmOptions, LoadedGotm, Report, Translation, load_gotm, translate
 from ..grid import Grid
 from ..io.registry import resolve, sha256_of
-from ..io.yaml_file import Document, yaml_text
+from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations
 from ..run import Run
@@ -178,6 +178,16 @@ def build_case(section: Any, grid: Any, place: Place, key: str, step: float | No
     with place.naming("grid"):
         target = build_grid(grid, float(case.grid.depth))
         return BuiltCase(case if target is None else case.on(target), observations)
+
+
+def with_observations(made: BuiltCase | Run | None, place: Place, key: str) -> tuple[Case, Observations]:
+    """A case and its observations, of what must have some."""
+    if made is None or made.observations is None:
+        raise ConfigError(
+            f"{place.at(f'{key}.format')}: expected a case with observations, got one without; choose "
+            "another format."
+        )
+    return made.case, made.observations
 
 
 def _read(section: Any, path: Path) -> tuple[Case, Observations]:

@@ -22,7 +22,7 @@ from ..io.yaml_file import ConfigError
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
-from .build import build_case, build_model, build_run
+from .build import build_case, build_model, build_run, with_observations
 from .calibration import AdamSection, CheckSection
 from .load import Loaded, load_run
 from .schema import CalibrationConfig, EvaluationSection, RunConfig
@@ -112,8 +112,8 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
     """A case on every grid and with every time step; with several, their names say which."""
     section, key = config.cases[index], f"cases.{index}"
     for grid, step in itertools.product(config.grid, config.time.step):
-        case, found, _ = build_case(section.case, grid, place, f"{key}.case", step)
-        observations = _required(found, place, f"{key}.case")
+        made = build_case(section.case, grid, place, f"{key}.case", step)
+        case, observations = with_observations(made, place, f"{key}.case")
         with place.naming("time.step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
@@ -165,15 +165,6 @@ def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
     return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
-def _required(observations: Observations | None, place: Place, key: str) -> Observations:
-    if observations is None:
-        raise ConfigError(
-            f"{place.at(f'{key}.format')}: expected a case with observations, got one without; choose "
-            "another format."
-        )
-    return observations
-
-
 def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tuple[Model, tuple[Target, ...]]:
     """A model, and what its errors are computed against: all levels, differences in physical units.
 
@@ -196,7 +187,7 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
         run = build_run(Loaded(loaded.config, loaded.path, loaded.origins))
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
-        compared = [(run.case, _required(run.observations, loaded.place, "case"), run.dt)]
+        compared = [(*with_observations(run, loaded.place, "case"), run.dt)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
         _evaluation_target(

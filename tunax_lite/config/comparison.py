@@ -15,15 +15,13 @@ from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
-from .build import build_case
+from .build import build_case, with_observations
 from .builder import Parameters, Section, closest, invalid, key
 from .cases import CaseSection
 from .closures import ClosureSection, closure_names, closure_with
 from .load import validated
 from .schema import NativeGrid, NCells, Precision
 from .series import Place
-
-_ALL = "all"
 
 
 class ComparedClosureSection(ClosureSection):
@@ -57,7 +55,7 @@ def _expanded(value: Any) -> Any:
         return items
     sections: list[Any] = []
     for item in items:
-        names = closure_names() if item == _ALL else [item]
+        names = closure_names() if item == "all" else [item]
         sections += [{"name": name} if isinstance(name, str) else name for name in names]
     return sections
 
@@ -113,9 +111,8 @@ class ComparisonConfig(Section):
         titles = [closure.title for closure in self.closures]
         repeated = sorted({title for title in titles if titles.count(title) > 1})
         if repeated:
-            raise invalid(
-                "closures of different labels", f"'{repeated[0]}' twice", "add a `label` to one of them"
-            )
+            todo = "add a `label` to one of them"
+            raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
         for name, chosen, known in (
             ("figures.n_cells", self.figures.n_cells, self.n_cells),
             ("figures.time_step", self.figures.time_step, self.time_steps),
@@ -127,7 +124,11 @@ class ComparisonConfig(Section):
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonSetup:
-    """What `compare_closures` needs, as a file describes it."""
+    """What `compare_closures` needs, as a file describes it.
+
+    All raise `ConfigError`, for a name or a value that cannot be used, and `FileNotFoundError` or
+    `FileFormatError` for a file that is missing, or cannot be used.
+    """
 
     config: ComparisonConfig
     path: Path
@@ -138,11 +139,7 @@ class ComparisonSetup:
         return Place(self.path)
 
     def candidates(self, chosen: Sequence[str] = ()) -> list[Candidate]:
-        """Closures with default model settings; all of them, or those of the given labels.
-
-        Raises:
-            ConfigError: an unknown label, or a file of parameters that cannot be used.
-        """
+        """Closures with default model settings; all of them, or those of the given labels."""
         sections = {section.title: section for section in self.config.closures}
         _check_chosen("closures", chosen, list(sections))
         return [
@@ -161,30 +158,19 @@ class ComparisonSetup:
             return Candidate(section.title, Model(closure))
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
-        """Cases on their own grids; all of them, or those of the given names.
-
-        Raises:
-            ConfigError: an unknown name, or a case that nothing can be compared with.
-            FileNotFoundError, FileFormatError: a file of a case that is missing or cannot be used.
-        """
+        """Cases on their own grids; all of them, or those of the given names."""
         found = [self._reference(index) for index in range(len(self.config.cases))]
         _check_chosen("cases", chosen, [reference.case.name for reference in found])
         return [reference for reference in found if not chosen or reference.case.name in chosen]
 
     def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
-        """Stored results on the cases of these references.
-
-        Raises:
-            ConfigError: an unknown case, or a time step that is not known.
-            FileNotFoundError, FileFormatError: a file that is missing or cannot be used.
-        """
-        names, found = [reference.case.name for reference in references], []
-        for index, section in enumerate(self.config.stored):
-            key = f"stored.{index}"
-            for case in names:
-                if section.cases is None or case in section.cases:
-                    found.append(self._stored(section, case, key))
-        return found
+        """Stored results on the cases of these references."""
+        return [
+            self._stored(section, reference.case.name, f"stored.{index}")
+            for index, section in enumerate(self.config.stored)
+            for reference in references
+            if section.cases is None or reference.case.name in section.cases
+        ]
 
     def _stored(self, section: StoredResultSection, case: str, key: str) -> StoredResult:
         from ..io.runs import read_stored_run  # needs xarray, which takes long to import
@@ -201,16 +187,9 @@ class ComparisonSetup:
         return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
     def _reference(self, index: int) -> Reference:
-        section, key = self.config.cases[index], f"cases.{index}"
-        native = NativeGrid(kind="native")
+        section, key, native = self.config.cases[index], f"cases.{index}", NativeGrid(kind="native")
         made = None if section.format == "idealised" else build_case(section, native, self.place, key)
-        observations = None if made is None else made.observations
-        if made is None or observations is None:
-            raise ConfigError(
-                f"{self.path}: {key}.format: expected a case with observations, got one without; choose "
-                "another format."
-            )
-        case = made.case
+        case, observations = with_observations(made, self.place, key)
         with self.place.naming(key):
             reference = Reference(case, observations)
             for step in self.config.time_steps:
@@ -228,14 +207,6 @@ def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
 
 
 def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
-    """Read the configuration of a comparison.
-
-    Args:
-        path: a YAML file.
-        overrides: settings `key.path=value` that replace values of the file.
-
-    Raises:
-        ConfigError: a file or a setting that cannot be used; names file, key path and what was expected.
-    """
+    """Read the configuration of a comparison; arguments and errors as in `load_run`."""
     document = with_overrides(read_document(Path(path)), overrides)
     return ComparisonSetup(validated(document, ComparisonConfig), Path(path))
