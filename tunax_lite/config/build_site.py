@@ -76,6 +76,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     if rotation is None:
         rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
 
+    follows = None if profiled is None else observed
     case = Case(
         grid=grid,
         initial_state=state,
@@ -83,9 +84,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         coriolis_parameter=rotation,
         equation_of_state=water,
         absorption=section.absorption.build(),
-        interior=build_interior(
-            section.interior, setting, None if profiled is None else observed, wind_of(forcing), given
-        ),
+        interior=build_interior(section.interior, setting, follows, wind_of(forcing), given),
         terms={name: term_of(given) for name, given in section.terms.items()},
         duration=section.duration,
         name=section.name,
@@ -135,16 +134,10 @@ def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dic
             "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; add "
             "the other, or leave the kinds out."
         )
-    temperature, salinity = modelled_water(
-        values["temperature"],
-        values["salinity"],
-        z,
-        temperature_kind=section.temperature_kind,
-        salinity_kind=section.salinity_kind,
-        longitude=section.longitude,
-        latitude=section.latitude,
-        anomaly=section.salinity_anomaly,
-    )
+    names = ("temperature_kind", "salinity_kind", "longitude", "latitude")
+    kinds = {name: getattr(section, name) for name in names}
+    both = (values["temperature"], values["salinity"])
+    temperature, salinity = modelled_water(*both, z, **kinds, anomaly=section.salinity_anomaly)
     return {**values, "temperature": temperature, "salinity": salinity}
 
 
@@ -225,11 +218,10 @@ def _observations(
                 name=section.name,
             )
         assert isinstance(given, ArgoProfilesSection)
+        heights = given.z if isinstance(given.z, list) else setting.grid.z_center
         return io.read_argo(
             paths,
-            z=None
-            if at_values
-            else np.asarray(given.z if isinstance(given.z, list) else setting.grid.z_center),
+            z=None if at_values else np.asarray(heights),
             start_time=section.start_time,
             good_flags=given.good_flags,
             largest_spacing=given.largest_spacing,
@@ -302,15 +294,12 @@ def _fluxes(section: FluxesSection, setting: Setting, key: str) -> AbstractForci
     }
     # A file that is zero all the time is no flux: it costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
-    both, is_constant = (
-        given | tracers,
-        not any(isinstance(flux, Series) for flux in (given | tracers).values()),
-    )
+    both = given | tracers
     with setting.naming(key):
         time, values = on_common_times(both, setting.duration)
     fluxes = {name: value for name, value in values.items() if name in given}
     of_tracers = {name: values[f"tracer {name}"] for name in section.tracer_fluxes}
-    if is_constant:
+    if not any(isinstance(flux, Series) for flux in both.values()):
         return ConstantForcing(SurfaceFluxes(**fluxes, tracer_fluxes=of_tracers))
     return TimeSeriesForcing.from_values(time, **fluxes, tracer_fluxes=of_tracers)
 
@@ -322,20 +311,18 @@ def with_numbers(
     if not section.series:
         return observations
     read = {name: _read(name, given, section, salinity, setting) for name, given in section.series.items()}
-    old = Observations(jnp.zeros(1), series={"": jnp.zeros(1)}) if observations is None else observations
-    times = [] if observations is None else [np.asarray(old.time)]
+    times = [] if observations is None else [np.asarray(observations.time)]
     time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
-
-    placed = functools.partial(_placed, time)
-    series = {name: placed(at, values) for name, (at, values, _) in read.items()}
+    series = {name: _placed(time, at, values) for name, (at, values, _) in read.items()}
     rejected = {name: n_rejected for name, (_, _, n_rejected) in read.items()}
     if observations is None:
         return Observations(jnp.asarray(time), series=series, name=section.name, rejected=rejected)
+    old, placed = observations, functools.partial(_placed, time, np.asarray(observations.time))
     return dataclasses.replace(
         old,
         time=jnp.asarray(time),
-        z=placed(np.asarray(old.time), old.z) if old.moves else old.z,
-        profiles={name: placed(np.asarray(old.time), values) for name, values in old.profiles.items()},
+        z=placed(old.z) if old.moves else old.z,
+        profiles={name: placed(values) for name, values in old.profiles.items()},
         series=series,
         rejected={**old.rejected, **rejected},
     )
@@ -347,14 +334,9 @@ def _read(
     """Times within the case [s], values, and how many were rejected."""
     path = setting.file(given.path, "series", name, "path")
     with setting.naming("series", name):
+        options = given.model_dump(include={"unit", "flags", "good_flags"})
         found, n_rejected = io.read_numbers(
-            path,
-            name,
-            given.variable,
-            start_time=setting.start_time,
-            unit=given.unit,
-            flags=given.flags,
-            good_flags=given.good_flags,
+            path, name, given.variable, start_time=setting.start_time, **options
         )
         values = found.values
         if name == "sea_surface_temperature":

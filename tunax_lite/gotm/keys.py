@@ -40,10 +40,6 @@ def _number(default: float, unit: str = "1", low: float | None = None, high: flo
     return Key("number", default, unit, *bounds)
 
 
-def _choice(names: dict[str, int]) -> Key:
-    return Key("choice", next(iter(names)), choices=names)
-
-
 def _keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Key]]:
     """The keys of a table, by their dotted paths."""
     for name, said in table.items():
@@ -54,12 +50,9 @@ def _keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Key]]:
             case list():
                 yield path, _number(*said)
             case {"choice": names}:
-                yield path, _choice(names)
-            case {"integer": default}:
-                yield (
-                    path,
-                    Key("integer", default, low=said.get("low", -math.inf), high=said.get("high", math.inf)),
-                )
+                yield path, Key("choice", next(iter(names)), choices=names)
+            case {"integer": default, **bounds}:
+                yield path, Key("integer", default, **bounds)
             case {"text": default} | {"path": default}:
                 yield path, Key("text" if "text" in said else "path", default)
             case {"input": list(values)}:
@@ -76,7 +69,7 @@ def _of_input(
     **more: Any,
 ) -> Iterator[tuple[str, Key]]:
     unit, *bounds = values
-    yield f"{path}.method", _choice(methods)
+    yield f"{path}.method", Key("choice", next(iter(methods)), choices=methods)
     if default is not None:
         yield f"{path}.constant_value", _number(default, unit, *bounds)
     if "file" in methods:

@@ -56,7 +56,7 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
     return found
 
 
-def diagnostics_of(files: list[OutputFile], settings: Settings) -> list[str]:
+def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
     """Diagnostics that hold what the files ask for; says what cannot be had."""
     wanted = list(dict.fromkeys(name for file in files for name in file.variables))
     absent = [name for name in wanted if name not in OURS]
@@ -70,9 +70,9 @@ def say_intervals(files: list[OutputFile], output_interval: float, settings: Set
     """Note the files whose interval is not that of the frames."""
     for file in files:
         if abs(file.interval - output_interval) > 1e-9 * output_interval:
+            means = f"; means are over {output_interval:g} s" if file.means else ""
             text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
-            text += f"{file.interval:g} s; profiles as often as that bring them too"
-            text += f"; means are over {output_interval:g} s" if file.means else ""
+            text += f"{file.interval:g} s; profiles as often as that bring them too{means}"
             settings.notes.append((f"output.{file.name}", text))
 
 
@@ -83,10 +83,8 @@ def _note(settings: Settings, file: OutputFile, section: dict, get: Any) -> None
     if file.means and points:
         text = "no means of what is not in the state of the model, but values at the times of the frames: "
         settings.notes.append((f"output.{name}.time_method", text + ", ".join(points)))
-    if get("time_method") not in ("point", "mean"):
-        text = (
-            f"values at the times of the frames are written, not the {get('time_method')} over the interval"
-        )
+    if (method := get("time_method")) not in ("point", "mean"):
+        text = f"values at the times of the frames are written, not the {method} over the interval"
         settings.notes.append((f"output.{name}.time_method", text))
     for key in ("time_start", "time_stop"):
         if section.get(key):
@@ -138,9 +136,8 @@ def read_times(settings: Settings) -> dict[str, Any]:
     start, stop = (_instant(settings, f"time.{name}") for name in ("start", "stop"))
     dt = settings["time.dt"]
     if stop <= start:
-        raise settings.error(
-            "time.stop", f"expected a time after time.start, {start}, got {stop}; correct one"
-        )
+        got = f"got {stop}; correct one"
+        raise settings.error("time.stop", f"expected a time after time.start, {start}, {got}")
     if dt <= 0.0:
         raise settings.error("time.dt", f"expected a positive time step [s], got {dt:g}")
     try:
@@ -165,7 +162,7 @@ def read_times(settings: Settings) -> dict[str, Any]:
         "length": n_steps * dt,
         "dt": dt,
         "output_interval": steps * dt,
-        "diagnostics": diagnostics_of(files, settings),
+        "diagnostics": _diagnostics(files, settings),
         "means": any(file.means for file in files),
     }
 
@@ -186,7 +183,6 @@ def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_s
     wanted = min(some or [file.interval for file in files])
     steps = min(n_steps, max(1, int(wanted / dt + 0.5)))
     if abs(steps * dt - wanted) > 1e-9 * wanted:
-        settings.notes.append(
-            ("output", f"frames every {steps * dt:g} s, whole time steps, instead of {wanted:g} s")
-        )
+        text = f"frames every {steps * dt:g} s, whole time steps, instead of {wanted:g} s"
+        settings.notes.append(("output", text))
     return steps
