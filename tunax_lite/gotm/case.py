@@ -105,11 +105,9 @@ class Report:
                 n_followed += path not in refused
             elif value == KEYS[path].default and reason is None:
                 unsupported.append(f"{settings.line(path)}.")
-            elif value != KEYS[path].default and reason is None:
-                errors.append(
-                    f"{settings.where(path)}: {value!r} is not supported; use the default, "
-                    f"{KEYS[path].default!r}."
-                )
+            elif reason is None:
+                todo = f"use the default, {KEYS[path].default!r}"
+                errors.append(f"{settings.where(path)}: {value!r} is not supported; {todo}.")
             elif value != KEYS[path].default:
                 inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
         return cls(
@@ -294,9 +292,8 @@ def _check_extensions(settings: Settings) -> None:
         if any(settings[f"fabm.feedbacks.{name}"] for name in feedbacks):
             settings.refuse("fabm.use", "biogeochemistry that acts back on the physics is not supported")
         else:
-            settings.note(
-                "fabm.use", "no biogeochemistry is computed; the physics does without its feedbacks"
-            )
+            text = "no biogeochemistry is computed; the physics does without its feedbacks"
+            settings.note("fabm.use", text)
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
     _ = settings["seagrass.method"], settings["restart.load"]  # which the rules refuse

@@ -30,14 +30,11 @@ class TextFile:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column of a file, and what it holds.
+    """A column of a file, from 1 without dates and heights, and what it holds once scaled.
 
     Args:
-        file: with a date and time in front of the values, or profiles.
-        number: of the column, from 1; dates, and the heights of profiles, do not count.
-        quantity: what the values are after `scale_factor` and `offset`: a name in the table of quantities.
+        quantity: a name in the table of quantities.
         where: configuration, line and key that name the file, for messages.
-        scale_factor, offset: applied to what the file holds.
     """
 
     file: Path
@@ -75,9 +72,6 @@ def read_text(path: Path | str, where: str) -> TextFile:
     return TextFile(path, np.asarray(numbers), list(texts))
 
 
-_FIELDS = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
-
-
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     """Times of some lines [s] since 1970, from their first characters."""
     texts = file.texts
@@ -85,7 +79,7 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
     digits[digits == ord(" ") - ord("0")] = 0
     fields, valid = [], np.ones(len(indices), bool)
-    for begin, end in _FIELDS:
+    for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)):
         field = digits[:, begin:end]
         valid &= np.all((field >= 0) & (field <= 9), axis=1)
         fields.append(field @ (10 ** np.arange(end - begin)[::-1]))
@@ -119,13 +113,7 @@ def read_columns(
             return values
     except ValueError:
         pass
-    return _read_slowly(file, indices, texts, columns, names)
-
-
-def _read_slowly(
-    file: TextFile, indices: np.ndarray, texts: list[str], columns: tuple[int, ...], names: str
-) -> np.ndarray:
-    """Line by line: to name the line that is wrong, and to read Fortran's exponents `1.0D-3`."""
+    # Line by line: to name the line that is wrong, and to read Fortran's exponents `1.0D-3`.
     values = np.empty((len(texts), len(columns)))
     for row, text in enumerate(texts):
         words = text.replace(",", " ").split()
@@ -140,12 +128,9 @@ def _read_slowly(
             try:
                 values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
-                raise file.error(
-                    int(indices[row]),
-                    f"a number in column {column + 1} ({names})",
-                    repr(words[column]),
-                    "correct the line",
-                ) from None
+                expected = f"a number in column {column + 1} ({names})"
+                at, got = int(indices[row]), repr(words[column])
+                raise file.error(at, expected, got, "correct the line") from None
     return values
 
 
@@ -170,10 +155,8 @@ def check_plausible(
     """Raise `FileFormatError` for a gap or an impossible value, with its line and time [s] since 1970."""
 
     def error(index: int, expected: str, advice: str) -> FileFormatError:
-        got = f"{values[index]:g} at {iso(time[index])}"
-        return file.error(
-            int(indices[index]), f"{expected} for {column.quantity} ({column.where})", got, advice
-        )
+        expected, got = f"{expected} for {column.quantity} ({column.where})", f"{values[index]:g}"
+        return file.error(int(indices[index]), expected, f"{got} at {iso(time[index])}", advice)
 
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -187,10 +170,8 @@ def check_plausible(
             advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
         raise error(int(outside[0]), f"a value from {low:g} to {high:g} {known.unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
-        top = int(np.argmax(values))
-        raise error(
-            top, "relative humidity in %, of which some exceeds 1.5", "a fraction, set scale_factor: 100"
-        )
+        expected = "relative humidity in %, of which some exceeds 1.5"
+        raise error(int(np.argmax(values)), expected, "a fraction, set scale_factor: 100")
 
 
 _KELVIN = 273.15

@@ -6,18 +6,8 @@ import numpy as np
 
 from ..io.errors import reading
 from ..io.series import Series
-from .files import (
-    TIME_WIDTH,
-    Column,
-    Period,
-    TextFile,
-    check_order,
-    check_plausible,
-    iso,
-    read_columns,
-    read_text,
-    read_times,
-)
+from . import files
+from .files import TIME_WIDTH, Column, Period, TextFile, iso
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +43,7 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                self._files[column.file] = _find_profiles(read_text(column.file, column.where))
+                self._files[column.file] = _find_profiles(files.read_text(column.file, column.where))
             return self._read(column, self._files[column.file], whole_period)
 
     def _read(self, column: Column, found: _Profiles, whole_period: bool) -> Series:
@@ -63,7 +53,7 @@ class ProfileReader:
             needed = needed[period.within(found.time, column)]
         z, values, indices, of_profile = self._levels(found, needed, column)
         values = column.scaled(values)
-        check_plausible(column, found.file, indices, found.time[of_profile], values)
+        files.check_plausible(column, found.file, indices, found.time[of_profile], values)
         on_cells = self._interpolated(found, needed, z, values)
         if needed.size == 1:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))
@@ -80,7 +70,7 @@ class ProfileReader:
             spans.append(span if found.upward[profile] else span[::-1])
         indices = np.concatenate(spans)
         of_profile = np.repeat(needed, found.counts[needed])
-        table = read_columns(
+        table = files.read_columns(
             found.file, indices, (0, column.number), skip=0, names=f"height and {column.quantity} of a level"
         )
         z = table[:, 0]
@@ -158,8 +148,8 @@ def _find_profiles(file: TextFile) -> _Profiles:
         upward.append(int(words[1]) == 1)
         index += 1 + count
     places = np.asarray(headers)
-    time = read_times(file, places)
-    check_order(file, places, time)
+    time = files.read_times(file, places)
+    files.check_order(file, places, time)
     return _Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
 
 

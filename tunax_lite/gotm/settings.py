@@ -4,6 +4,7 @@ What the mapping reads counts as used; what it leaves unread and is not at its d
 or it is an error: no key of a file is ever passed over in silence.
 """
 
+import contextlib
 import difflib
 import math
 import re
@@ -214,11 +215,7 @@ class Settings:
 
 def looks_like_gotm(data: dict[str, Any]) -> bool:
     """Whether the top level of a YAML file is that of GOTM, of any version."""
-    return (
-        "case" not in data
-        and "cases" not in data
-        and bool({"location", "turbulence", "mimic_3d"} & set(data))
-    )
+    return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
 
 
 def _check_version(document: Document) -> None:
@@ -241,14 +238,11 @@ def _nearest(path: str) -> str:
         for candidate in KEYS
         if not group or candidate.startswith(f"{_CANONICAL.get(group.lower(), group)}.")
     }
-    close = difflib.get_close_matches(name, sorted(siblings), n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {f'{group}.' if group else ''}{close[0]}"
-    elsewhere = [candidate for candidate in KEYS if candidate.split(".")[-1] == name]
-    elsewhere = elsewhere or difflib.get_close_matches(path, list(KEYS), n=1, cutoff=0.5)
-    if elsewhere:
-        return f"did you mean {elsewhere[0]}"
-    return f"expected one of {', '.join(sorted(siblings))}"
+    near = difflib.get_close_matches(name, sorted(siblings), n=1, cutoff=0.6)
+    near = [f"{group}.{sibling}" if group else sibling for sibling in near]
+    near = near or [candidate for candidate in KEYS if candidate.split(".")[-1] == name]
+    near = near or difflib.get_close_matches(path, list(KEYS), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(siblings))}"
 
 
 def checked(key: Key, value: Any) -> Any:
@@ -256,9 +250,8 @@ def checked(key: Key, value: Any) -> Any:
     if value is None:
         return key.default
     if isinstance(value, (dict, list)):
-        raise ValueError(
-            f"expected one value, got {'keys' if isinstance(value, dict) else 'a list'}; write one."
-        )
+        got = "keys" if isinstance(value, dict) else "a list"
+        raise ValueError(f"expected one value, got {got}; write one.")
     if key.kind in ("text", "path"):
         return str(value).strip()
     if key.kind == "flag":
@@ -283,21 +276,15 @@ def _chosen(key: Key, value: Any) -> str:
 
 
 def _number(key: Key, given: Any) -> float | int:
-    value: Any = _from_fortran(given) if isinstance(given, str) else given
+    value: Any = given
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):  # an exponent may be Fortran's `d`
+            value = decimal(given.lower().replace("d", "e"))
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or (key.kind == "integer" and value != int(value)):
         kind = "a whole number" if key.kind == "integer" else f"a number [{key.unit}]"
         raise ValueError(f"expected {kind}, got {value!r}; correct it.")
     if not key.low <= value <= key.high:
-        raise ValueError(
-            f"expected a number from {key.low:g} to {key.high:g} [{key.unit}], got {value:g}; correct it."
-        )
+        expected = f"expected a number from {key.low:g} to {key.high:g} [{key.unit}]"
+        raise ValueError(f"{expected}, got {value:g}; correct it.")
     return int(value) if key.kind == "integer" else float(value)
-
-
-def _from_fortran(text: str) -> Any:
-    """A number with an exponent `d`; the text itself if it is none."""
-    try:
-        return decimal(text.lower().replace("d", "e"))
-    except ValueError:
-        return text
