@@ -44,29 +44,16 @@ def setting(
         options: further arguments of `equinox.field`.
     """
     bounds = {"ge": at_least, "gt": above, "le": at_most, "lt": below}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    metadata = _declared(choices, given, finite, null_is_default)
-    return eqx.field(default=default, static=True, metadata=metadata, **options)
-
-
-def _declared(
-    choices: Sequence[str | int] | None = None,
-    bounds: Mapping[str, float | int] = MappingProxyType({}),
-    finite: bool = True,
-    null_is_default: bool = False,
-) -> dict[str, dict[str, Any]]:
-    """Metadata of a field that is a setting."""
-    return {
-        "setting": {
-            "choices": None if choices is None else tuple(choices),
-            "bounds": dict(bounds),
-            "finite": finite,
-            "null_is_default": null_is_default,
-        }
+    declared = {
+        "choices": None if choices is None else tuple(choices),
+        "bounds": {name: bound for name, bound in bounds.items() if bound is not None},
+        "finite": finite,
+        "null_is_default": null_is_default,
     }
+    return eqx.field(default=default, static=True, metadata={"setting": declared}, **options)
 
 
-SETTING = _declared()
+SETTING = {"setting": setting().metadata["setting"]}
 """Metadata of a field that is a plain setting."""
 
 

@@ -27,7 +27,6 @@ class Loaded(Generic[ConfigT]):
     """A checked configuration and where it comes from.
 
     Args:
-        config: the values.
         path: of the file; relative paths in it are also looked for in its folder.
         origins: where each key was set, by key path.
     """
@@ -125,7 +124,7 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
     origin, path = _origin((*path, *below), document), (*path, *below[:1])
     where = f"{document.source}: {origin}{'.'.join(path) or 'top level'}"
     field, sections = _field_at(problem["loc"], model, document.data)
-    about = f" ({_first_sentence(field.description)})" if field is not None and field.description else ""
+    about = f" ({field.description.split('. ')[0]})" if field is not None and field.description else ""
     got = f"got {problem['input']!r}"
     if kind == "unknown_key":
         return f"{where}: unknown key; {context['hint']}"
@@ -135,10 +134,11 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
         tag, tags = context["discriminator"], _tags(field)
         return f"{where}: expected the key {tag}, one of {tags}, got none; add it."
     if kind == "union_tag_invalid":
-        tags = re.findall("'([^']*)'", context["expected_tags"])
+        hint = closest(context["tag"], re.findall("'([^']*)'", context["expected_tags"]))
+        todo = hint if hint.startswith("did") else "choose one of these"
         return (
             f"{where}: expected {context['discriminator']} to be one of {context['expected_tags']}, "
-            f"got '{context['tag']}'; {_nearest(context['tag'], tags)}."
+            f"got '{context['tag']}'; {todo}."
         )
     if kind in ("model_type", "model_attributes_type") and sections:
         keys = ", ".join(sections[0].model_fields)
@@ -151,15 +151,6 @@ def _message(problem: Any, document: Document, model: type[pydantic.BaseModel]) 
     expected = re.sub("expected (?=greater|less)", "expected a number ", expected)
     expected = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", expected)
     return f"{where}: {expected}{about}, {got}; correct this value."
-
-
-def _first_sentence(text: str) -> str:
-    return text.split(". ")[0]
-
-
-def _nearest(name: str, valid: list[str]) -> str:
-    hint = closest(name, valid)
-    return hint if hint.startswith("did") else "choose one of these"
 
 
 def _origin(path: tuple[str, ...], document: Document) -> str:
@@ -175,10 +166,8 @@ def _key_path(location: tuple, data: Any, *, missing: bool) -> tuple[str, ...]:
     """Location of an error in the file: what pydantic adds to name members of unions is left out."""
     path: list[str] = []
     for depth, key in enumerate(location):
-        if isinstance(data, dict) and key in data:
-            path.append(str(key))
-            data = data[key]
-        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
+        is_item = isinstance(data, list) and isinstance(key, int) and key < len(data)
+        if is_item or (isinstance(data, dict) and key in data):
             path.append(str(key))
             data = data[key]
         elif missing and depth == len(location) - 1:

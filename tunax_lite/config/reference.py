@@ -21,14 +21,7 @@ KINDS = {"run": RunConfig, "calibration": CalibrationConfig, "comparison": Compa
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a kind of configuration file, with which editors complete and check.
-
-    Args:
-        kind: one of `KINDS`.
-
-    Raises:
-        ValueError: another kind.
-    """
+    """The JSON Schema of one of `KINDS` of configuration file, with which editors complete and check."""
     if kind not in KINDS:
         raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
     schema = KINDS[kind].model_json_schema()
@@ -38,9 +31,8 @@ def json_schema(kind: str) -> dict[str, Any]:
             definitions[section]["allOf"] = [_of_closure(each) for each in names_of(AbstractClosure).values()]
     for each in dict.fromkeys(each.kind for each in names_of(AbstractClosure).values()):
         options = options_of(each).model_json_schema()
-        definitions |= {
-            name: found for name, found in options.pop("$defs", {}).items() if name not in definitions
-        }
+        for name, found in options.pop("$defs", {}).items():
+            definitions.setdefault(name, found)
         definitions[_options_name(each)] = options
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
@@ -52,10 +44,8 @@ def _options_name(kind: type) -> str:
 def _of_closure(each: Named) -> dict[str, Any]:
     """Options, and names and ranges of the numbers, of the closure of a name."""
     numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
-    then = {
-        "options": {"$ref": f"#/$defs/{_options_name(each.kind)}"},
-        "parameters": {"properties": numbers},
-    }
+    options = {"$ref": f"#/$defs/{_options_name(each.kind)}"}
+    then = {"options": options, "parameters": {"properties": numbers}}
     named = {"properties": {"name": {"const": each.name}}, "required": ["name"]}
     return {"if": named, "then": {"properties": then}}
 
