@@ -68,8 +68,8 @@ def evaluate(
             if checks:
                 say_checks(run_checks(checks, before, after, values))
     if output is not None:
-        values = ([row.case, row.variable, row.unit, *map(row.errors.get, candidates)] for row in rows)
-        write_csv(output, ["case", "variable", "unit", *candidates], values)
+        lines = ([row.case, row.variable, row.unit, *map(row.errors.get, candidates)] for row in rows)
+        write_csv(output, ["case", "variable", "unit", *candidates], lines)
         session.report_written([output])
 
 
