@@ -32,10 +32,11 @@ for _command in (*_COMMANDS, cross_validate, describe):
     app.command()(_command)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         echo(f"tunax_lite {__version__}")
         raise Exit
+    return wanted
 
 
 @app.callback()
