@@ -151,8 +151,8 @@ def _write(
     model, free = setup.model, found.free_parameters
     about, rows = (found.mode, found.standard_deviation), []
     for target in setup.targets:
-        times = {name: value for name, value in target.times_of_run().items() if name in ("dt", "duration")}
-        rows += influences(model, free, target.case, *about, **times)
+        times = target.times_of_run()
+        rows += influences(model, free, target.case, *about, dt=times["dt"], duration=times["duration"])
     write_influences(written[2], rows)
     if not loaded.config.output.figures:
         return written

@@ -322,7 +322,8 @@ def _numbers(fit: CaseRuns) -> _Panels:
         values = np.asarray(values, dtype=float)
         known, runs = np.isfinite(values), {}
         seen = np.asarray(fit.observations.time, dtype=float)[known], values[known]
-        for label, run in fit.runs.items() if fit.case is not None else ():
-            runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
+        if fit.case is not None:
+            for label, run in fit.runs.items():
+                runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found

@@ -109,6 +109,7 @@ def shapes_of(tree: Any) -> Any:
 
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
     """A table of what programs took to trace and compile, their memory, and their run time where known."""
+    rows: list[tuple[str, ...]]
     rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
     for name, program in programs.items():
         seconds, memory = (program.trace_seconds, program.compile_seconds), program.memory
