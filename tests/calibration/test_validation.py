@@ -18,7 +18,6 @@ from tunax_lite.calibration.checks import (
     AbstractCheck,
     CheckRow,
     EntrainmentLaw,
-    Error,
     depth_of_thermocline,
     persistence_errors,
     run_checks,
@@ -195,7 +194,7 @@ class Asking(AbstractCheck):
 
     def errors(self, model):
         value = model.closure.alpha  # pyright: ignore[reportAttributeAccessIssue]
-        return (Error("temperature", "K", float(value)),)
+        return (("temperature", "K", float(value)),)
 
 
 def test_checks_keep_their_own_constants_or_take_the_closure():
