@@ -340,8 +340,8 @@ class BlockedJacobian:
     def __call__(self, x: PyTree) -> JacobianResult:
         """Residuals and rows of all cases, in their order."""
         found = [compiled(x, *args) for compiled, args in self._calls]
-        parts = zip(*((result.residuals, result.matrix) for result in found), strict=True)
-        return JacobianResult(*map(jnp.concatenate, parts), self.plans)
+        residuals = jnp.concatenate([result.residuals for result in found])
+        return JacobianResult(residuals, jnp.concatenate([each.matrix for each in found]), self.plans)
 
     def normal_equations(self, x: PyTree) -> NormalEquations:
         """Sums over the cases; only the rows of one case at a time are in memory."""

@@ -213,11 +213,11 @@ def _advance(
 def _row(
     label: str, yardstick: Yardstick, dt: float, profiles: Profiles | None, timing=math.nan, note: str = ""
 ) -> tuple[ComparisonRow, Profiles | None]:
-    scores = (math.nan,) * 3
+    nothing = scores = math.nan, math.nan, math.nan
     if profiles is not None:
         profiles = yardstick.averaged(profiles)
         scores = yardstick.scores(profiles)
         if not all(map(math.isfinite, scores[:2])):
-            profiles, scores, note = None, (math.nan,) * 3, "errors too large for a number"
+            profiles, scores, note = None, nothing, "errors too large for a number"
     where = label, yardstick.name, yardstick.n_cells, dt
     return ComparisonRow(*where, *scores, timing, profiles is not None, note), profiles

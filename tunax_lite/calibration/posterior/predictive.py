@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -75,7 +76,7 @@ def predictive_bands(
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
     members = jnp.asarray(draws.T)[np.array(places)]
     ensemble, cases = insert_members(free.insert_both, (model, unnamed), members)
-    times = {"dt": dt, "duration": duration, "output_interval": output_interval}
+    times: Any = {"dt": dt, "duration": duration, "output_interval": output_interval}
     run = simulate(ensemble, cases, checkpointing=SaveEverything(), **times)
     known = {**vars(run.state), **run.state.tracers}
     del known["tracers"]
@@ -143,7 +144,7 @@ def influences(
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
         own = x[np.array(places)]
         calibrated, case = free.insert_both((model, case), own)
-        times = {"dt": dt, "duration": duration, "output_interval": duration}
+        times: Any = {"dt": dt, "duration": duration, "output_interval": duration}
         run = simulate(calibrated, case, checkpointing=SaveEverything(), **times)
         state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
         now = Snapshot(state, clo_state, time, run.grid, case)
