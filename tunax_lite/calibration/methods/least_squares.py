@@ -25,7 +25,6 @@ import dataclasses
 import math
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -114,7 +113,7 @@ class LevenbergMarquardt(AbstractMethod):
         shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
         step = max(cut, shortened, key=promise)
         finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping, growth)
-        vectors = jax.tree.map(jnp.asarray, (base + step, accepted, finished, base))
+        vectors = jnp.asarray(base + step), jnp.asarray(accepted), jnp.asarray(finished), jnp.asarray(base)
         at_base = jnp.asarray(loss, float), jnp.asarray(gradient), jnp.asarray(matrix)
         return LevenbergMarquardtState(*vectors, *at_base, *(jnp.asarray(x, float) for x in numbers))
 
