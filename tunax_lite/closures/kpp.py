@@ -129,8 +129,9 @@ class KPP(AbstractPlainClosure[KPPState]):
             more = weight * self.convection.diffusivity
             viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + more
             salt = None if salt is None else salt + more
-        faces = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
-        return KPPState(*faces, depth, None if salt is None else with_end_faces(salt))
+        viscosity, diffusivity, fraction = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
+        salt = None if salt is None else with_end_faces(salt)
+        return KPPState(viscosity, diffusivity, fraction, depth, salt)
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""
