@@ -261,8 +261,6 @@ def one_of(
     """Type of a key whose value names one of the classes of a family, with its settings.
 
     Args:
-        family: from which the classes derive.
-        tag: key of the name.
         replaced: sections of classes that a file says in more ways than with their fields.
         number: what a number stands for.
     """

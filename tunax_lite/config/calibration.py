@@ -239,17 +239,12 @@ class PosteriorSection(part_of(NUTS, "n_warmup n_chains target_acceptance most_d
         self.likelihood()
 
     def likelihood(self) -> Likelihood | None:
-        """What is believed of the errors; `None` to estimate it.
-
-        Raises:
-            ValueError: one of the two numbers without the other.
-        """
+        """What is believed of the errors; `None` to estimate it."""
         if self.noise is None and self.n_observations is None:
             return None
         if self.noise is None or self.n_observations is None:
-            raise invalid(
-                "noise and n_observations, or neither", "one of them", "give both, or leave both out"
-            )
+            todo = "give both, or leave both out"
+            raise invalid("noise and n_observations, or neither", "one of them", todo)
         return Likelihood(self.noise, self.n_observations)
 
     def build(self) -> Laplace | NUTS:

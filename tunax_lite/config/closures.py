@@ -33,11 +33,7 @@ def closure_names() -> list[str]:
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
-    """The class of a name, or of an import path `package.module:Class`.
-
-    Raises:
-        PydanticCustomError: a name that is neither.
-    """
+    """The class of a name, or of an import path `package.module:Class`; `PydanticCustomError` if neither."""
     return _class_of(AbstractClosure, name, "closure")
 
 
@@ -62,11 +58,7 @@ def _class_of(family: type, name: str, what: str) -> Any:
 
 
 def term_of(given: Mapping[str, Any]) -> AbstractTerm:
-    """A term by the name of its class, with its numbers and settings.
-
-    Raises:
-        PydanticCustomError, ValidationError: a name, a setting or a value that cannot be.
-    """
+    """A term by the name of its class, with its numbers and settings."""
     settings = dict(given)
     kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
     try:
@@ -194,9 +186,5 @@ STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
 
 
 def closure_of(document: dict[str, Any]) -> AbstractClosure:
-    """The closure of the content of a configuration file, with the constants it began with.
-
-    Raises:
-        ValueError: a closure that cannot be made.
-    """
+    """The closure of the content of a configuration file, with the constants it began with."""
     return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()
