@@ -7,7 +7,7 @@ import numpy as np
 from ..io.errors import reading
 from ..io.series import Series
 from . import files
-from .files import TIME_WIDTH, Column, Period, TextFile, iso
+from .files import TIME_WIDTH, Column, Period, TextFile, iso, read_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                self._files[column.file] = _find_profiles(files.read_text(column.file, column.where))
+                self._files[column.file] = _find_profiles(read_text(column.file, column.where))
             return self._read(column, self._files[column.file], whole_period)
 
     def _read(self, column: Column, found: _Profiles, whole_period: bool) -> Series:
