@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tunax_lite import Constant, KEpsilon, Model, SecondMomentClosure, parameter
-from tunax_lite._types import is_traced, iterate_parameters, parameter_batch_shape
+from tunax_lite._types import batch_shape_of, is_traced, iterate_parameters
 
 
 class Inner(eqx.Module):
@@ -60,9 +60,9 @@ def test_every_parameter_of_the_k_epsilon_model_is_found_and_within_its_range():
 
 
 def test_batch_shape_is_that_of_all_parameters_together():
-    assert parameter_batch_shape(Constant()) == ()
+    assert batch_shape_of(Constant()) == ()
     ensemble = Constant(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))
-    assert parameter_batch_shape(Model(ensemble)) == (2, 3)
+    assert batch_shape_of(Model(ensemble)) == (2, 3)
 
 
 def test_traced_leaves_are_recognised():

@@ -135,7 +135,7 @@ def leading_axes(tree: Any) -> Any:
 
 
 def batch_shape_of(tree: Any) -> tuple[int, ...]:
-    """Common batch shape of all arrays declared with `parameter` or `array_field`."""
+    """Common batch shape of all arrays declared with `parameter`, `vector_parameter` or `array_field`."""
     pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(leading_axes(tree)), strict=True)
     return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))
 
@@ -190,13 +190,6 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
             yield from iterate_options(value, own)
         elif not eqx.is_array(value):
             yield own, repr(value)
-
-
-def parameter_batch_shape(module: eqx.Module) -> tuple[int, ...]:
-    """Batch shape to which all parameters of a module broadcast: `()` for a single column."""
-    shapes = [jnp.shape(info.value) for info in iterate_parameters(module) if info.value is not None]
-    shapes += [info.value.shape[1:] for info in iterate_vectors(module)]
-    return jnp.broadcast_shapes((), *shapes)
 
 
 def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:

@@ -95,17 +95,7 @@ def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
         residuals, tangents = _map_chunk(lambda d: jax.jvp(function, (flat,), (d,)), start, chunk, flat)
         return residuals[:, 0], tangents
 
-    if chunk == flat.size:
-        return columns(0)
-
-    def turn(i, result):
-        start = jnp.minimum(i * chunk, flat.size - chunk)  # the last chunk overlaps the one before
-        residuals, tangents = columns(start)
-        return residuals, lax.dynamic_update_slice_in_dim(result[1], tangents, start, 1)
-
-    shape = jax.eval_shape(lambda: columns(0)[0])
-    empty = jnp.zeros(shape.shape, shape.dtype), jnp.zeros((shape.size, flat.size), shape.dtype)
-    return lax.fori_loop(0, math.ceil(flat.size / chunk), turn, empty)
+    return _in_chunks(columns, chunk, flat.size, 1)
 
 
 def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
@@ -113,17 +103,25 @@ def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
     residuals, pull = jax.vjp(function, flat)
 
     def rows(start):
-        return _map_chunk(lambda cotangent: pull(cotangent)[0], start, chunk, residuals).T
+        return None, _map_chunk(lambda cotangent: pull(cotangent)[0], start, chunk, residuals).T
 
-    if chunk == residuals.size:
-        return residuals, rows(0)
+    return residuals, _in_chunks(rows, chunk, residuals.size, 0)[1]
 
-    def turn(i, matrix):
-        start = jnp.minimum(i * chunk, residuals.size - chunk)
-        return lax.dynamic_update_slice_in_dim(matrix, rows(start), start, 0)
 
-    empty = jnp.zeros((residuals.size, flat.size), flat.dtype)
-    return residuals, lax.fori_loop(0, math.ceil(residuals.size / chunk), turn, empty)
+def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
+    """What a function gives beside its part of the matrix at the last chunk, and the matrix along an axis."""
+    if chunk == n:
+        return of_chunk(0)
+
+    def turn(i, result):
+        start = jnp.minimum(i * chunk, n - chunk)  # the last chunk overlaps the one before
+        beside, part = of_chunk(start)
+        return beside, lax.dynamic_update_slice_in_dim(result[1], part, start, axis)
+
+    beside, part = jax.eval_shape(lambda: of_chunk(0))
+    whole = jax.ShapeDtypeStruct((*part.shape[:axis], n, *part.shape[axis + 1 :]), part.dtype)
+    empty = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (beside, whole))
+    return lax.fori_loop(0, math.ceil(n / chunk), turn, empty)
 
 
 def _map_chunk(function: Callable[[Any], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:

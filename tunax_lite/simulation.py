@@ -11,14 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
-from ._types import (
-    ScalarLike,
-    is_traced,
-    leading_axes,
-    parameter_batch_shape,
-    precision_of,
-    without_weak_types,
-)
+from ._types import ScalarLike, batch_shape_of, is_traced, leading_axes, precision_of, without_weak_types
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
 from .model import Model
@@ -49,7 +42,7 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
 
 def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
     """The common batch shape of model and case: `()` for one column."""
-    return np.broadcast_shapes(case.batch_shape, parameter_batch_shape(model))
+    return batch_shape_of((model, case))
 
 
 def batched_case(model: Model, case: Case) -> Case:

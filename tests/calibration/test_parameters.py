@@ -17,7 +17,6 @@ from tunax_lite.calibration import (
     Uniform,
     with_parameters,
 )
-from tunax_lite.calibration.evaluation import insert_members
 from tunax_lite.closures import KEpsilon
 
 FREE = FreeParameters(
@@ -137,7 +136,7 @@ def test_tied_parameters_follow_their_free_one():
     gradient = jax.grad(lambda x: free.insert(closure, x).c_eps_3_plus)(x)  # pyright: ignore
     np.testing.assert_allclose(gradient, [0.0, -2.0 * 0.1], rtol=1e-12)
     assert free.with_tied({"c_eps_1": 1.5, "c_eps_2": 2.0})["c_eps_3_plus"] == 1.0
-    members = insert_members(free.insert, closure, jnp.stack([x, x + 1.0], axis=1))
+    members = free.insert(closure, jnp.stack([x, x + 1.0], axis=1))
     np.testing.assert_allclose(get_leaf(members, "c_eps_3_plus"), 4.0 - 2.0 * (first + np.array([0.0, 0.1])))
 
 

@@ -1,7 +1,5 @@
 """Calibration: free parameters, targets, methods, and the loop that brings them together."""
 
-from typing import TYPE_CHECKING, Any
-
 from .calibrate import Iteration, calibrate, calibrate_weighted
 from .checks import CheckRow, EntrainmentLaw, ObservedCase, persistence_errors, run_checks
 from .cross_validation import (
@@ -13,7 +11,7 @@ from .cross_validation import (
     read_table,
     write_table,
 )
-from .files import OtherCalibrationError, read_parameters, write_parameters, write_results
+from .files import OtherCalibrationError, read_parameters, write_history, write_parameters, write_results
 from .history import CalibrationResult, History, remarks, remarks_in_short
 from .known import Tied, in_short, known_parameters, with_case_parameters, with_parameters
 from .methods.base import MultiStart
@@ -41,14 +39,3 @@ from .priors import (
     Normal,
     Uniform,
 )
-
-if TYPE_CHECKING:
-    from .history_file import write_history
-
-
-def __getattr__(name: str) -> Any:
-    if name != "write_history":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .history_file import write_history  # needs xarray, which takes long to import
-
-    return write_history

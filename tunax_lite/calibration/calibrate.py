@@ -10,16 +10,7 @@ import numpy as np
 from ..checkpointing import AbstractCheckpointing
 from ..io.writing import claims
 from ..model import Model
-from .files import (
-    CHECKPOINT_NAME,
-    HISTORY_NAME,
-    PARAMETERS_NAME,
-    RESULTS,
-    check_folder,
-    fingerprint,
-    read_tree,
-    write_tree,
-)
+from . import files
 from .history import CalibrationResult, History
 from .methods.base import AbstractMethod, MethodState
 from .misfit.comparison import AbstractScore, RootMeanSquare
@@ -152,14 +143,14 @@ def _solve(
     max_non_finite: int,
     report: Report | None,
 ) -> CalibrationResult:
-    free, parts = problem.free_parameters, fingerprint(problem, method)
+    free, parts = problem.free_parameters, files.fingerprint(problem, method)
     shape = len(free.paths), len(problem.case_names), len(problem.variables)
     state, history = method.init(free.start()), History.empty(0, *shape)
-    path = None if folder is None else folder / CHECKPOINT_NAME
+    path = None if folder is None else folder / files.CHECKPOINT_NAME
     if path is not None and resume and path.exists():
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
-        state, history = read_tree(path, parts, like, "checkpoint of a calibration")
+        state, history = files.read_tree(path, parts, like, "checkpoint of a calibration")
     to_physical, evaluator = jax.jit(free.to_physical), None
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluator = make_evaluator() if evaluator is None else evaluator
@@ -178,9 +169,9 @@ def _solve(
         state = told
         if path is not None:
             header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
-            write_tree(path, header, (state, history))
+            files.write_tree(path, header, (state, history))
             # Results of a calibration that is being overwritten do not belong to the new checkpoint.
-            for name in RESULTS if history.n_iterations == 1 else ():
+            for name in files.RESULTS if history.n_iterations == 1 else ():
                 path.with_name(name).unlink(missing_ok=True)
         if report is not None:
             values, start_values = (free.by_path(history.values[row]) for row in (-1, 0))
@@ -193,10 +184,10 @@ def _solve(
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
-    names = CHECKPOINT_NAME, PARAMETERS_NAME, HISTORY_NAME
+    names = files.CHECKPOINT_NAME, files.PARAMETERS_NAME, files.HISTORY_NAME
     held = [name for name in names if (folder / name).exists()]
-    check_folder("calibration", folder, held, resume, overwrite)
-    if resume and held and CHECKPOINT_NAME not in held:
+    files.check_folder("calibration", folder, held, resume, overwrite)
+    if resume and held and files.CHECKPOINT_NAME not in held:
         raise ValueError(
             f"{folder}: expected a checkpoint to go on with, got results without one ({', '.join(held)}); "
             "choose another folder."

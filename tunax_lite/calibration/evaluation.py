@@ -24,11 +24,8 @@ where m_c is the mean square of the mean of the ensemble. For the mean square as
 diagonal holds the losses. What an ensemble Kalman method needs of the residuals is in these products.
 """
 
-import dataclasses
 import functools
 import math
-from collections.abc import Callable
-from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +41,6 @@ from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
 from .problem import AbstractEvaluator, CaseParameters, Evaluation, MiniBatch, Problem
 
-T = TypeVar("T")
 Members = Float[Array, "parameter member"]
 
 
@@ -188,35 +184,9 @@ class EnsembleEvaluator(AbstractEvaluator):
         problem = self._problem
 
         def evaluate(columns: Members, model: Model, comparison: Comparison):
-            model, case = insert_members(own.free.insert_both, (model, comparison.case), columns)
-            by_variable, mean_squares = residuals(model, dataclasses.replace(comparison, case=case))
+            by_variable, mean_squares = residuals(*own.insert(columns, model, comparison))
             flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
             products = flat.T @ flat
             return problem.score(jnp.diagonal(products)), products, mean_squares
 
         return compile_program(evaluate, own.of(columns), problem.model, comparison)
-
-
-def insert_members(insert: Callable[[T, UnconstrainedVector], T], module: T, members: Members) -> T:
-    """What `insert` returns, with one value per member along a trailing axis of what is free in the module.
-
-    All else keeps its shape: the time loop carries a number that all columns share at less cost.
-    """
-
-    def is_none(leaf) -> bool:
-        return leaf is None
-
-    old = jax.tree.leaves(module, is_leaf=is_none)
-    structure = jax.tree.structure(module, is_leaf=is_none)
-    places: list[int] = []
-
-    def replaced(x):
-        new = jax.tree.leaves(insert(module, x), is_leaf=is_none)
-        places[:] = [i for i, (before, after) in enumerate(zip(old, new, strict=True)) if after is not before]
-        return [new[i] for i in places]
-
-    batched = jax.vmap(replaced, in_axes=-1, out_axes=-1)(members)
-    leaves = list(old)
-    for place, leaf in zip(places, batched, strict=True):
-        leaves[place] = leaf
-    return jax.tree.unflatten(structure, leaves)

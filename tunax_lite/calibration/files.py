@@ -1,4 +1,4 @@
-"""The files of a calibration: its checkpoint, and `parameters.yaml`, which a run accepts.
+"""The files of a calibration: its checkpoint, its iterations, and `parameters.yaml`, which a run accepts.
 
 The checkpoint is everything that the next iterate depends on, in one file that is never half written: a line
 of JSON (what is calibrated, how many iterations) and the arrays of the method's state and of the history.
@@ -9,19 +9,25 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from ..io.dataset import write_dataset
 from ..io.errors import names_its_file, read_text, shortened
+from ..io.netcdf import described, titled, variable_name
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
+from ..observables import unit_of_difference
 from .history import CalibrationResult, remarks, remarks_in_short
-from .known import known_parameters, split_path
+from .known import by_field, known_parameters, split_path
 from .parameters import FreeNumber
 from .problem import Problem
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
@@ -35,8 +41,6 @@ def write_results(
     result: CalibrationResult, folder: str | Path, attributes: Mapping[str, str] | None = None
 ) -> tuple[Path, Path]:
     """Write `parameters.yaml` and `history.nc` into a folder and return their paths."""
-    from .history_file import write_history  # needs xarray, which takes long to import
-
     paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
     write_history(paths[1], result, attributes)
     write_parameters(paths[0], result, attributes)
@@ -51,26 +55,32 @@ def write_parameters(
     Iterations count from 1, which is the evaluation of the start, here and wherever they are shown. The
     attributes say where the numbers come from (version, command, ...).
     """
-    best, start, units, remarked = result.best, result.start, result.units, remarks(result)
-    free_parameters = result.free_parameters
-
-    def entry(path: str, lower: float, upper: float) -> dict[str, Any]:
-        value = {"value": best[path], "unit": units[path], "start": start[path]}
-        return {**value, "lower": lower, "upper": upper}
-
-    parameters: dict[str, dict] = {}
-    for free in free_parameters.numbers:
-        if split_path(free.path)[1] is None:
-            parameters[free.path] = entry(free.path, free.lower, free.upper) | prior_of(free)
-            if free.path in remarked:
-                parameters[free.path]["remark"] = remarked[free.path]
-    for tied in free_parameters.tied:
-        bounds = free_parameters.bounds_of(tied)
-        parameters[tied.path] = entry(tied.path, *bounds) | {"tied_to": str(tied)}
-    parameters |= _vectors(result, remarked)
+    best, start, free = result.best, result.start, result.free_parameters
+    known, short = known_parameters(result.closure, result.cases), remarks_in_short(remarks(result), best)
+    said = {split_path(label.partition(" (")[0])[0]: text for label, text in short.items()}
+    free_numbers, every_path = dict(zip(free.paths, free.numbers, strict=True)), by_field(known)
+    numbers: dict[str, dict] = {}
+    vectors: dict[str, dict] = {}
+    for field, paths in by_field(free.paths).items():
+        last, unit = free_numbers[paths[-1]], {"unit": free_numbers[paths[-1]].unit}
+        if last.path == field:
+            entry = numbers[field] = {"value": best[field], **unit, "start": start[field]}
+        else:
+            every = [known[path] for path in every_path[field]]
+            entry = vectors[field] = {**unit, "value": [float(number.value) for number in every]}
+            # What was not free is where it started.
+            entry["start"] = [start.get(number.path, float(number.value)) for number in every]
+            if last.coordinate is not None:
+                entry["coordinate"] = [number.coordinate for number in every]
+        entry |= {"lower": last.lower, "upper": last.upper} | _prior_of(last)
+        entry |= {"remark": said[field]} if field in said else {}
+    for tied in free.tied:
+        entry = {"value": best[tied.path], "unit": tied.unit, "start": start[tied.path]}
+        lower, upper = free.bounds_of(tied)
+        numbers[tied.path] = {**entry, "lower": lower, "upper": upper, "tied_to": str(tied)}
     content = {
         "closure": type(result.closure).__name__,
-        "parameters": parameters,
+        "parameters": numbers | vectors,
         "calibration": {
             "loss": result.best_loss,
             "prior_weight": result.prior_weight,
@@ -90,35 +100,77 @@ def write_parameters(
         temporary.write_text(yaml_text(content), encoding="utf-8")
 
 
-def prior_of(free: FreeNumber) -> dict[str, str]:
+def _prior_of(free: FreeNumber) -> dict[str, str]:
     return {} if free.prior is None else {"prior": repr(free.prior)}
 
 
-def _vectors(result: CalibrationResult, remarked: Mapping[str, str]) -> dict[str, dict]:
-    """All numbers of each vector of which some were free, with what is known of the free ones."""
-    known, start = known_parameters(result.closure, result.cases), result.start
-    entries: dict[str, dict] = {}
-    for path in result.best:
-        field, index = split_path(path)
-        if index is not None and field not in entries:
-            numbers = [number for name, number in known.items() if split_path(name)[0] == field]
-            entries[field] = {
-                "unit": numbers[0].unit,
-                "value": [float(number.value) for number in numbers],
-                # What was not free is where it started.
-                "start": [start.get(each.path, float(each.value)) for each in numbers],
-            }
-            if numbers[0].coordinate is not None:
-                entries[field]["coordinate"] = [number.coordinate for number in numbers]
-    for free in result.free_parameters.numbers:
-        field = split_path(free.path)[0]
-        if field in entries:
-            entries[field] |= {"lower": free.lower, "upper": free.upper} | prior_of(free)
-    for label, said in remarks_in_short(remarked, result.best).items():
-        field = split_path(label.partition(" (")[0])[0]
-        if field in entries:
-            entries[field]["remark"] = said
-    return entries
+def write_history(
+    path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
+) -> None:
+    """Write all iterations as NetCDF; attributes say where the numbers come from (version, command, ...)."""
+    write_dataset(history_dataset(result, attributes), path)
+
+
+def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
+    """All iterations with units and long names; a dot in a parameter's path becomes an underscore.
+
+    The free numbers of a vector are one variable, with their times or heights as another.
+    """
+    import xarray as xr  # takes long
+
+    history, free = result.history, result.free_parameters
+    of_priors = " and half the square of the unconstrained parameters times prior_weight"
+    what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
+    columns = {
+        "loss": (history.loss, what),
+        "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
+        "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
+        "of_all_cases": (history.of_all_cases.astype(np.int8), "whether the loss is that of all cases"),
+        "start": (history.start, "number of the start that the iteration follows"),
+        "n_failed": (history.n_failed, "members of the ensemble that broke down"),
+    }
+    data = {name: described("iteration", *both) for name, both in columns.items()}
+    by_case = "iteration", "case"
+    data["score"] = described(by_case, history.scores, "score of the case")
+    for column, name in enumerate(result.variables):
+        errors, text = history.errors[:, :, column], f"root mean square error of {name}"
+        data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
+
+    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, str]) -> None:
+        about = dict(zip(("valid_min", "valid_max"), bounds, strict=True)) | about
+        data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
+
+    by_path = dict(zip(free.paths, history.values.T, strict=True))
+    fields, numbers = by_field(free.paths), dict(zip(free.paths, free.numbers, strict=True))
+    for path, number in numbers.items():
+        if path in fields:
+            bounds = number.lower, number.upper
+            add(path, "iteration", by_path[path], number.unit, bounds, _prior_of(number))
+    for tied in free.tied:
+        bounds, values = free.bounds_of(tied), tied.value(by_path[tied.to])
+        add(tied.path, "iteration", values, tied.unit, bounds, {"tied_to": str(tied)})
+    for field, paths in fields.items():
+        name, first = variable_name(field), numbers[paths[0]]
+        dims, bounds = ("iteration", f"free_number_of_{name}"), (first.lower, first.upper)
+        if first.path != field:
+            values = np.stack([by_path[path] for path in paths], axis=1)
+            add(field, dims, values, first.unit, bounds, _prior_of(first))
+        if first.coordinate is not None:
+            where = [numbers[path].coordinate for path in paths]
+            text = "time [s] or height [m] of the numbers"
+            data[f"{name}_coordinate"] = described(dims[1:], where, text)
+    of_iterations = {"long_name": "evaluation of the loss, 1 at the start"}
+    coords = {
+        "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
+        "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
+    }
+    title = {
+        **titled("Calibration", type(result.closure).__name__),
+        "best_iteration": history.best_iteration + 1,
+        "stop_reason": result.stop_reason,
+        "prior_weight": result.prior_weight,
+    }
+    return xr.Dataset(data, coords, {**title, **(attributes or {})})
 
 
 @names_its_file("a parameter file")

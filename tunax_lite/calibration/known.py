@@ -11,14 +11,14 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
-from .._types import at_path, iterate_parameters, iterate_vectors, precision_of
+from .._types import ParameterInfo, at_path, iterate_parameters, iterate_vectors, precision_of
 from ..case import Case
 from ..closures.base import AbstractClosure
 
@@ -26,16 +26,6 @@ T = TypeVar("T", bound=eqx.Module)
 
 OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
-
-
-class Known(NamedTuple):
-    """A number that can be free."""
-
-    path: str
-    value: Any  # `None` where it is derived from others, or differs between the cases that share it
-    unit: str
-    valid_range: tuple[float, float]  # outside which it has no meaning
-    coordinate: float | None = None  # of a number of a vector, where it is in time [s] or height [m]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +60,7 @@ class Tied:
         ends = self.value(lower), self.value(upper)
         return min(ends), max(ends)
 
-    def check(self, info: Known, lower: float, upper: float) -> None:
+    def check(self, info: ParameterInfo, lower: float, upper: float) -> None:
         """Raise `ValueError` where the bounds of the free parameter lead out of the valid range."""
         least, largest = self.bounds(lower, upper)
         valid_lower, valid_upper = info.valid_range
@@ -111,10 +101,23 @@ def split_path(path: str) -> tuple[str, int | None]:
     return (field, int(index.removesuffix("]"))) if bracket and path.endswith("]") else (path, None)
 
 
-def known_parameters(closure: AbstractClosure, cases: Mapping[str, Case] | None = None) -> dict[str, Known]:
-    """What a calibration may change in a closure and in cases by name, by path; vectors number by number."""
+def by_field(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Paths by that of their field: of a parameter one, of a vector several."""
+    fields: dict[str, list[str]] = {}
+    for path in paths:
+        fields.setdefault(split_path(path)[0], []).append(path)
+    return fields
+
+
+def known_parameters(
+    closure: AbstractClosure, cases: Mapping[str, Case] | None = None
+) -> dict[str, ParameterInfo]:
+    """What a calibration may change in a closure and in cases by name, by path; vectors number by number.
+
+    A value is `None` where it is derived from others, or differs between the cases that share it.
+    """
     known = numbers_of(closure)
-    shared: dict[str, list[Known]] = {}
+    shared: dict[str, list[ParameterInfo]] = {}
     for name, case in (cases or {}).items():
         for path, number in numbers_of(case).items():
             own = f"{_OF_ONE_CASE}{name}.{path}"
@@ -127,25 +130,24 @@ def known_parameters(closure: AbstractClosure, cases: Mapping[str, Case] | None 
     return known
 
 
-def numbers_of(module: eqx.Module) -> dict[str, Known]:
+def numbers_of(module: eqx.Module) -> dict[str, ParameterInfo]:
     """Parameters of a module and numbers of its vectors, by path in it."""
-    known = {info.path: Known(*info) for info in iterate_parameters(module)}
+    known = {info.path: info for info in iterate_parameters(module)}
     for info in iterate_vectors(module):
-        where = None if info.coordinate is None else np.asarray(info.coordinate, float)
+        places = None if info.coordinate is None else np.asarray(info.coordinate, float).tolist()
         for index, value in enumerate(np.asarray(info.value)):
-            path = f"{info.path}[{index}]"
-            at = None if where is None else float(where[index])
-            known[path] = Known(path, value, info.unit, info.valid_range, at)
+            path, at = f"{info.path}[{index}]", None if places is None else places[index]
+            known[path] = info._replace(path=path, value=value, coordinate=at)
     return known
 
 
-def lookup(path: str, known: Mapping[str, Known], owner: str) -> Known:
+def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> ParameterInfo:
     """What is known of a path; `ValueError` for one that is not known, with those that are like it."""
     if path in known:
         return known[path]
     in_closure = is_of_closure(path)
     # Vectors by their name: nobody wants to read a hundred numbers.
-    alike = dict.fromkeys(split_path(name)[0] for name in known if is_of_closure(name) == in_closure)
+    alike = by_field(name for name in known if is_of_closure(name) == in_closure)
     close = difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
@@ -158,8 +160,12 @@ def lookup(path: str, known: Mapping[str, Known], owner: str) -> Known:
     )
 
 
-def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
-    """The module with the number of each path replaced by that of `values` at the same place."""
+def replace_numbers(module: T, paths: Sequence[str], values: Float[Array, "number *member"]) -> T:
+    """The module with the number of each path replaced by that of `values` at the same place.
+
+    Members of an ensemble give what is replaced a trailing axis; all else keeps its shape, because the time
+    loop carries a number that all columns share at less cost.
+    """
     places: dict[str, list[tuple[int, int | None]]] = {}
     for position, path in enumerate(paths):
         field, index = split_path(path)
@@ -172,7 +178,11 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
         if found[0][1] is None:
             new.append(values[positions[0]])
         else:
-            new.append(at_path(module, field).at[indices].set(values[positions]))
+            old = at_path(module, field)
+            spread = jnp.broadcast_to(
+                old.reshape(old.shape + (1,) * (values.ndim - 1)), old.shape + values.shape[1:]
+            )
+            new.append(spread.at[indices].set(values[positions]))
     at_fields = lambda tree: [at_path(tree, field) for field in places]  # noqa: E731
     return eqx.tree_at(at_fields, module, new, is_leaf=lambda leaf: leaf is None)
 
@@ -205,7 +215,7 @@ def paths_of_other_cases(values: Mapping[str, float], name: str) -> list[str]:
 
 
 def _with_values(
-    module: T, values: Mapping[str, float], known: Mapping[str, Known], owner: str, beginning: str = ""
+    module: T, values: Mapping[str, float], known: Mapping[str, ParameterInfo], owner: str, beginning=""
 ) -> T:
     for path, value in values.items():
         lower, upper = lookup(path, known, owner).valid_range
@@ -231,7 +241,5 @@ def units_in_short(units: Mapping[str, str]) -> dict[str, str]:
 
 def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
     """Paths by what `in_short` calls them: numbers of a vector together, one alone by its own path."""
-    fields: dict[str, list[str]] = {}
-    for path in paths:
-        fields.setdefault(split_path(path)[0], []).append(path)
-    return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields.items()}
+    fields = by_field(paths).items()
+    return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields}

@@ -2,23 +2,25 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from .._types import precision_of
+from .._types import ParameterInfo, precision_of
 from ..case import Case
 from ..closures.base import AbstractClosure
 from ..model import Model
 from .known import (
     OF_ALL_CASES,
-    Known,
     Tied,
+    by_field,
     check_once,
     is_of_closure,
     known_parameters,
@@ -30,52 +32,22 @@ from .known import (
 from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 
 UnconstrainedVector = Float[Array, " parameter"]
+VectorOrMembers = Float[Array, "parameter *member"]
+"""Of one run, or of the members of an ensemble along a trailing axis."""
 
 
 class FreeNumber(NamedTuple):
-    """One number of the unconstrained vector; fields as those of `FreeNumbers`."""
+    """One number of the unconstrained vector."""
 
-    path: str
+    path: str  # in the closure or in a case, with dots
     start: float
-    coordinate: float | None
-    unit: str
-    lower: float
-    upper: float
-    scale: Literal["linear", "log"]
-    prior: AbstractPrior | None
-    distribution: AbstractPrior
-
-
-@dataclasses.dataclass(frozen=True)
-class FreeNumbers:
-    """A free parameter, or all numbers of a free vector, with one unit, bounds, scale and prior."""
-
-    paths: tuple[str, ...]  # in the closure or in a case, with dots
-    start: tuple[float, ...]
-    coordinates: tuple[float, ...] | None  # of the numbers of a vector in time [s] or height [m]
+    coordinate: float | None  # of a number of a vector in time [s] or height [m]
     unit: str
     lower: float
     upper: float
     scale: Literal["linear", "log"]  # of a parameter that has no prior of its own
     prior: AbstractPrior | None  # that was given
-
-    @functools.cached_property
-    def distribution(self) -> AbstractPrior:
-        """The prior, or the one that bounds and scale stand for; `ValueError` if they have no meaning."""
-        if self.prior is not None:
-            return self.prior
-        if math.isinf(self.lower) and math.isinf(self.upper) and self.scale == "linear":
-            return Unbounded()
-        try:
-            return (LogBounded if self.scale == "log" else Bounded)(self.lower, self.upper)
-        except ValueError as error:
-            raise ValueError(f"{self.paths[0]}: {error}") from None
-
-    def numbers(self) -> tuple[FreeNumber, ...]:
-        """Each number for itself."""
-        where = self.coordinates or (None,) * len(self.paths)
-        common = self.unit, self.lower, self.upper, self.scale, self.prior, self.distribution
-        return tuple(FreeNumber(*own, *common) for own in zip(self.paths, self.start, where, strict=True))
+    distribution: AbstractPrior  # the prior, or the one that bounds and scale stand for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,20 +57,15 @@ class ResolvedParameters:
     Parameters that follow a free one are tied. Raises `ValueError` for a number that is changed twice.
     """
 
-    free: tuple[FreeNumbers, ...]
+    numbers: tuple[FreeNumber, ...]
     tied: tuple[Tied, ...] = ()
 
     def __post_init__(self):
         check_once(self.changed_paths)
 
     @functools.cached_property
-    def numbers(self) -> tuple[FreeNumber, ...]:
-        """The free numbers one by one."""
-        return tuple(number for each in self.free for number in each.numbers())
-
-    @functools.cached_property
     def paths(self) -> tuple[str, ...]:
-        return tuple(path for each in self.free for path in each.paths)
+        return tuple(number.path for number in self.numbers)
 
     @functools.cached_property
     def changed_paths(self) -> tuple[str, ...]:
@@ -116,12 +83,9 @@ class ResolvedParameters:
         `None` if that is nothing. Cases that differ by their names only have equal parameters. Raises
         `ValueError` for a number that is free for one and for all cases, or tied to one of another case.
         """
-        free, tied, places, at = [], [], [], 0
-        for each in self.free:
-            if paths := tuple(filter(None, (path_in_case(path, name) for path in each.paths))):
-                free.append(dataclasses.replace(each, paths=paths))
-                places += range(at, at + len(paths))
-            at += len(each.paths)
+        seen = {place: path_in_case(path, name) for place, path in enumerate(self.paths)}
+        own = {place: path for place, path in seen.items() if path is not None}
+        free, tied = tuple(self.numbers[place]._replace(path=path) for place, path in own.items()), []
         for each in self.tied:
             path, to = (path_in_case(p, name) for p in (each.path, each.to))
             if path is not None and to is None:
@@ -131,7 +95,7 @@ class ResolvedParameters:
                 )
             if path is not None and to is not None:
                 tied.append(dataclasses.replace(each, path=path, to=to))
-        return (ResolvedParameters(tuple(free), tuple(tied)), tuple(places)) if free else None
+        return (ResolvedParameters(free, tuple(tied)), tuple(own)) if free else None
 
     def seen_by(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]]:
         """As `in_case`, with a `ValueError` where that is nothing."""
@@ -176,9 +140,13 @@ class ResolvedParameters:
 
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
-        ends = np.cumsum([len(each.paths) for each in self.free]).tolist()
-        slices = zip(self.free, [0, *ends[:-1]], ends, strict=True)
-        physical = jnp.concatenate([each.distribution.to_physical(x[i:j]) for each, i, j in slices])
+        alike = itertools.groupby(self.numbers, lambda n: (split_path(n.path)[0], n.distribution))
+        parts, begin = [], 0
+        for (_, distribution), numbers in alike:
+            end = begin + len(list(numbers))
+            parts.append(distribution.to_physical(x[begin:end]))
+            begin = end
+        physical = jnp.concatenate(parts)
         for places, mean, factor in self._correlated:
             physical = physical.at[places].set(mean + factor.astype(x.dtype) @ x[places])
         return physical
@@ -205,25 +173,25 @@ class ResolvedParameters:
         """Physical values in the order of the vector by path, and those of the parameters that follow."""
         return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
 
-    def insert(self, closure: AbstractClosure, x: UnconstrainedVector) -> AbstractClosure:
+    def insert(self, closure: AbstractClosure, x: VectorOrMembers) -> AbstractClosure:
         """The closure, in its precision, with the physical values of x; differentiable to x."""
         return self._inserted(x, closure, is_of_closure, closure=closure)
 
-    def insert_case(self, case: Case, x: UnconstrainedVector) -> Case:
+    def insert_case(self, case: Case, x: VectorOrMembers) -> Case:
         """The same for a case; parameters from `in_case`, where it goes by no name."""
         return self._inserted(x, case, lambda path: path.startswith(OF_ALL_CASES), case=case)
 
-    def insert_both(self, both: tuple[Model, Case], x: UnconstrainedVector) -> tuple[Model, Case]:
+    def insert_both(self, both: tuple[Model, Case], x: VectorOrMembers) -> tuple[Model, Case]:
         """The same for a model and a case."""
         model, case = both
         closure = self.insert(model.closure, x)
         return eqx.tree_at(lambda m: m.closure, model, closure), self.insert_case(case, x)
 
-    def _inserted(self, x: UnconstrainedVector, module, is_own: Callable[[str], bool], **named):
+    def _inserted(self, x: VectorOrMembers, module, is_own: Callable[[str], bool], **named):
         places = [i for i, path in enumerate(self.changed_paths) if is_own(path)]
         if not places:
             return module
-        values = self.to_physical(x)
+        values = self.to_physical(x) if x.ndim == 1 else jax.vmap(self.to_physical, -1, -1)(x)
         if self.tied:
             following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
             values = jnp.concatenate([values, jnp.stack(following)])
@@ -281,15 +249,11 @@ class FreeParameters:
         tied to none of these, or that leaves its valid range; a number that is free twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
-        vectors: dict[str, list[str]] = {}
-        for path in known:
-            field, index = split_path(path)
-            if index is not None:
-                vectors.setdefault(field, []).append(path)
-        found = [
-            _resolve(free, [lookup(path, known, owner) for path in vectors.get(free.path, [free.path])])
-            for free in self.parameters
-        ]
+        found: list[FreeNumber] = []
+        fields = by_field(known)
+        for free in self.parameters:
+            paths = fields.get(free.path, [free.path])
+            found += _resolve(free, [lookup(path, known, owner) for path in paths])
         tied = [dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied]
         resolved = ResolvedParameters(tuple(found), tuple(tied))
         for each in self.tied:
@@ -308,7 +272,7 @@ class FreeParameters:
             FreeParameters(free, tied).resolve(closure)
 
 
-def _resolve(free: FreeParameter, numbers: Sequence[Known]) -> FreeNumbers:
+def _resolve(free: FreeParameter, numbers: Sequence[ParameterInfo]) -> list[FreeNumber]:
     """A parameter, or the numbers of a vector, with what is not given from what is known of them."""
     info = numbers[0]
     if free.scale not in ("linear", "log"):
@@ -337,13 +301,20 @@ def _resolve(free: FreeParameter, numbers: Sequence[Known]) -> FreeNumbers:
         except ValueError as error:
             raise ValueError(f"{free.path}: {error}") from None
         lower, upper = prior.lower, prior.upper
-    paths = tuple(number.path for number in numbers)
-    start = tuple(_start(free, prior, number) for number in numbers)
-    places = tuple(number.coordinate for number in numbers if number.coordinate is not None)
-    return FreeNumbers(paths, start, places or None, info.unit, lower, upper, free.scale, prior)
+    start, distribution = [_start(free, prior, number) for number in numbers], prior
+    if distribution is None and math.isinf(lower) and math.isinf(upper) and free.scale == "linear":
+        distribution = Unbounded()
+    elif distribution is None:
+        try:
+            distribution = (LogBounded if free.scale == "log" else Bounded)(lower, upper)
+        except ValueError as error:
+            raise ValueError(f"{info.path}: {error}") from None
+    common = info.unit, lower, upper, free.scale, prior, distribution
+    places = zip(numbers, start, strict=True)
+    return [FreeNumber(each.path, value, each.coordinate, *common) for each, value in places]
 
 
-def _start(free: FreeParameter, prior: AbstractPrior | None, info: Known) -> float:
+def _start(free: FreeParameter, prior: AbstractPrior | None, info: ParameterInfo) -> float:
     """What is given; else the value of the closure, where there is none that the prior allows its median."""
     if free.start is not None:
         return float(free.start)

@@ -21,7 +21,7 @@ from ..model import Model
 from ..runtime import shapes_of
 from .misfit.comparison import AbstractScore, Comparison
 from .misfit.target import Target
-from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
+from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -50,7 +50,7 @@ class CaseParameters:
         whole[np.ix_(*[self.places] * np.ndim(derivative))] = derivative
         return whole
 
-    def insert(self, x: UnconstrainedVector, model: Model, comparison: Comparison) -> Calibrated:
+    def insert(self, x: VectorOrMembers, model: Model, comparison: Comparison) -> Calibrated:
         """Model and case with the physical values of x, which is what `of` gives; differentiable to x."""
         model, case = self.free.insert_both((model, comparison.case), x)
         return model, dataclasses.replace(comparison, case=case)

@@ -110,7 +110,7 @@ def _write(
     if not loaded.config.output.figures:
         return written
     # What takes long to import, where it is needed.
-    from ..calibration.history_file import history_dataset
+    from ..calibration.files import history_dataset
     from ..plotting import calibration_figures, history_figures, save_figures
 
     figures = history_figures(history_dataset(result))

@@ -18,7 +18,6 @@ from ...model import Model
 from ...observables import unit_of_difference
 from ...sensitivity import jacobian
 from ...simulation import simulate
-from ..evaluation import insert_members
 from ..parameters import ResolvedParameters, UnconstrainedVector
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -75,7 +74,7 @@ def predictive_bands(
     free, places = free_parameters.seen_by(case.name)
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
     members = jnp.asarray(draws.T)[np.array(places)]
-    ensemble, cases = insert_members(free.insert_both, (model, unnamed), members)
+    ensemble, cases = free.insert_both((model, unnamed), members)
     times: Any = {"dt": dt, "duration": duration, "output_interval": output_interval}
     run = simulate(ensemble, cases, checkpointing=SaveEverything(), **times)
     known = {**vars(run.state), **run.state.tracers}
