@@ -170,20 +170,16 @@ def stack_cases(cases: Sequence[Case]) -> Case:
 
     stacked = jax.tree_util.tree_map_with_path(stack, *plain)
     start_times = {case.start_time for case in cases}
+    places = {name: [getattr(case, name) for case in cases] for name in ("latitude", "longitude")}
+    known = {name: of for name, of in places.items() if not any(place is None for place in of)}
     return dataclasses.replace(
         stacked,
         duration=min(case.duration for case in cases),
         name="stacked",
         start_time=start_times.pop() if len(start_times) == 1 else None,
-        latitude=_stacked([case.latitude for case in cases]),
-        longitude=_stacked([case.longitude for case in cases]),
         sites=tuple(case.name for case in cases),
+        **{name: jnp.stack(of, axis=-1) for name, of in known.items()},
     )
-
-
-def _stacked(values: Sequence[Scalar | None]) -> Scalar | None:
-    known = [value for value in values if value is not None]
-    return jnp.stack(known, axis=-1) if len(known) == len(values) else None
 
 
 def remap(values, source: Grid, target: Grid):

@@ -45,6 +45,12 @@ class Layout(NamedTuple):
     segments: tuple[int, ...]
     in_pairs: bool = False
 
+    def kept(self, n_steps: int) -> float:
+        """States that a loop keeps with its steps checkpointed: starts of segments, steps with solutions."""
+        lengths = (n_steps, *self.segments)
+        starts = sum(longer / shorter for longer, shorter in itertools.pairwise(lengths))
+        return (starts / 2 if self.in_pairs else starts) + _STEP_OVER_STATE * lengths[-1]
+
 
 class AbstractCheckpointing(eqx.Module):
     """How a loop of steps is checkpointed."""
@@ -142,12 +148,9 @@ class Auto(AbstractCheckpointing):
         return SaveSteps(), SaveSegments(), SavePairs(), SaveSegments(levels=2)
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        *others, frugal = self.candidates
-        for candidate in others:
-            layout = candidate.layout(bytes_per_step, n_steps)
-            if _kept_bytes(layout, bytes_per_step, n_steps) <= self.memory_budget:
-                return layout
-        return frugal.layout(bytes_per_step, n_steps)
+        layouts = [candidate.layout(bytes_per_step, n_steps) for candidate in self.candidates]
+        fits = (each for each in layouts if each.kept(n_steps) * bytes_per_step <= self.memory_budget)
+        return next(fits, layouts[-1])
 
 
 def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckpointing:
@@ -155,14 +158,6 @@ def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckp
     if not isinstance(checkpointing, Auto):
         return checkpointing
     return Auto(memory_budget=max(1, checkpointing.memory_budget // n))
-
-
-def _kept_bytes(layout: Layout, bytes_per_step: int, n_steps: int) -> float:
-    """What a loop keeps with its steps checkpointed: the starts of segments, and steps with solutions."""
-    lengths = (n_steps, *layout.segments)
-    starts = sum(longer / shorter for longer, shorter in itertools.pairwise(lengths))
-    starts = starts / 2 if layout.in_pairs else starts
-    return (starts + _STEP_OVER_STATE * lengths[-1]) * bytes_per_step
 
 
 def _near_divisor(n: int, target: int) -> int:

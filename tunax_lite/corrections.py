@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import ColumnArray, Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
+from ._types import ColumnArray, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
 from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .state import State
@@ -125,7 +125,13 @@ class CorrectedForcing(AbstractForcing):
             assert self.time is not None
             now |= TimeSeries(self.time, moving).at(time)
         scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
-        self._check_scaled(fluxes, scales)
+        idle = {_SCALES[name] for name in scales}
+        idle -= {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        if idle:
+            raise ValueError(
+                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
+                "leave the scale out, or give a bias."
+            )
         changed = {}
         for name in _FLUXES:
             flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
@@ -135,15 +141,6 @@ class CorrectedForcing(AbstractForcing):
         if fluxes.surface_drag is not None and "stress_u" in scales:
             changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
         return dataclasses.replace(fluxes, **changed)
-
-    def _check_scaled(self, fluxes: SurfaceFluxes, scales: dict[str, Scalar]) -> None:
-        scaled = {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}
-        idle = {_SCALES[name] for name in scales} - scaled
-        if idle:
-            raise ValueError(
-                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
-                "leave the scale out, or give a bias."
-            )
 
 
 _FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
@@ -210,26 +207,19 @@ class InitialCorrection(eqx.Module):
 
     def add_to(self, state: State, grid: Grid) -> State:
         """The state with its increments."""
-        fraction = _shares(self.z, grid.z_center)
+        at, rows = grid.z_center, jnp.eye(self.z.shape[0], dtype=grid.z_center.dtype)
+        # Of the value at each height in that at each center, (n_cells, n_heights, *batch).
+        fraction = jnp.stack([jnp.interp(at, self.z, row) for row in rows], axis=1)
 
         def corrected(name: str):
             values, increments = getattr(state, name), getattr(self, name)
             if increments is None:
                 return values
-            return _like(values, increments) + _along_column(fraction, increments)
+            if fraction.ndim == 2:
+                return _like(values, increments) + jnp.tensordot(fraction, increments, 1)
+            return _like(values, increments) + jnp.sum(fraction * _like(increments[None], fraction), axis=1)
 
         return State(**{name: corrected(name) for name in VARIABLES}, tracers=state.tracers)
-
-
-def _shares(z: Float[Array, " height"], at: ColumnArray) -> Float[Array, "center height *#batch"]:
-    """Fraction of the value at each height in that at each center."""
-    return jnp.stack([jnp.interp(at, z, row) for row in jnp.eye(z.shape[0], dtype=at.dtype)], axis=1)
-
-
-def _along_column(fraction, increments):
-    if fraction.ndim == 2:
-        return jnp.tensordot(fraction, increments, 1)
-    return jnp.sum(fraction * _like(increments[None], fraction), axis=1)
 
 
 def _like(values, batch):

@@ -225,7 +225,7 @@ def _surface_elevation(now: Snapshot) -> Scalar:
     return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
 
 
-def _stokes_drift(component: int) -> Callable[[Snapshot], CenterArray]:
+def _stokes_drift(component: int) -> Diagnostic:
     """A component of the Stokes drift [m s-1]; zero without waves."""
 
     def drift(now: Snapshot) -> CenterArray:

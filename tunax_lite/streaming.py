@@ -85,16 +85,8 @@ def run_to_file(
     parts = Parts(path, _identity(case, provenance, settings))
 
     def compute(frames: int, restart: Restart | None) -> Trajectory:
-        trajectory = simulate(
-            model,
-            case,
-            dt=dt,
-            duration=frames * output_interval,
-            output_interval=output_interval,
-            start=restart,
-            means=means,
-            step_starts=step_starts,
-        )
+        times = {"dt": dt, "duration": frames * output_interval, "output_interval": output_interval}
+        trajectory = simulate(model, case, **times, start=restart, means=means, step_starts=step_starts)
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
             kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"
@@ -104,11 +96,13 @@ def run_to_file(
             )
         return trajectory
 
-    done = parts.n_frames
-    last = read_trajectory(parts.paths[-1]) if parts.paths else None
+    done, last = parts.n_frames, read_trajectory(parts.paths[-1]) if parts.paths else None
     try:
         while done < n_frames:
-            frames, again = _next_piece(done, n_frames, piece, 0 if last is None else last.n_frames)
+            # The last piece begins earlier, with frames that are known, to need no new program.
+            frames, again = piece, max(0, done + piece - n_frames)
+            if again >= (1 if last is None else last.n_frames):
+                frames, again = n_frames - done, 0
             if last is not None:
                 start = last.restart(-1 - again)
             elif start is None and frames < n_frames:
@@ -160,12 +154,6 @@ def _sizes(
     work = shapes.state.temperature.size * steps_per_frame
     n_pieces = math.ceil(n_frames / max(1, min(part, _WORK_OF_A_PIECE // work)))
     return math.ceil(n_frames / n_pieces), part
-
-
-def _next_piece(done: int, n_frames: int, piece: int, n_known: int) -> tuple[int, int]:
-    """Frames of the next piece, and how many are known: the last begins earlier, to need no new program."""
-    again = max(0, done + piece - n_frames)
-    return (piece, again) if again < max(1, n_known) else (n_frames - done, 0)
 
 
 def _identity(case: Case, provenance: Provenance | None, settings: tuple) -> str:

@@ -150,7 +150,7 @@ def _solve(
     if path is not None and resume and path.exists():
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
-        state, history = files.read_tree(path, parts, like, "checkpoint of a calibration")
+        _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
     to_physical, evaluator = jax.jit(free.to_physical), None
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluator = make_evaluator() if evaluator is None else evaluator

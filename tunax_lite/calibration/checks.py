@@ -10,7 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import in_precision, precision_of
+from .._types import InnerFaceArray, in_precision, precision_of
 from ..case import Case
 from ..closures import AbstractClosure, Constant
 from ..forcing import ConstantForcing, SurfaceFluxes
@@ -25,7 +25,6 @@ from .misfit.target import Target
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
-
 
 Error = tuple[str, str, float]
 """A variable of a run, its unit, and its error in this unit."""
@@ -123,15 +122,12 @@ class EntrainmentLaw(AbstractCheck):
     kind: ClassVar[str] = "entrainment_law"
 
     def __post_init__(self):
-        case = self.case
-        fluxes = case.forcing.fluxes if isinstance(case.forcing, ConstantForcing) else None
-        given = {} if fluxes is None else {k: v for k, v in vars(fluxes).items() if v is not None}
-        stress_alone = {k for k in given if k != "tracer_fluxes"} <= {"stress_u", "stress_v"}
-        n_squared = np.asarray(
-            buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
-        )
+        case, n_squared = self.case, np.asarray(self._stratification)
+        fluxes = vars(case.forcing.fluxes) if isinstance(case.forcing, ConstantForcing) else {}
+        given = {name for name, flux in fluxes.items() if flux is not None}
+        stress_alone = given and given - {"tracer_fluxes"} <= {"stress_u", "stress_v"}
         linear = n_squared.min() > 0.0 and np.ptp(n_squared) < 0.05 * n_squared.mean()
-        if not (given and stress_alone and linear and float(case.coriolis_parameter) == 0.0):
+        if not (stress_alone and linear and float(case.coriolis_parameter) == 0.0):
             raise ValueError(
                 f"{self.name}: expected a linearly stratified case without rotation under a constant stress "
                 "alone, for which the law of entrainment holds, got another one; choose another comparison."
@@ -144,8 +140,13 @@ class EntrainmentLaw(AbstractCheck):
         fluxes = case.forcing.fluxes
         stress = [float(x) for x in (fluxes.stress_u, fluxes.stress_v) if x is not None]
         friction_velocity = math.sqrt(math.hypot(*stress) / float(case.equation_of_state.reference_density))
-        n_squared = buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
-        return 1.05 * friction_velocity * np.sqrt(time / math.sqrt(float(jnp.mean(n_squared))))
+        n_squared = float(jnp.mean(self._stratification))
+        return 1.05 * friction_velocity * np.sqrt(time / math.sqrt(n_squared))
+
+    @property
+    def _stratification(self) -> InnerFaceArray:
+        case = self.case
+        return buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
 
     def errors(self, model: Model) -> tuple[Error, ...]:
         """Root mean square error of the depth."""
@@ -241,12 +242,11 @@ def errors_by_label(candidates: Mapping[str, ModelOnTargets]) -> list[ErrorRow]:
         case = targets[0].case.name
         for variable in targets[0].weights:
             errors = {label: of[variable].root_mean_square for label, of in found.items()}
-            for label, error in errors.items():
-                if not math.isfinite(error):
-                    raise FloatingPointError(
-                        f"{case}: expected finite values, got a {variable} that is not with the {label}; "
-                        "try a shorter time.step, or other parameters."
-                    )
+            if bad := [label for label, error in errors.items() if not math.isfinite(error)]:
+                raise FloatingPointError(
+                    f"{case}: expected finite values, got a {variable} that is not with the {bad[0]}; "
+                    "try a shorter time.step, or other parameters."
+                )
             means = {label: of[variable].mean for label, of in found.items()}
             rows.append(ErrorRow(case, variable, unit_of_difference(variable), errors, means))
     return rows

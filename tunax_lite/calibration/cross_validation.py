@@ -168,11 +168,9 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     """Read what `write_table` wrote; `FileNotFoundError` without a file, `ValueError` for another table."""
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
+    numbers = {name for name in names if kind.__annotations__[name] is float}
     try:
-        rows: list[list[Any]] = [[line[name] for name in names] for line in lines]
-        for row in rows:
-            for i, name in enumerate(names):
-                row[i] = float(row[i] or math.nan) if kind.__annotations__[name] is float else row[i]
+        rows = [[float(of[n] or math.nan) if n in numbers else of[n] for n in names] for of in lines]
         return tuple(kind(*row) for row in rows)
     except (KeyError, TypeError, ValueError):
         raise ValueError(
@@ -186,10 +184,8 @@ def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:
     for variable in dict.fromkeys(row.variable for row in rows):
         own = [row for row in rows if row.variable == variable]
         worse = [row for row in own if not row.better]
-        losses = [
-            f"{_plain(row.case)} ({_number(row.uncalibrated)} to {_number(row.left_out)} {row.unit})"
-            for row in worse
-        ]
+        changes = [f"({_number(row.uncalibrated)} to {_number(row.left_out)} {row.unit})" for row in worse]
+        losses = [f"{_plain(row.case)} {change}" for row, change in zip(worse, changes, strict=True)]
         lost = [_plain(row.case) for row in own if not row.left_out < row.persistence]
         sentences.append(
             f"{_plain(variable)}: calibrated without the case, the error on it is below the uncalibrated one "

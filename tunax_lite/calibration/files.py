@@ -255,8 +255,10 @@ def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
         eqx.tree_serialise_leaves(file, tree)
 
 
-def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any], kind: str) -> Any:
-    """Arrays from `write_tree` in a tree like the one that `like` makes of the header.
+def read_tree(
+    path: Path, parts: Mapping[str, str], like: Callable[[dict], Any], kind: str
+) -> tuple[dict, Any]:
+    """The header and the arrays from `write_tree`, in a tree like the one that `like` makes of the header.
 
     Raises `ValueError`, which names the kind of file, for one that is damaged or has another fingerprint.
     """
@@ -271,7 +273,7 @@ def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], Any],
                     f"{path.parent}: expected to go on with the calibration that was started there, got "
                     f"another one ({listed}). Restore the settings, or choose another folder."
                 )
-            return eqx.tree_deserialise_leaves(file, like(header))
+            return header, eqx.tree_deserialise_leaves(file, like(header))
     except OtherCalibrationError:
         raise
     except Exception as error:

@@ -16,7 +16,7 @@ from typing import TypeVar
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from .._types import ParameterInfo, at_path, iterate_parameters, iterate_vectors, precision_of
 from ..case import Case
@@ -54,22 +54,6 @@ class Tied:
     def value(self, of_free):
         """The value that belongs to one of the free parameter."""
         return self.factor * of_free + self.offset
-
-    def bounds(self, lower: float, upper: float) -> tuple[float, float]:
-        """Between which it lies while the free parameter is between two values."""
-        ends = self.value(lower), self.value(upper)
-        return min(ends), max(ends)
-
-    def check(self, info: ParameterInfo, lower: float, upper: float) -> None:
-        """Raise `ValueError` where the bounds of the free parameter lead out of the valid range."""
-        least, largest = self.bounds(lower, upper)
-        valid_lower, valid_upper = info.valid_range
-        if not valid_lower <= least <= largest <= valid_upper:
-            raise ValueError(
-                f"{self.path}: expected values within the valid range {valid_lower:g} to {valid_upper:g} "
-                f"[{info.unit}], got {least:g} to {largest:g} from {self.to} between {lower:g} and "
-                f"{upper:g}; choose narrower bounds of {self.to}, or another factor or offset."
-            )
 
     def __str__(self) -> str:
         return f"{self.factor!r} * {self.to} + {self.offset!r}"
@@ -160,7 +144,7 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
     )
 
 
-def replace_numbers(module: T, paths: Sequence[str], values: Float[Array, "number *member"]) -> T:
+def replace_numbers(module: T, paths: Sequence[str], values: Array) -> T:
     """The module with the number of each path replaced by that of `values` at the same place.
 
     Members of an ensemble give what is replaced a trailing axis; all else keeps its shape, because the time
@@ -179,10 +163,9 @@ def replace_numbers(module: T, paths: Sequence[str], values: Float[Array, "numbe
             new.append(values[positions[0]])
         else:
             old = at_path(module, field)
-            spread = jnp.broadcast_to(
-                old.reshape(old.shape + (1,) * (values.ndim - 1)), old.shape + values.shape[1:]
-            )
-            new.append(spread.at[indices].set(values[positions]))
+            if values.ndim == 2:
+                old = jnp.broadcast_to(old[:, None], (*old.shape, values.shape[1]))
+            new.append(old.at[indices].set(values[positions]))
     at_fields = lambda tree: [at_path(tree, field) for field in places]  # noqa: E731
     return eqx.tree_at(at_fields, module, new, is_leaf=lambda leaf: leaf is None)
 

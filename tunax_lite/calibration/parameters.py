@@ -163,7 +163,8 @@ class ResolvedParameters:
     def bounds_of(self, tied: Tied) -> tuple[float, float]:
         """Between which a parameter lies that follows a free one."""
         prior = self.followed_by(tied).distribution
-        return tied.bounds(prior.lower, prior.upper)
+        ends = tied.value(prior.lower), tied.value(prior.upper)
+        return min(ends), max(ends)
 
     def with_tied(self, values: Mapping[str, float]) -> dict[str, float]:
         """Physical values by path, with those of the parameters that follow them."""
@@ -254,11 +255,17 @@ class FreeParameters:
         for free in self.parameters:
             paths = fields.get(free.path, [free.path])
             found += _resolve(free, [lookup(path, known, owner) for path in paths])
-        tied = [dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied]
+        tied = (dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied)
         resolved = ResolvedParameters(tuple(found), tuple(tied))
-        for each in self.tied:
-            prior = resolved.followed_by(each).distribution
-            each.check(known[each.path], prior.lower, prior.upper)
+        for tied in resolved.tied:
+            (least, largest), prior = resolved.bounds_of(tied), resolved.followed_by(tied).distribution
+            lower, upper = known[tied.path].valid_range
+            if not lower <= least <= largest <= upper:
+                raise ValueError(
+                    f"{tied.path}: expected values within the valid range {lower:g} to {upper:g} "
+                    f"[{tied.unit}], got {least:g} to {largest:g} from {tied.to} between {prior.lower:g} and "
+                    f"{prior.upper:g}; choose narrower bounds of {tied.to}, or another factor or offset."
+                )
         resolved.start()  # raises for a start value on a bound
         for name in cases or {}:
             resolved.in_case(name)

@@ -93,10 +93,9 @@ def compare_closures(
     Raises:
         ValueError: labels or names twice, or times that do not fit.
     """
-    _check_names("closures of different labels", [candidate.label for candidate in candidates])
-    taken = {candidate.label for candidate in candidates} | ({PERSISTENCE} if with_persistence else set())
-    _check_stored(stored, taken, references)
-    _check_names("cases of different names", [reference.case.name for reference in references])
+    labels, by_name = [each.label for each in candidates], {each.case.name: each for each in references}
+    names = [reference.case.name for reference in references]
+    _check(labels, stored, {PERSISTENCE} if with_persistence else set(), names)
     settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
 
     def place(reference: Reference, n: int) -> tuple[Case, Yardstick]:
@@ -111,7 +110,7 @@ def compare_closures(
         for n in n_cells:
             programs: dict[Any, Program] = {}
             for index, dt, steps_per_frame in settings:
-                (case, stick), n_frames = places[n][index], references[index].n_intervals
+                (case, stick), n_frames = places[n][index], references[index].observations.time.size - 1
                 run = candidate.model, case, dt, steps_per_frame, n_frames
                 row, profiles = _row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings))
                 rows.append(row)
@@ -124,31 +123,27 @@ def compare_closures(
             for index, dt, _ in settings:
                 case, stick = places[n][index]
                 rows.append(_row(PERSISTENCE, stick, dt, persistence(references[index], case.grid))[0])
-    by_name = {reference.case.name: reference for reference in references}
     for result in stored:
         stick, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
         rows.append(_row(result.label, stick, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(kept.values()))
 
 
-def _check_names(expected: str, names: Sequence[str]) -> None:
-    if not names or len(set(names)) < len(names):
-        raise ValueError(
-            f"compare_closures: expected {expected}, at least one, got {', '.join(names) or 'none'}; "
-            "rename or add one."
-        )
-
-
-def _check_stored(stored: Sequence[StoredResult], taken: set[str], references: Sequence[Reference]) -> None:
-    names = [reference.case.name for reference in references]
-    seen = set()
+def _check(labels: list[str], stored: Sequence[StoredResult], reserved: set[str], names: list[str]) -> None:
+    for kind, given in (("closures of different labels", labels), ("cases of different names", names)):
+        if not given or len(set(given)) < len(given):
+            raise ValueError(
+                f"compare_closures: expected {kind}, at least one, got {', '.join(given) or 'none'}; "
+                "rename or add one."
+            )
+    seen: set[tuple[str, str]] = set()
     for result in stored:
         if result.case not in names:
             raise ValueError(
                 f"{result.label}: expected a result of one of the cases {', '.join(names)}, got "
                 f"{result.case}."
             )
-        if result.label in taken or (result.label, result.case) in seen:
+        if result.label in reserved.union(labels) or (result.label, result.case) in seen:
             raise ValueError(
                 f"{result.label}: expected stored results with labels of their own and one for a case, got "
                 "that label again; choose another one."

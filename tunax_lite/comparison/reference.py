@@ -64,10 +64,6 @@ class Reference:
         """Time between profiles [s]."""
         return float(self.observations.time[1])
 
-    @property
-    def n_intervals(self) -> int:
-        return self.observations.time.size - 1
-
     def n_steps(self, time_step: float) -> int:
         """Steps between two profiles; `ValueError` for a step [s] that does not meet the times."""
         n = round(self.interval / time_step)

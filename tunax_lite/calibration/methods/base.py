@@ -145,14 +145,10 @@ class MultiStart(AbstractMethod):
         number = int(state.number) + 1
         if number >= self.n_starts:
             return dataclasses.replace(state, accepted=accepted, finished=jnp.asarray(True))
-        drawn = self._drawn(state.first.size)[number - 1]
+        generator, n = np.random.default_rng(self.seed), self.n_starts - 1
+        layers = generator.permuted(np.tile(np.arange(n), (state.first.size, 1)), axis=1).T
+        chances = (layers + generator.random(layers.shape)) / n
+        drawn = np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)[number - 1]
         x = state.first + jnp.asarray(self.spread * drawn, state.first.dtype)
         number, zero = jnp.asarray(number, jnp.int32), jnp.zeros((), jnp.int32)
         return MultiStartState(x, accepted, state.finished, self.method.init(x), state.first, number, zero)
-
-    def _drawn(self, n_parameters: int) -> np.ndarray:
-        """Normal numbers of the starts after the first, `(n_starts - 1, n_parameters)`."""
-        generator, n = np.random.default_rng(self.seed), self.n_starts - 1
-        layers = generator.permuted(np.tile(np.arange(n), (n_parameters, 1)), axis=1).T
-        chances = (layers + generator.random(layers.shape)) / n
-        return np.vectorize(NormalDist().inv_cdf, otypes=[float])(chances)

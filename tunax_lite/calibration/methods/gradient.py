@@ -233,19 +233,15 @@ class LBFGS(AbstractMethod):
         return (state.trial,)
 
     def tell(self, state: LBFGSState, evaluation: Evaluation) -> LBFGSState:
-        loss = evaluation.fit.loss
-        if evaluation.is_finite and self._decreases(state, loss):
+        loss, slope = evaluation.fit.loss, float(np.vdot(state.base_gradient, state.direction))
+        promised = self.sufficient_decrease * float(state.step_length) * slope
+        if evaluation.is_finite and loss <= float(state.base_loss) + promised:
             return self._learn(state, loss, jnp.asarray(evaluation.gradient))
         if self.backtracking * float(state.step_length) >= self.shortest_step:
             return self._backtrack(state)
         if bool(state.has_memory):
             return self._restart(state)
         return dataclasses.replace(state, accepted=jnp.asarray(False), finished=jnp.asarray(True))
-
-    def _decreases(self, state: LBFGSState, loss: float) -> bool:
-        slope = float(np.vdot(state.base_gradient, state.direction))
-        promised = self.sufficient_decrease * float(state.step_length) * slope
-        return loss <= float(state.base_loss) + promised
 
     @compiled
     def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:

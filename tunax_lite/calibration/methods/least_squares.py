@@ -197,10 +197,19 @@ class EnsembleKalman(AbstractMethod):
                 "time step."
             )
         products = evaluation.products[np.ix_(good, good)] * self.n_observations / self.noise**2
-        length = self._length(0.5 * np.diag(products))
+        # A step as long as its change of the misfit is worth no more than the observations.
+        misfits, half = 0.5 * np.diag(products), 0.5 * self.n_observations
+        mean, variance = (max(float(x), 1e-300) for x in (misfits.mean(), misfits.var()))
+        length = max(half / mean, math.sqrt(half / variance))
         time, length = min(time + length, self.final_time), min(length, self.final_time - time)
-        members = self._move(np.asarray(state.members)[:, good], products, length)
-        members = self._drawn_anew(members, good, step)
+        moved = self._move(np.asarray(state.members)[:, good], products, length)
+        # Those that failed are drawn from the normal distribution of the others.
+        mean = moved.mean(axis=1, keepdims=True)
+        deviations = (moved - mean) / math.sqrt(moved.shape[1] - 1)
+        members = np.empty((moved.shape[0], good.size))
+        members[:, good] = moved
+        drawn = _normal(self.seed, step, (moved.shape[1], int((~good).sum())))
+        members[:, ~good] = mean + deviations @ drawn
         return dataclasses.replace(
             state,
             trial=jnp.asarray(members.mean(axis=1), state.trial.dtype),
@@ -209,12 +218,6 @@ class EnsembleKalman(AbstractMethod):
             time=jnp.asarray(time, state.time.dtype),
             step=jnp.asarray(step, jnp.int32),
         )
-
-    def _length(self, misfits: np.ndarray) -> float:
-        """Of a step: as long as its change of the misfit is worth no more than the observations."""
-        half = 0.5 * self.n_observations
-        mean, variance = max(float(misfits.mean()), 1e-300), max(float(misfits.var()), 1e-300)
-        return max(half / mean, math.sqrt(half / variance))
 
     @staticmethod
     def _move(members: np.ndarray, products: np.ndarray, length: float) -> np.ndarray:
@@ -229,15 +232,6 @@ class EnsembleKalman(AbstractMethod):
         shift = vectors @ ((vectors.T @ to_mean) / (1.0 + values)) * length / (n_members - 1)
         transform = (vectors / np.sqrt(1.0 + values)) @ vectors.T
         return mean - (deviations @ shift)[:, None] + deviations @ transform
-
-    def _drawn_anew(self, members: np.ndarray, good: np.ndarray, step: int) -> np.ndarray:
-        """All members, those that failed drawn from the normal distribution of the others."""
-        mean = members.mean(axis=1, keepdims=True)
-        deviations = (members - mean) / math.sqrt(members.shape[1] - 1)
-        every = np.empty((members.shape[0], good.size))
-        every[:, good] = members
-        every[:, ~good] = mean + deviations @ _normal(self.seed, step, (members.shape[1], int((~good).sum())))
-        return every
 
 
 def _normal(seed: int, step: int, shape: tuple[int, int]) -> np.ndarray:

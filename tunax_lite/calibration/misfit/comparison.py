@@ -221,9 +221,9 @@ def _compare(
         differences = {name: value - _like(given.observed[name], value) for name, value in at_heights.items()}
         return of_time(differences, given)
 
-    options: Any = {name: getattr(comparison, name) for name in ("n_frames", "steps_per_frame")}
-    options["checkpointing"] = checkpointing
-    run = functools.partial(run_frames, model, case, start, comparison.dt, **options)
+    length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
+    of_case = functools.partial(run_frames, model, case, start, comparison.dt)
+    run = functools.partial(of_case, **length, checkpointing=checkpointing)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)

@@ -159,8 +159,7 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
     mean = np.where(known, columns, 0.0)
     thickness, centers = np.diff(source)[:, None], 0.5 * (source[1:] + source[:-1])[:, None]
     slope = _slopes(mean, known, centers)
-    content = _cumulated(mean * thickness)
-    covered = _cumulated(known * thickness)
+    content, covered = (np.cumsum(np.pad(x * thickness, ((1, 0), (0, 0))), axis=0) for x in (mean, known))
     inside = np.clip(target, source[0], source[-1])
     cell = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     above = (inside - source[cell])[:, None]
@@ -176,22 +175,11 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
 
 def _slopes(mean: np.ndarray, known: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Difference between the neighbours of each cell, or to the only one with a value, over the distance."""
-
-    index = np.arange(len(mean))
-
-    def neighbour(shift: int) -> tuple[np.ndarray, np.ndarray]:
-        there = np.clip(index + shift, 0, len(mean) - 1)
-        value, place = (np.where(known[there], array[there], array) for array in (mean, centers))
-        return value, place
-
-    lower, upper = neighbour(-1), neighbour(1)
-    distance = upper[1] - lower[1]
-    apart = np.where(distance > 0.0, distance, 1.0)
-    return np.where(known & (distance > 0.0), (upper[0] - lower[0]) / apart, 0.0)
-
-
-def _cumulated(contents: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros_like(contents[:1]), np.cumsum(contents, axis=0)])
+    below, above = (np.clip(np.arange(len(mean)) + shift, 0, len(mean) - 1) for shift in (-1, 1))
+    rise, distance = (
+        np.where(known[above], x[above], x) - np.where(known[below], x[below], x) for x in (mean, centers)
+    )
+    return np.where(known & (distance > 0.0), rise / np.where(distance > 0.0, distance, 1.0), 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +246,12 @@ def whitening(
                 "correlated in time, got heights that are missing at some times; leave the correlation time "
                 "out, or choose a narrower depth_window."
             )
-        in_time = _in_time(correlation.time, rows, time)
+        previous, fraction, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
+        apart = np.diff(time[rows])
+        previous[rows[1:]] = rows[:-1]
+        fraction[rows[1:]] = np.exp(-apart / correlation.time)
+        factor[rows[1:]] = 1.0 / np.sqrt(-np.expm1(-2.0 * apart / correlation.time))
+        in_time = InTime(jnp.asarray(previous), jnp.asarray(fraction), jnp.asarray(factor))
     heights = np.broadcast_to(z, valid.shape)
     if not moves:
         heights, valid = heights[rows[:1]], valid[rows[:1]]
@@ -275,11 +268,3 @@ def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray
     if kept.size:
         matrix[np.ix_(kept, kept)] = np.linalg.inv(np.linalg.cholesky(correlations))
     return matrix
-
-
-def _in_time(scale: float, rows: np.ndarray, time: np.ndarray) -> InTime:
-    previous, fraction, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
-    previous[rows[1:]] = rows[:-1]
-    fraction[rows[1:]] = np.exp(-np.diff(time[rows]) / scale)
-    factor[rows[1:]] = 1.0 / np.sqrt(-np.expm1(-2.0 * np.diff(time[rows]) / scale))
-    return InTime(jnp.asarray(previous), jnp.asarray(fraction), jnp.asarray(factor))

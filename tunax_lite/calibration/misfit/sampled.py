@@ -19,18 +19,7 @@ from ...grid import Grid
 from ...observables import INTEGRALS, ColumnState, is_number, observable, parse
 from ...observations import Observations
 from ...state import State
-from .operators import (
-    AbstractOperator,
-    AtCenters,
-    Averaging,
-    Interpolation,
-    OneNumber,
-    centers_of,
-    check_heights,
-    faces_from_centers,
-    interpolation,
-    regrid,
-)
+from . import operators
 
 _NEAR_SURFACE = 10.0
 """Depth [m] down to which the uppermost value stands for the surface."""
@@ -97,9 +86,9 @@ class Sampled:
 
     values: np.ndarray  # (n_times, n_levels)
     z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a number
-    operator: AbstractOperator  # from the cells of the model, at all times
+    operator: operators.AbstractOperator  # from the cells of the model, at all times
     inside: np.ndarray  # levels of the depth window, at which there could be a value; shape of the values
-    moving: Interpolation | None = None  # operators for each time, instead, with a leading axis of time
+    moving: operators.Interpolation | None = None  # for each time instead, with a leading axis of time
     seen: np.ndarray | None = None  # what few heights show of a profile of the model, a matrix on its centers
 
 
@@ -141,7 +130,7 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
 
 
 def _number(values: np.ndarray) -> Sampled:
-    return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
+    return Sampled(values[:, None], np.zeros(1), operators.OneNumber(), np.ones((values.size, 1), dtype=bool))
 
 
 def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
@@ -173,15 +162,15 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
     centers = np.asarray(grid.z_center, dtype=float)
     if z.shape == centers.shape and np.allclose(z, centers, rtol=0.0, atol=1e-6 * float(grid.depth)):
         return np.asarray(grid.z_face, dtype=float)
-    faces = faces_from_centers(z, case.name)
-    check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
+    faces = operators.faces_from_centers(z, case.name)
+    operators.check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
     return faces
 
 
 def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
     """Means over the cells of the model, `(n_times, n_cells)`."""
-    values = np.asarray(observations.profiles[name], dtype=float).T
-    return regrid(values, _own_faces(case, observations), np.asarray(case.grid.z_face, dtype=float)).T
+    values, faces = np.asarray(observations.profiles[name], dtype=float).T, _own_faces(case, observations)
+    return operators.regrid(values, faces, np.asarray(case.grid.z_face, dtype=float)).T
 
 
 def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:
@@ -216,27 +205,27 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
     centers, depth = np.asarray(case.grid.z_center, dtype=float), float(case.grid.depth)
     inside = (z >= window[0]) & (z <= window[1])
     _check_window(case.name, inside, z, window)
-    check_heights(z[inside], depth, case.name)
+    operators.check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
     if observations.moves:
-        return Sampled(values, z, AtCenters(), inside, moving=interpolation(centers, z))
+        return Sampled(values, z, operators.AtCenters(), inside, moving=operators.interpolation(centers, z))
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
-    met = centers_of(z, centers, depth)
+    met = operators.centers_of(z, centers, depth)
     if met is None:
-        return Sampled(values, z, interpolation(centers, z), np.ones(values.shape, dtype=bool))
+        return Sampled(values, z, operators.interpolation(centers, z), np.ones(values.shape, dtype=bool))
     placed, there = np.full((2, values.shape[0], centers.size), np.nan)
     placed[:, met], there[:, met] = values, 1.0
-    return Sampled(placed, centers, AtCenters(), there == 1.0)
+    return Sampled(placed, centers, operators.AtCenters(), there == 1.0)
 
 
 def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]) -> Sampled:
     """Means over the cells of the model, or over the observed ones where these are fewer."""
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
-        values, faces, operator = regrid(values.T, faces, own).T, own, AtCenters()
+        values, faces, operator = operators.regrid(values.T, faces, own).T, own, operators.AtCenters()
     else:
-        operator = Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
+        operator = operators.Averaging(jnp.asarray(operators.regrid(np.eye(own.size - 1), own, faces)))
     slack = 1e-9 * abs(own[0])
     inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
     z = 0.5 * (faces[1:] + faces[:-1])

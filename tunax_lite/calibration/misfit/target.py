@@ -176,12 +176,10 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
     values = sampled.values[chosen]
     valid = np.isfinite(values)
     if not valid.any():
-        reach = (
-            "; at least one profile has to begin at the reference depth, or above 10 m, and to reach below "
-        )
+        reach = "at least one profile has to begin at the reference depth, or above 10 m, and to reach"
         raise ValueError(
             f"{name}: expected {variable} to be observed inside the windows, got NaN only"
-            + (f"{reach}below what is asked for." if sampled.seen is not None else ".")
+            + (f"; {reach} below what is asked for." if sampled.seen is not None else ".")
         )
 
     def on_rows(given: np.ndarray) -> np.ndarray:

@@ -256,7 +256,7 @@ def sample_chains(
             if path is not None and path.exists():
                 first = jax.device_get(state)
                 like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
-                state, draws = read_tree(path, parts, like, "file of a chain")
+                _, (state, draws) = read_tree(path, parts, like, "file of a chain")
             while (done := len(draws.log_density) + len(fresh)) < total and not stop.is_set():
                 following, draw = jax.device_get(program(state, arguments))
                 state, draw = ChainState(*following), Draw(*draw)

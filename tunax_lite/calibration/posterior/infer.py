@@ -1,7 +1,6 @@
 """From observations to a posterior: likelihood, most probable vector, normal density, and chains from it."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from ..misfit.comparison import MeanSquare
 from ..misfit.target import Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
-from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
+from .chains import NUTS, ChainReport, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
 from .result import Laplace, Posterior, Sampling, covariance_of, draw_normal, fisher_information
 
@@ -80,14 +79,8 @@ def infer(
         path = None if place is None else place / MODE_NAME
         known: tuple[Likelihood, np.ndarray] | None = None
         if path is not None and path.exists():
-            numbers: list[float] = []
-
-            def like(header: dict) -> np.ndarray:
-                numbers.extend(header["likelihood"])
-                return np.asarray(free.start())
-
-            mode = read_tree(path, parts, like, "file of a posterior")
-            known = Likelihood(*numbers), mode
+            header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
+            known = Likelihood(*header["likelihood"]), mode
         evaluator = NormalEquationsEvaluator(problem)
         x = free.start() if start is None else jnp.asarray(start)
         believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
@@ -103,23 +96,27 @@ def infer(
         )
         information = fisher_information(evaluation, believed.prior_weight)
         covariance = covariance_of(information)
-        found = functools.partial(
-            Posterior,
-            closure=type(model.closure).__name__,
-            free_parameters=free,
-            units=free.units,
-            likelihood=believed,
-            mode=mode,
-            information=information,
-        )
+        found = type(model.closure).__name__, free, believed, mode, information
         if isinstance(method, Laplace):
-            return _normal(found, method, mode, covariance)
+            draws = draw_normal(method, mode, covariance)[None]
+            away = draws[0] - mode
+            log_density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
+            is_divergent = np.zeros(log_density.shape, bool)
+            return Posterior("laplace", *found, mode, covariance, draws, log_density, is_divergent)
         log_density, arguments, identity = log_posterior(problem)
         given = believed.prior_weight, evaluator, mode, covariance
         starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
         options: Any = {"identity": identity, "folder": place, "parts": parts, "report": report}
         options["n_threads"] = problem.n_threads
-        return _sampled(found, sample_chains(method, log_density, arguments, starts, **options))
+        chains = sample_chains(method, log_density, arguments, starts, **options)
+        draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
+        flat = draws.position.reshape(-1, draws.position.shape[-1])
+        moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
+        divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
+        acceptance = float(draws.acceptance.mean())
+        sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
+        of_draws = draws.position, draws.log_density, draws.is_divergent
+        return Posterior("nuts", *found, *moments, *of_draws, sampling)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
@@ -136,7 +133,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
 def _fingerprint(
     problem: Problem, method: Laplace | NUTS, likelihood: Likelihood | None, n_iterations: int
 ) -> dict[str, str]:
-    """More draws of the same chains are no other posterior."""
+    # More draws of the same chains are no other posterior.
     settings = dataclasses.replace(method, n_draws=4) if isinstance(method, NUTS) else method
     parts = fingerprint(problem, settings)
     del parts["prior weight"]
@@ -170,39 +167,6 @@ def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray,
         x, evaluation = mode, evaluator(jnp.asarray(mode))
     density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
     return start_chain(method, chain, x, density, gradient, covariance)
-
-
-def _normal(
-    found: Callable[..., Posterior], method: Laplace, mode: np.ndarray, covariance: np.ndarray
-) -> Posterior:
-    draws = draw_normal(method, mode, covariance)[None]
-    away = draws[0] - mode
-    log_density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-    return found(
-        method="laplace",
-        mean=mode,
-        covariance=covariance,
-        draws=draws,
-        log_density=log_density,
-        is_divergent=np.zeros(log_density.shape, bool),
-    )
-
-
-def _sampled(found: Callable[..., Posterior], chains: Chains) -> Posterior:
-    draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
-    flat = draws.position.reshape(-1, draws.position.shape[-1])
-    divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
-    acceptance = float(draws.acceptance.mean())
-    sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
-    return found(
-        method="nuts",
-        mean=flat.mean(axis=0),
-        covariance=np.atleast_2d(np.cov(flat, rowvar=False)),
-        draws=draws.position,
-        log_density=draws.log_density,
-        is_divergent=draws.is_divergent,
-        sampling=sampling,
-    )
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ its variance reduced from 1 to 1 / (1 + f).
 """
 
 import dataclasses
-from collections.abc import Mapping
 
 import jax
 import numpy as np
@@ -112,7 +111,6 @@ class Posterior:
     method: str  # `laplace` or `nuts`
     closure: str  # name of the class
     free_parameters: ResolvedParameters
-    units: Mapping[str, str]  # by path, of tied ones too
     likelihood: Likelihood
     mode: np.ndarray  # the most probable unconstrained vector, (n_parameters,)
     information: np.ndarray  # (n_parameters, n_parameters)
@@ -126,6 +124,11 @@ class Posterior:
     @property
     def paths(self) -> tuple[str, ...]:
         return self.free_parameters.paths
+
+    @property
+    def units(self) -> dict[str, str]:
+        """By path, of tied ones too."""
+        return self.free_parameters.units
 
     @property
     def standard_deviation(self) -> np.ndarray:
@@ -164,8 +167,7 @@ class Posterior:
         if not 0.0 < level < 1.0:
             raise ValueError(f"intervals: expected a level between 0 and 1, got {level}.")
         ends = 0.5 - 0.5 * level, 0.5 + 0.5 * level
-        found = {path: np.quantile(values, ends).tolist() for path, values in self.values().items()}
-        return {path: (low, high) for path, (low, high) in found.items()}
+        return {path: tuple(np.quantile(values, ends).tolist()) for path, values in self.values().items()}
 
     def subset(self, n: int) -> np.ndarray:
         """Draws at even distances over all chains, `(n, n_parameters)`; all of them if there are fewer."""
