@@ -5,6 +5,7 @@ are asked for to all frames of a trajectory.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -225,18 +226,15 @@ def _surface_elevation(now: Snapshot) -> Scalar:
     return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
 
 
-def _stokes_drift(component: int) -> Diagnostic:
+def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
     """A component of the Stokes drift [m s-1]; zero without waves."""
-
-    def drift(now: Snapshot) -> CenterArray:
-        waves = now.case.interior.stokes_drift
-        profile = 0.0 if waves is None else waves.at(now.grid, now.time)[component]
-        return profile + jnp.zeros_like(now.state.u)
-
-    return drift
+    waves = now.case.interior.stokes_drift
+    profile = 0.0 if waves is None else waves.at(now.grid, now.time)[component]
+    return profile + jnp.zeros_like(now.state.u)
 
 
-DIAGNOSTICS |= {"stokes_drift_u": _stokes_drift(0), "stokes_drift_v": _stokes_drift(1)}
+for _component in (0, 1):
+    DIAGNOSTICS[f"stokes_drift_{'uv'[_component]}"] = functools.partial(_stokes_drift, component=_component)
 
 
 def diagnostic(name: str) -> Diagnostic:

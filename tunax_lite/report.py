@@ -275,7 +275,6 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
 
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
-    """Numbers, rows and figures of a posterior."""
     about = dataset.attrs
     drawable = set(POSTERIOR_FIGURES) - {"posterior_bands"}
     information = np.linalg.eigvalsh(dataset["information"].values)
@@ -294,15 +293,12 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """A row for each parameter."""
     names = [str(name) for name in dataset["parameter"].values]
     columns: dict[str, Any] = {"size": dataset.get("effective_size"), "r_hat": dataset.get("r_hat")}
     columns["deviation"] = np.sqrt(np.diag(dataset["covariance"].values))
     for path, variable in parameters_of(dataset).items():
-        own = dict.fromkeys(columns)
-        for name, values in columns.items():
-            if path in names and values is not None:
-                own[name] = float(values[names.index(path)])
+        known = {name: values for name, values in columns.items() if path in names and values is not None}
+        own = dict.fromkeys(columns) | {k: float(of[names.index(path)]) for k, of in known.items()}
         size, r_hat = own["size"], own["r_hat"]
         quantiles = map(float, np.quantile(variable.values, (0.05, 0.5, 0.95)))
         yield (

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -58,7 +58,6 @@ class AbstractCheck(abc.ABC):
 
     name: str
     model: Model
-    kind: ClassVar[str]
 
     @abc.abstractmethod
     def errors(self, model: Model) -> tuple[Error, ...]:
@@ -119,7 +118,6 @@ class EntrainmentLaw(AbstractCheck):
     dt: float
     duration: float
     start: float = 7200.0
-    kind: ClassVar[str] = "entrainment_law"
 
     def __post_init__(self):
         case, n_squared = self.case, np.asarray(self._stratification)
@@ -149,7 +147,6 @@ class EntrainmentLaw(AbstractCheck):
         return buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
 
     def errors(self, model: Model) -> tuple[Error, ...]:
-        """Root mean square error of the depth."""
         interval = max(1, round(_INTERVAL / self.dt)) * self.dt
         duration = math.floor(self.duration / interval * (1.0 + 1e-9)) * interval
         run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
@@ -179,13 +176,11 @@ class ObservedCase(AbstractCheck):
     name: str
     model: Model
     target: Target
-    kind: ClassVar[str] = "observations"
 
     def __post_init__(self):
         _ = self.target.comparison
 
     def errors(self, model: Model) -> tuple[Error, ...]:
-        """Root mean square error of each variable."""
         found = root_mean_square_errors(model, self.target.comparison)
         return tuple((name, unit_of_difference(name), found[name]) for name in self.target.weights)
 

@@ -122,7 +122,6 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return Evaluation(fit, gradient, matrix)
 
     def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient and matrix of a case."""
         problem, own = self._problem, self._problem.of_cases[index]
         if problem.weights[index] == 0.0:
             return np.zeros(x.shape), np.zeros((x.size, x.size))

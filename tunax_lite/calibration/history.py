@@ -76,7 +76,6 @@ class History(eqx.Module):
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
     def append(self, x, values, evaluation: Evaluation, rejected: bool, start: int = 0) -> "History":
-        """The history with one more iteration."""
         row = (
             evaluation.fit.loss,
             evaluation.gradient_norm,
@@ -138,7 +137,6 @@ class CalibrationResult:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of the parameters by path."""
         return self.free_parameters.units
 
     @property
@@ -168,9 +166,9 @@ class CalibrationResult:
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
         """Root mean square errors by case and variable [its unit] of an iteration, else of the best one."""
-        row = self.history.errors[self.history.best_iteration if iteration is None else iteration]
-        by_case = (zip(self.variables, errors.tolist(), strict=True) for errors in row)
-        known = [{name: error for name, error in pairs if not math.isnan(error)} for pairs in by_case]
+        rows = self.history.errors[self.history.best_iteration if iteration is None else iteration]
+        by_case = (dict(zip(self.variables, row.tolist(), strict=True)) for row in rows)
+        known = ({name: error for name, error in of.items() if not math.isnan(error)} for of in by_case)
         return dict(zip(self.case_names, known, strict=True))
 
 

@@ -74,7 +74,6 @@ class ResolvedParameters:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units by path."""
         return {each.path: each.unit for each in (*self.numbers, *self.tied)}
 
     def in_case(self, name: str) -> tuple["ResolvedParameters", tuple[int, ...]] | None:
@@ -121,7 +120,6 @@ class ResolvedParameters:
         return tuple(found)
 
     def start(self) -> UnconstrainedVector:
-        """The unconstrained vector of the start values."""
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
 
     def to_unconstrained(self, values: Mapping[str, float]) -> UnconstrainedVector:

@@ -208,7 +208,6 @@ class Evaluation:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the method can use it."""
         derivatives = np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all()
         return self.fit.is_finite and bool(derivatives)
 

@@ -109,7 +109,6 @@ def blackjax_module(name: str) -> Any:
 def start_chain(
     method: NUTS, chain: int, position, log_density, gradient, covariance: np.ndarray
 ) -> ChainState:
-    """State of a chain before its first draw."""
     adaptation = blackjax_module("adaptation.step_size")
     init, *_ = adaptation.dual_averaging_adaptation(method.target_acceptance)
     position, mass = jnp.asarray(position, float), jnp.asarray(covariance, float)
@@ -198,7 +197,6 @@ def _strong(leaf):
 
 
 def draws_like(n_draws: int, n_parameters: int) -> Draw:
-    """Arrays for the draws of a chain."""
     kinds = float, bool, np.int32, float
     return Draw(np.zeros((n_draws, n_parameters)), *(np.zeros(n_draws, kind) for kind in kinds))
 
@@ -250,24 +248,28 @@ def sample_chains(
 
     def run(chain: int) -> tuple[ChainState, Draw]:
         with jax.enable_x64(double):
-            state, n_parameters = starts[chain], starts[chain].position.size
-            draws, fresh = draws_like(0, n_parameters), []
+            state, done, n_parameters = starts[chain], 0, starts[chain].position.size
+            draws = draws_like(total, n_parameters)
             path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
             if path is not None and path.exists():
                 first = jax.device_get(state)
                 like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
-                _, (state, draws) = read_tree(path, parts, like, "file of a chain")
-            while (done := len(draws.log_density) + len(fresh)) < total and not stop.is_set():
+                header, (state, known) = read_tree(path, parts, like, "file of a chain")
+                done = header["n_draws"]
+                for column, values in zip(draws, known, strict=True):
+                    column[:done] = values[:total]
+            while done < total and not stop.is_set():
                 following, draw = jax.device_get(program(state, arguments))
                 state, draw = ChainState(*following), Draw(*draw)
-                fresh.append(draw)
-                if path is not None and (len(fresh) == _DRAWS_PER_FILE or done + 1 == total):
-                    draws, fresh = _joined(draws, fresh), []
-                    header = {"n_draws": len(draws.log_density), "fingerprint": parts}
-                    write_tree(path, header, (state, draws))
+                for column, value in zip(draws, draw, strict=True):
+                    column[done] = value
+                done += 1
+                if path is not None and (done % _DRAWS_PER_FILE == 0 or done == total):
+                    header = {"n_draws": done, "fingerprint": parts}
+                    write_tree(path, header, (state, Draw(*(column[:done] for column in draws))))
                 if report is not None:
-                    report(chain, done + 1, draw)
-            return state, _joined(draws, fresh)
+                    report(chain, done, draw)
+            return state, draws
 
     with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
         futures = [pool.submit(run, chain) for chain in range(len(starts))]
@@ -278,13 +280,8 @@ def sample_chains(
             pool.shutdown(cancel_futures=True)
             raise
     return Chains(
-        Draw(*(np.stack([part[begin:total] for part in column]) for column in zip(*found, strict=True))),
+        Draw(*(np.stack([part[begin:] for part in column]) for column in zip(*found, strict=True))),
         int(sum(draws.is_divergent[:begin].sum() for draws in found)),
         int(sum(draws.n_steps[:begin].sum() for draws in found)),
         np.array([float(state.step_size) for state in states]),
     )
-
-
-def _joined(draws: Draw, fresh: list[Draw]) -> Draw:
-    rows = [[np.asarray(x, old.dtype)[None] for x, old in zip(each, draws, strict=True)] for each in fresh]
-    return Draw(*(np.concatenate(column) for column in zip(draws, *rows, strict=True)))

@@ -127,7 +127,6 @@ class Posterior:
 
     @property
     def units(self) -> dict[str, str]:
-        """By path, of tied ones too."""
         return self.free_parameters.units
 
     @property
