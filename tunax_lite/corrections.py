@@ -207,8 +207,9 @@ class InitialCorrection(eqx.Module):
 
     def add_to(self, state: State, grid: Grid) -> State:
         """The state with its increments."""
-        at, rows = grid.z_center, jnp.eye(self.z.shape[0], dtype=grid.z_center.dtype)
+        at = grid.z_center
         # Of the value at each height in that at each center, (n_cells, n_heights, *batch).
+        rows = jnp.eye(self.z.shape[0], dtype=at.dtype)
         fraction = jnp.stack([jnp.interp(at, self.z, row) for row in rows], axis=1)
 
         def corrected(name: str):

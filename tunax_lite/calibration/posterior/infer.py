@@ -19,7 +19,7 @@ from ..misfit.comparison import MeanSquare
 from ..misfit.target import Target
 from ..parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
 from ..problem import Evaluation, Problem
-from .chains import NUTS, ChainReport, blackjax_module, sample_chains, start_chain
+from .chains import NUTS, ChainReport, Chains, blackjax_module, sample_chains, start_chain
 from .likelihood import Likelihood, estimate_likelihood, log_posterior
 from .result import Laplace, Posterior, Sampling, covariance_of, draw_normal, fisher_information
 
@@ -100,23 +100,15 @@ def infer(
         if isinstance(method, Laplace):
             draws = draw_normal(method, mode, covariance)[None]
             away = draws[0] - mode
-            log_density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-            is_divergent = np.zeros(log_density.shape, bool)
-            return Posterior("laplace", *found, mode, covariance, draws, log_density, is_divergent)
+            density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
+            never = np.zeros(density.shape, bool)
+            return Posterior("laplace", *found, mode, covariance, draws, density, is_divergent=never)
         log_density, arguments, identity = log_posterior(problem)
         given = believed.prior_weight, evaluator, mode, covariance
         starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
         options: Any = {"identity": identity, "folder": place, "parts": parts, "report": report}
         options["n_threads"] = problem.n_threads
-        chains = sample_chains(method, log_density, arguments, starts, **options)
-        draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
-        flat = draws.position.reshape(-1, draws.position.shape[-1])
-        moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
-        divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
-        acceptance = float(draws.acceptance.mean())
-        sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
-        of_draws = draws.position, draws.log_density, draws.is_divergent
-        return Posterior("nuts", *found, *moments, *of_draws, sampling)
+        return _of_chains(found, sample_chains(method, log_density, arguments, starts, **options))
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
@@ -167,6 +159,17 @@ def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray,
         x, evaluation = mode, evaluator(jnp.asarray(mode))
     density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
     return start_chain(method, chain, x, density, gradient, covariance)
+
+
+def _of_chains(found: tuple, chains: Chains) -> Posterior:
+    draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
+    flat = draws.position.reshape(-1, draws.position.shape[-1])
+    moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
+    divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
+    acceptance = float(draws.acceptance.mean())
+    sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
+    of_draws = draws.position, draws.log_density, draws.is_divergent
+    return Posterior("nuts", *found, *moments, *of_draws, sampling)
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -151,20 +151,10 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Any]:
         return value_and_gradient(x, *arguments)[0]
 
     def forward(x, *arguments):
-        value, gradient = value_and_gradient(x, *arguments)
-        return value, (gradient, arguments)
+        return value_and_gradient(x, *arguments)
 
-    def backward(kept, cotangent):
-        gradient, arguments = kept
-        return cotangent * gradient, *(jax.tree.map(_no_cotangent, tree) for tree in arguments)
+    def backward(gradient, cotangent):
+        return cotangent * gradient, None, None, None  # the arguments are data
 
     log_density.defvjp(forward, backward)
     return log_density, arguments, identity
-
-
-def _no_cotangent(leaf):
-    """Of what is data here."""
-    leaf = jnp.asarray(leaf)
-    if jnp.issubdtype(leaf.dtype, jnp.inexact):
-        return jnp.zeros_like(leaf)
-    return jnp.zeros(leaf.shape, jax.dtypes.float0)
