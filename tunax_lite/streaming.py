@@ -9,6 +9,7 @@ as if it never was.
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -84,9 +85,10 @@ def run_to_file(
     settings = dt, duration, output_interval, begin, tuple(diagnostics), means
     parts = Parts(path, _identity(case, provenance, settings))
 
+    run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
+
     def compute(frames: int, restart: Restart | None) -> Trajectory:
-        times = {"dt": dt, "duration": frames * output_interval, "output_interval": output_interval}
-        trajectory = simulate(model, case, **times, start=restart, means=means, step_starts=step_starts)
+        trajectory = run(duration=frames * output_interval, output_interval=output_interval, start=restart)
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
             kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"

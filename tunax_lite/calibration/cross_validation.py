@@ -168,10 +168,12 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     """Read what `write_table` wrote; `FileNotFoundError` without a file, `ValueError` for another table."""
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
-    numbers = {name for name in names if kind.__annotations__[name] is float}
+
+    def value(name: str, text: str) -> Any:
+        return float(text or math.nan) if kind.__annotations__[name] is float else text
+
     try:
-        rows = [[float(of[n] or math.nan) if n in numbers else of[n] for n in names] for of in lines]
-        return tuple(kind(*row) for row in rows)
+        return tuple(kind(*(value(name, line[name]) for name in names)) for line in lines)
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path}: expected a table with the columns {', '.join(names)}, got another one; write it again."

@@ -136,7 +136,7 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
         data[f"{name}_error"] = described(by_case, errors, text, unit_of_difference(name))
 
-    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, str]) -> None:
+    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, Any]) -> None:
         about = dict(zip(("valid_min", "valid_max"), bounds, strict=True)) | about
         data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
 

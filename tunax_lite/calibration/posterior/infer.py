@@ -161,7 +161,9 @@ def _start(method: NUTS, chain: int, weight: float, evaluator, mode: np.ndarray,
     return start_chain(method, chain, x, density, gradient, covariance)
 
 
-def _of_chains(found: tuple, chains: Chains) -> Posterior:
+def _of_chains(
+    found: tuple[str, ResolvedParameters, Likelihood, np.ndarray, np.ndarray], chains: Chains
+) -> Posterior:
     draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
     flat = draws.position.reshape(-1, draws.position.shape[-1])
     moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
@@ -169,7 +171,7 @@ def _of_chains(found: tuple, chains: Chains) -> Posterior:
     acceptance = float(draws.acceptance.mean())
     sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
     of_draws = draws.position, draws.log_density, draws.is_divergent
-    return Posterior("nuts", *found, *moments, *of_draws, sampling)
+    return Posterior("nuts", *found, *moments, *of_draws, sampling=sampling)
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
