@@ -4,7 +4,7 @@ A closure acts through the coefficients of the next step, in which the surface f
 layer is therefore that of the buoyancy which the column will have after the forcing of one more step.
 """
 
-from collections import namedtuple
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -101,9 +101,6 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(coefficient + self.background_coefficient)
 
 
-_Column = namedtuple("_Column", "buoyancy u v")
-
-
 @named("price_weller_pinkel")
 class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
     """The layer that Richardson numbers deepen: Price, Weller and Pinkel.
@@ -134,24 +131,21 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
         grid = inputs.grid
-        column = self._forced(inputs, dt)
+        # Buoyancy and velocity after the forcing of one more step.
+        u, v = inputs.state.u, inputs.state.v
+        gained = [dt * flux / grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
+        u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
+        column = buoyancy_after(inputs, dt), u, v
         within = self._within(column, inputs)
         cells = jnp.concatenate([within, jnp.ones_like(within[:1])])
         layer = jnp.where(cells, grid.cell_thickness, 0.0)
         whole = jnp.sum(layer, axis=0)
         mixed = [jnp.where(cells, jnp.sum(values * layer, axis=0) / whole, values) for values in column]
         uniform = within | (difference(mixed[0]) < 0.0)
-        exchange = self._exchange(_Column(*mixed), grid, dt)
+        exchange = self._exchange(mixed, grid, dt)
         return _uniform(jnp.where(uniform, coefficient_within(whole, dt), exchange))
 
-    def _forced(self, inputs: ClosureInputs, dt: ScalarLike) -> _Column:
-        """Buoyancy and velocity after the forcing of one more step."""
-        u, v = inputs.state.u, inputs.state.v
-        gained = [dt * flux / inputs.grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
-        u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
-        return _Column(buoyancy_after(inputs, dt), u, v)
-
-    def _within(self, column: _Column, inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
+    def _within(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
         """Whether the layer goes on below each inner face."""
         grid, eos = inputs.grid, inputs.equation_of_state
         depth, thickness = face_depth(grid), grid.cell_thickness
@@ -163,12 +157,12 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         alike = stable <= threshold * depth
         return smallest_upward((bulk | alike).astype(stable.dtype)) > 0.5
 
-    def _exchange(self, column: _Column, grid: Grid, dt: ScalarLike) -> InnerFaceArray:
+    def _exchange(self, column: Sequence[CenterArray], grid: Grid, dt: ScalarLike) -> InnerFaceArray:
         """Coefficient [m2 s-1] that lifts a gradient Richardson number in a step."""
         spacing, thickness = grid.center_spacing, grid.cell_thickness
         critical = self.gradient_richardson_number
-        sheared = difference(column.u) ** 2 + difference(column.v) ** 2
-        stable = difference(column.buoyancy) * spacing
+        step, du, dv = map(difference, column)
+        sheared, stable = du**2 + dv**2, step * spacing
         inverse = sheared * reciprocal(at_least(stable, _LOWEST_RATIO * sheared + 1e-15))
         # Ri' = Ri_c + (0.02 + (Ri_c - Ri) / 2) / 5, and g (1 / h + 1 / h) = Ri' / Ri - 1
         number = (1.1 * critical + 0.004) * inverse - 1.1

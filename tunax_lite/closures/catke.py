@@ -67,17 +67,11 @@ class Surroundings(NamedTuple):
         n_squared, s_squared, ri = on_levels
         unstable = n_squared < 0.0
         rise = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
-        return cls(
-            buoyancy_frequency=safe_sqrt(n_squared),
-            buoyancy_frequency_squared=n_squared,
-            shear_squared=s_squared,
-            # Nothing is unstable above the uppermost level.
-            unstable_above=jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])]),
-            negative=ri < 0.0,
-            rise=at_most(at_least(rise, 0.0), 1.0),
-            depth=-z,
-            inverse_wall_length=reciprocal(at_most(-c.c_s * z, c.c_b * (z - bottom))),
-        )
+        # Nothing is unstable above the uppermost level.
+        unstable_above = jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])])
+        rise = at_most(at_least(rise, 0.0), 1.0)
+        inverse = reciprocal(at_most(-c.c_s * z, c.c_b * (z - bottom)))
+        return cls(safe_sqrt(n_squared), n_squared, s_squared, unstable_above, ri < 0.0, rise, -z, inverse)
 
     def sigma(self, factors: Factors) -> ColumnArray:
         """The stability function [1]."""
@@ -202,7 +196,10 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         # At centers N², S² and Ri are means of those of the faces.
         on_centers = tuple(map(to_centers, on_faces))
         centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
-        sources = _sources(clo_state, inputs)
+        # Production by shear and by buoyancy [m2 s-3], with the coefficients of the step before.
+        of_shear = clo_state.eddy_viscosity[1:-1] * inputs.shear_squared * grid.center_spacing
+        of_buoyancy = -clo_state.eddy_diffusivity[1:-1] * n_squared
+        sources = to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):
             tke = self._advance_tke(tke, flux, sources, (faces, centers), inputs, dt / self.n_substeps)
@@ -232,10 +229,10 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         cubed = mean_of_neighbours(speed**3)
         speed = mean_of_neighbours(speed)
         lengths = Lengths.of(faces, speed, cubed, flux, self)
-        found = []
-        for factors in map(self._factors, quantities):
-            found.append(speed * lengths.limited(faces.sigma(factors) * lengths.stable, factors, grid.depth))
-        return found
+        return [
+            speed * lengths.limited(faces.sigma(factors) * lengths.stable, factors, grid.depth)
+            for factors in map(self._factors, quantities)
+        ]
 
     def _dissipation_length(
         self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
@@ -288,11 +285,3 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         largest = at_least(at_least(flux, now), self.minimum_convective_flux)
         time_scale = jnp.cbrt(length**2 / largest)
         return (time_scale * flux + dt * now) / (time_scale + dt)
-
-
-def _sources(clo_state: CATKEState, inputs: ClosureInputs) -> tuple[CenterArray, CenterArray]:
-    """Production by shear and by buoyancy [m2 s-3] at centers, with the coefficients of the step before."""
-    grid = inputs.grid
-    of_shear = clo_state.eddy_viscosity[1:-1] * inputs.shear_squared * grid.center_spacing
-    of_buoyancy = -clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
-    return to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)

@@ -12,10 +12,10 @@ from ..numerics.elementary import at_least, at_most, mean_of_neighbours, recipro
 from ..state import State
 from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
-from .k_equation import AbstractKEquation, AbstractLengthScale, EddyNumbers, Production, Rates, Step
+from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Step, advance
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
-from .walls import Boundary, ShearFreeLayer, Wall, Walls, charnock_length
+from .walls import Boundary, ShearFreeLayer, Wall, charnock_length
 
 Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
@@ -114,7 +114,7 @@ class EnergyStepper(AbstractEnergyStepper):
     """An equation for k with a length scale, for the common settings of a closure."""
 
     settings: "AbstractEnergyClosure"
-    k_equation: AbstractKEquation
+    diffusion: AbstractDiffusion | None  # of k; `None` for a local equilibrium
     length_scale: AbstractLengthScale
     functions: AbstractStabilityFunctions
     von_karman: Scalar  # kappa of the logarithmic layer [1]
@@ -185,7 +185,11 @@ class EnergyStepper(AbstractEnergyStepper):
         settings, n_squared = self.settings, inputs.buoyancy_frequency_squared
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
-        start = Rates(
+        start = Step(
+            self.functions,
+            *self._walls(inputs),
+            inputs,
+            dt,
             tke_before=tke,
             dissipation_before=dissipation,
             tke=tke,
@@ -199,11 +203,10 @@ class EnergyStepper(AbstractEnergyStepper):
             numbers=numbers,
             waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
         )
-        now = Step(self.functions, self._walls(inputs), inputs, dt)
 
-        def evolve(rates: Rates) -> tuple[InnerFaceArray, InnerFaceArray]:
-            tke = at_least(self.k_equation.advanced(rates, now), settings.turbulent_kinetic_energy_floor)
-            return tke, self._limited(self.length_scale.dissipation(rates, tke, now), tke, n_squared)
+        def evolve(now: Step) -> tuple[InnerFaceArray, InnerFaceArray]:
+            tke = at_least(self._new_tke(now), settings.turbulent_kinetic_energy_floor)
+            return tke, self._limited(self.length_scale.dissipation(now, tke), tke, n_squared)
 
         tke, dissipation = evolve(start)
         if self.repeats:
@@ -214,7 +217,7 @@ class EnergyStepper(AbstractEnergyStepper):
         driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale)
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
-        ends = zip(*map(self._at_wall, now.walls), strict=True)
+        ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
         of_tke, of_dissipation = (
             with_end_faces(values, *both) for values, both in zip((tke, dissipation), ends, strict=True)
         )
@@ -226,8 +229,23 @@ class EnergyStepper(AbstractEnergyStepper):
             stokes_viscosity=driven,
         )
 
-    def _walls(self, inputs: ClosureInputs) -> Walls:
-        """Both ends, for the friction velocities and roughness lengths of a step."""
+    def _new_tke(self, now: Step) -> InnerFaceArray:
+        """k [m2 s-2] at the end of the step, before its floor."""
+        if self.diffusion is None:
+            # P + B = eps with the length of the step before: k = k τ² (c_mu S² - c_mu' N²), τ = k/eps.
+            growth = now.numbers.momentum * now.inputs.shear_squared
+            growth = growth - now.numbers.scalars * now.inputs.buoyancy_frequency_squared
+            return now.tke * now.time_scale**2 * growth
+        source, sink_rate = now.sources_of_tke()
+        ends = (
+            now.bottom.tke_condition(now.functions.c_mu_0),
+            now.surface.tke_condition(now.functions.c_mu_0),
+        )
+        conductance = self.diffusion.conductance(now)
+        return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, now.flow)
+
+    def _walls(self, inputs: ClosureInputs) -> tuple[Wall, Wall]:
+        """Bottom and surface, for the friction velocities and roughness lengths of a step."""
         settings, thickness = self.settings, inputs.grid.cell_thickness
         friction_velocity, roughness = inputs.surface_friction_velocity, settings.surface_roughness_length
         if settings.charnock_constant is not None:
@@ -238,7 +256,7 @@ class EnergyStepper(AbstractEnergyStepper):
         at_bottom = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
         if inputs.bottom is not None:
             at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
-        return Walls(Wall(settings.bottom, *at_bottom, thickness[0], self.von_karman, None), surface)
+        return Wall(settings.bottom, *at_bottom, thickness[0], self.von_karman, None), surface
 
     def _limited(
         self, dissipation: InnerFaceArray, tke: InnerFaceArray, n_squared: InnerFaceArray

@@ -24,7 +24,7 @@ from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
 from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt
 from .base import ClosureInputs
 from .stability import AbstractStabilityFunctions
-from .walls import EndCondition, Walls
+from .walls import EndCondition, Wall
 
 _ROOT_2 = math.sqrt(2.0)
 
@@ -45,12 +45,16 @@ class EddyNumbers(NamedTuple):
     stokes: InnerFaceArray | None
 
 
-class Rates(NamedTuple):
-    """What the rates of a step are taken from, on inner faces, and k and epsilon at its start.
-
-    Rates are those of the start of the step, unless it is repeated with those of its middle.
+class Step(NamedTuple):
+    """What all parts of a step are given: k and epsilon at its start, and on inner faces what rates are
+    taken from, at its start, or in its middle where it is repeated.
     """
 
+    functions: AbstractStabilityFunctions
+    bottom: Wall
+    surface: Wall
+    inputs: ClosureInputs
+    dt: ScalarLike
     tke_before: InnerFaceArray
     dissipation_before: InnerFaceArray
     tke: InnerFaceArray
@@ -64,7 +68,7 @@ class Rates(NamedTuple):
     numbers: EddyNumbers
     waves_join_sink: bool
 
-    def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Rates":
+    def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
         """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
         tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
         return self._replace(
@@ -82,15 +86,6 @@ class Rates(NamedTuple):
         parts = production, self.production.buoyancy, self.dissipation
         source, sink = split_sources(*parts, waves=self.waves_join_sink)
         return source, sink * self.inverse_tke
-
-
-class Step(NamedTuple):
-    """What all parts of a step are given."""
-
-    functions: AbstractStabilityFunctions
-    walls: Walls
-    inputs: ClosureInputs
-    dt: ScalarLike
 
 
 def split_sources(
@@ -138,7 +133,7 @@ class AbstractDiffusion(eqx.Module):
     """How turbulence spreads one of its quantities."""
 
     @abc.abstractmethod
-    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+    def conductance(self, now: Step) -> ColumnArray:
         """Diffusivity over the thickness, at the centers of inner cells [m s-1]."""
 
     @abc.abstractmethod
@@ -156,16 +151,16 @@ class SchmidtNumber(AbstractDiffusion):
     shear_free: Scalar  # that below breaking waves [1]
     varies: bool = eqx.field(default=False, static=True)  # to the second where eps exceeds P + B
 
-    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+    def conductance(self, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
         if not self.varies:
-            return rates.viscosity_at_centers * reciprocal(sigma * thickness)
-        production = rates.production.shear + rates.production.buoyancy
-        fraction = at_most(production * rates.time_scale * rates.inverse_tke, 1.0)
+            return now.viscosity_at_centers * reciprocal(sigma * thickness)
+        production = now.production.shear + now.production.buoyancy
+        fraction = at_most(production * now.time_scale * now.inverse_tke, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
         # For constants with which it would fall below both, and through zero.
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
-        return mean_of_neighbours(rates.viscosity * reciprocal(varying)) * reciprocal(thickness)
+        return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
         return functions.c_mu_shear_free / self.shear_free if shear_free else functions.c_mu_0 / self.sigma
@@ -177,52 +172,22 @@ class DiffusionByLength(AbstractDiffusion):
     factor: Scalar  # S [1]
     s_h: Scalar | None  # s, of the stability function S_H [1]; `None` for the constant
 
-    def conductance(self, rates: Rates, now: Step) -> ColumnArray:
+    def conductance(self, now: Step) -> ColumnArray:
         length_factor = _ROOT_2 * now.functions.c_mu_0**3
         factor: Scalar | InnerFaceArray = self.factor
         if self.s_h is not None:
-            s_h = rates.numbers.scalars * reciprocal(length_factor)
+            s_h = now.numbers.scalars * reciprocal(length_factor)
             factor = safe_sqrt(self.factor**2 + (self.s_h * s_h) ** 2)
-        diffusivity = length_factor * factor * (rates.tke * rates.time_scale)
+        diffusivity = length_factor * factor * (now.tke * now.time_scale)
         return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
         return _ROOT_2 * self.factor
 
 
-class AbstractKEquation(eqx.Module):
-    """Gives k at the end of a step."""
-
-    @abc.abstractmethod
-    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
-        """k [m2 s-2], before its floor."""
-
-
-class TransportedEnergy(AbstractKEquation):
-    """The equation for k."""
-
-    diffusion: AbstractDiffusion
-
-    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
-        source, sink_rate = rates.sources_of_tke()
-        conductance = self.diffusion.conductance(rates, now)
-        bottom, surface = (wall.tke_condition(now.functions.c_mu_0) for wall in now.walls)
-        ends = bottom, surface
-        return advance(rates.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, rates.flow)
-
-
-class LocalEquilibrium(AbstractKEquation):
-    """P + B = eps with the length of the step before: k = k τ² (c_mu S² - c_mu' N²), τ = k/eps."""
-
-    def advanced(self, rates: Rates, now: Step) -> InnerFaceArray:
-        growth = rates.numbers.momentum * now.inputs.shear_squared
-        growth = growth - rates.numbers.scalars * now.inputs.buoyancy_frequency_squared
-        return rates.tke * rates.time_scale**2 * growth
-
-
 class AbstractLengthScale(eqx.Module):
     """Gives the length of turbulence at the end of a step, as epsilon = c_mu0³ k^(3/2) / l."""
 
     @abc.abstractmethod
-    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
+    def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         """epsilon [m2 s-3] for the k that the step has found, before floors and limits."""

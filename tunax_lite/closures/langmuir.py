@@ -75,7 +75,10 @@ class Langmuir(eqx.Module):
         at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
         given = inputs.waves.at_surface
         if given is None:
-            given = tuple(_extrapolated(u, inputs.grid) for u in drift)
+            # Linear through the two uppermost cells.
+            grid = inputs.grid
+            slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in drift)
+            given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(drift, slopes, strict=True))
         at_surface = vector_norm(*given)
         active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
         difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
@@ -142,12 +145,6 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
     within = (upper < depth) & (depth <= lower)
     found = jnp.sum(jnp.where(within, values, 0.0), axis=0)
     return jnp.where(depth <= 0.0, values[-1], found)
-
-
-def _extrapolated(values: CenterArray, grid: Grid) -> Scalar:
-    """Value at the surface, linear through the two uppermost cells."""
-    slope = (values[-1] - values[-2]) * reciprocal(grid.center_spacing[-1])
-    return values[-1] + 0.5 * slope * grid.cell_thickness[-1]
 
 
 @named("axell")

@@ -27,20 +27,11 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import InnerFaceArray, Scalar, parameter
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper
-from .k_equation import (
-    AbstractDiffusion,
-    AbstractLengthScale,
-    Rates,
-    SchmidtNumber,
-    Step,
-    TransportedEnergy,
-    advance,
-    split_sources,
-)
+from .k_equation import AbstractDiffusion, AbstractLengthScale, SchmidtNumber, Step, advance, split_sources
 from .stability import AbstractStabilityFunctions
 from .walls import EndCondition, ShearFreeLayer, Wall
 
@@ -79,18 +70,18 @@ class WallFunction(eqx.Module):
     von_karman: Scalar  # kappa [1]
     wall_length: str = eqx.field(static=True)  # L_z / kappa, as in `MellorYamada`
 
-    def sink_constant(self, rates: Rates, now: Step) -> InnerFaceArray:
+    def sink_constant(self, now: Step) -> InnerFaceArray:
         """c_2 [1]."""
         z = now.inputs.grid.z_face
-        from_surface = -z[1:-1] + now.walls.surface.roughness_length
-        from_bottom = z[1:-1] - z[0] + now.walls.bottom.roughness_length
+        from_surface = -z[1:-1] + now.surface.roughness_length
+        from_bottom = z[1:-1] - z[0] + now.bottom.roughness_length
         if self.wall_length == "parabolic":
             inverse = reciprocal(from_surface) + reciprocal(from_bottom)
         elif self.wall_length == "triangular":
             inverse = reciprocal(at_most(from_surface, from_bottom))
         else:
             inverse = reciprocal(from_surface)
-        length_squared = (now.functions.c_mu_0**3 * rates.time_scale) ** 2 * rates.tke
+        length_squared = (now.functions.c_mu_0**3 * now.time_scale) ** 2 * now.tke
         near_wall = self.e_2 / self.von_karman**2 * inverse**2
         return 0.5 + 0.5 * near_wall * length_squared
 
@@ -104,27 +95,24 @@ class TransportedLength(AbstractLengthScale):
     diffusion: AbstractDiffusion
     wall_function: WallFunction | None = None  # of the sink; `None` for a constant one
 
-    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
+    def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
-        constants = self._source_constants(rates, now)
+        c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
+        if self.wall_function is not None:
+            c_2 = self.wall_function.sink_constant(now)
+        if c_3_unstable is not None:
+            c_3 = jnp.where(now.production.buoyancy > 0.0, c_3_unstable, c_3)
+        constants = c_1, c_2, c_3, c_4
         if self.closure.long_steps:
-            psi, source, sink_rate = self._sources_at_long_steps(rates, tke, constants, c_mu_0, now.dt)
+            psi, source, sink_rate = self._sources_at_long_steps(now, tke, constants)
         else:
-            psi, source, sink_rate = self._sources(rates, constants, c_mu_0)
-        at_bottom = self._end_condition(now.walls.bottom, tke[0], now.functions)
-        at_surface = self._end_condition(now.walls.surface, tke[-1], now.functions)
-        conductance, ends = self.diffusion.conductance(rates, now), (at_bottom, at_surface)
+            psi, source, sink_rate = self._sources(now, constants)
+        at_bottom = self._end_condition(now.bottom, tke[0], now.functions)
+        at_surface = self._end_condition(now.surface, tke[-1], now.functions)
+        conductance, ends = self.diffusion.conductance(now), (at_bottom, at_surface)
         new_psi = advance(psi, conductance, source, sink_rate, ends, now.inputs, now.dt)
         new_psi = at_least(new_psi, self._lowest_psi(tke, c_mu_0))
         return product_of_powers((c_mu_0, 3.0 + p / n), (new_psi, -1.0 / n), (tke, 1.5 + m / n))
-
-    def _source_constants(self, rates: Rates, now: Step) -> Constants:
-        c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
-        if self.wall_function is not None:
-            c_2 = self.wall_function.sink_constant(rates, now)
-        if c_3_unstable is not None:
-            c_3 = jnp.where(rates.production.buoyancy > 0.0, c_3_unstable, c_3)
-        return c_1, c_2, c_3, c_4
 
     def _lowest_psi(self, tke: InnerFaceArray, c_mu_0: Scalar) -> InnerFaceArray:
         """psi that an explicit flux or source may have taken below zero is put back to.
@@ -159,36 +147,35 @@ class TransportedLength(AbstractLengthScale):
         of_tke = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
         return EndCondition(flux=factor * of_tke * power(distance, n))
 
-    def _sources(self, rates: Rates, constants: Constants, c_mu_0: Scalar) -> Sources:
+    def _sources(self, now: Step, constants: Constants) -> Sources:
         """With psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
-        shear_part = c_1 * rates.production.shear
-        if rates.production.stokes is not None:
-            shear_part = shear_part + c_4 * rates.production.stokes
-        consumed = c_2 * rates.dissipation
-        by_buoyancy = c_3 * rates.production.buoyancy
-        source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=rates.waves_join_sink)
-        psi = product_of_powers((c_mu_0, p + 3.0 * n), (rates.dissipation, -n), (rates.tke, m + 1.5 * n))
+        shear_part = c_1 * now.production.shear
+        if now.production.stokes is not None:
+            shear_part = shear_part + c_4 * now.production.stokes
+        consumed = c_2 * now.dissipation
+        by_buoyancy = c_3 * now.production.buoyancy
+        source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=now.waves_join_sink)
+        c_mu_0 = now.functions.c_mu_0
+        psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
         # The sink is psi/k times this and is divided by psi: 1/k remains.
-        return psi, psi * rates.inverse_tke * source, sink * rates.inverse_tke
+        return psi, psi * now.inverse_tke * source, sink * now.inverse_tke
 
-    def _sources_at_long_steps(
-        self, rates: Rates, new_tke: InnerFaceArray, constants: Constants, c_mu_0: Scalar, dt: ScalarLike
-    ) -> Sources:
+    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
         """With psi of the new k [m2 s-2] and the old epsilon."""
-        p, m, n = self.exponents
+        (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         of_tke = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
-        shear_part = c_1 * rates.production.shear
-        if rates.production.stokes is not None:
-            shear_part = shear_part + c_4 * rates.production.stokes
-        net = shear_part + c_3 * rates.production.buoyancy
+        shear_part = c_1 * now.production.shear
+        if now.production.stokes is not None:
+            shear_part = shear_part + c_4 * now.production.stokes
+        net = shear_part + c_3 * now.production.buoyancy
         fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
-        inverse, new_inverse = rates.inverse_tke, reciprocal(new_tke)
-        fall = rates.tke_before * new_inverse
-        others = [-c_2 * rates.dissipation * inverse, -_recovery(rates, fall, c_2, n, dt)]
+        inverse, new_inverse = now.inverse_tke, reciprocal(new_tke)
+        fall = now.tke_before * new_inverse
+        others = [-c_2 * now.dissipation * inverse, -_recovery(now, fall, c_2, n)]
         if of_tke != 0.0:
-            source, sink_rate = rates.sources_of_tke()
+            source, sink_rate = now.sources_of_tke()
             others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
         growth = fed * inverse + sum(at_least(x, 0.0) for x in others)
         sink_rate = (fed - net) * inverse + sum(at_least(-x, 0.0) for x in others)
@@ -196,18 +183,17 @@ class TransportedLength(AbstractLengthScale):
         def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
             return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))
 
-        return psi(rates.dissipation_before), psi(rates.dissipation) * growth, sink_rate
+        return psi(now.dissipation_before), psi(now.dissipation) * growth, sink_rate
 
 
-def _recovery(
-    rates: Rates, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float, dt: ScalarLike
-) -> InnerFaceArray:
+def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float) -> InnerFaceArray:
     """Rate of a further sink [s-1] with which k/eps grows by a dt where nothing is produced.
 
     With x = dt eps/k, k is divided by 1 + x there, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
     """
     # The time scale of the start: that of the middle has grown already.
-    x = dt * rates.dissipation_before / rates.tke_before
+    dt = now.dt
+    x = dt * now.dissipation_before / now.tke_before
     further = at_least(fall - 1.0, 0.0) * x
     if n > 0.0:
         return (c_2 + n) * further / dt
@@ -272,10 +258,8 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants = self._with_stable_constant(constants, constants.c_2, functions)
         diffusion = SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
-        k_equation = TransportedEnergy(SchmidtNumber(self.sigma_k, self.sigma_k))
-        return EnergyStepper(
-            self, k_equation, length_scale, functions, von_karman, waves, repeats=self.long_steps
-        )
+        parts = SchmidtNumber(self.sigma_k, self.sigma_k), length_scale, functions, von_karman, waves
+        return EnergyStepper(self, *parts, repeats=self.long_steps)
 
     def _von_karman(
         self, exponents: Exponents, constants: LengthScaleConstants, sigma: Scalar, c_mu_0: Scalar

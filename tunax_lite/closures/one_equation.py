@@ -19,7 +19,7 @@ from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper
-from .k_equation import AbstractLengthScale, LocalEquilibrium, Rates, SchmidtNumber, Step, TransportedEnergy
+from .k_equation import AbstractLengthScale, SchmidtNumber, Step
 from .walls import ShearFreeLayer
 
 _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
@@ -154,9 +154,11 @@ class OneEquation(AbstractEnergyClosure):
             decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
             at_wall = diffusion.at_wall(functions, shear_free=True)
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
-        k_equation = LocalEquilibrium() if self.local_equilibrium else TransportedEnergy(diffusion)
-        length_scale = AlgebraicLength(self.length, self.von_karman)
-        return EnergyStepper(self, k_equation, length_scale, functions, self.von_karman, waves)
+        of_k, length = (
+            None if self.local_equilibrium else diffusion,
+            AlgebraicLength(self.length, self.von_karman),
+        )
+        return EnergyStepper(self, of_k, length, functions, self.von_karman, waves)
 
 
 class AlgebraicLength(AbstractLengthScale):
@@ -165,11 +167,11 @@ class AlgebraicLength(AbstractLengthScale):
     length: AbstractLength
     von_karman: Scalar
 
-    def dissipation(self, rates: Rates, tke: InnerFaceArray, now: Step) -> InnerFaceArray:
-        z, roughness = now.inputs.grid.z_face, now.walls.bottom.roughness_length
+    def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
+        z, roughness = now.inputs.grid.z_face, now.bottom.roughness_length
         place = Place(
             now.inputs.grid,
-            from_surface=-z[1:-1] + now.walls.surface.roughness_length,
+            from_surface=-z[1:-1] + now.surface.roughness_length,
             from_bottom=z[1:-1] - z[0] + roughness,
             bottom_roughness_length=roughness,
             von_karman=self.von_karman,

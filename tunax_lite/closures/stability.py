@@ -78,8 +78,8 @@ class AbstractStability(eqx.Module):
 _SMALLEST_ALPHA_M, _SMALLEST_DIVISOR = 1e-10, 1e-8
 
 
-class AbstractFirstOrder(AbstractStability):
-    """Stability functions with a Prandtl number; constants as in GOTM.
+class AbstractFirstOrder(AbstractStability, AbstractStabilityFunctions):
+    """Stability functions with a Prandtl number, which are their constants; these are as in GOTM.
 
     Args:
         c_mu_0: fourth root of c_mu [1].
@@ -91,25 +91,21 @@ class AbstractFirstOrder(AbstractStability):
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
         """nu / kappa [1] at a gradient Richardson number of either sign."""
 
-    def stability_functions(self) -> "FirstOrderFunctions":
-        return FirstOrderFunctions(self, self.c_mu_0, self.c_mu_0)
+    @property
+    def c_mu_shear_free(self) -> Scalar:
+        return self.c_mu_0
 
-
-class FirstOrderFunctions(AbstractStabilityFunctions):
-    """The functions of a variant of `AbstractFirstOrder`."""
-
-    stability: AbstractFirstOrder
-    c_mu_0: Scalar
-    c_mu_shear_free: Scalar
+    def stability_functions(self) -> "AbstractFirstOrder":
+        return self
 
     def in_flow(self, flow: Flow) -> Functions:
         alpha_m = at_least(flow.time_scale_squared * flow.s_squared, _SMALLEST_ALPHA_M)
         ri = flow.time_scale_squared * flow.n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
         c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
-        return c_mu, c_mu * reciprocal(self.stability.prandtl_number(ri) + jnp.zeros_like(ri))
+        return c_mu, c_mu * reciprocal(self.prandtl_number(ri) + jnp.zeros_like(ri))
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
-        return self.stability.prandtl_number(jnp.asarray(richardson_number))
+        return self.prandtl_number(jnp.asarray(richardson_number))
 
 
 @named("constant")
@@ -159,9 +155,8 @@ class SchumannGerz(AbstractFirstOrder):
     flux_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 1.0))
 
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        scaled = at_least(richardson_number, 0.0) / self.flux_richardson_number
         # Beyond Pr = 3 the limit holds; the exponential need not see how far.
-        scaled = at_most(scaled, 30.0)
+        scaled = at_most(at_least(richardson_number, 0.0) / self.flux_richardson_number, 30.0)
         neutral = self.neutral_prandtl_number
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
 

@@ -38,7 +38,7 @@ from .energy import TurbulenceState
 from .langmuir import LangmuirCells
 from .walls import EndCondition, charnock_length
 
-Lengths = tuple[InnerFaceArray, InnerFaceArray]  # two lengths on the inner faces [m]
+Lengths = tuple[InnerFaceArray, InnerFaceArray]  # two on the inner faces [m]
 
 
 class AbstractLengthBounds(eqx.Module):
@@ -277,7 +277,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         tke, at_surface = self._advance(clo_state, inputs, dt)
         root = jnp.sqrt(tke)
-        mixing, dissipating, surface_length = self._lengths(tke, at_surface, inputs)
+        (mixing, dissipating), surface_length = self._lengths(tke, at_surface, inputs)
         viscosity, diffusivity = self._coefficients(mixing * root, inputs)
         dissipation = self.c_eps * tke * root * reciprocal(dissipating)
         of_surface = self.c_eps * at_surface * jnp.sqrt(at_surface) / surface_length
@@ -297,7 +297,13 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         grid, weight = inputs.grid, self.implicit_fraction
         # From the lowest inner face to the surface.
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:], clo_state.dissipation_rate[1:]
-        produced = self._produced(clo_state, inputs)
+        s_squared = inputs.shear_squared
+        if inputs.waves is not None:
+            s_squared = s_squared + inputs.waves.shear
+        produced = clo_state.eddy_viscosity[1:-1] * s_squared
+        produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
+        if self.langmuir_cells is not None:
+            produced = produced + self.langmuir_cells.production(inputs)
         volumes = jnp.concatenate([grid.center_spacing, 0.5 * grid.cell_thickness[-1:]])
         source = jnp.concatenate([produced, jnp.zeros_like(tke[-1:])]) + (weight - 1.0) * dissipation
         sink_rate = weight * dissipation * reciprocal(tke)
@@ -325,17 +331,6 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             inner = inner + self.penetration.added(at_surface, inputs, dt)
         return inner, at_surface
 
-    def _produced(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> InnerFaceArray:
-        """By shear, waves and buoyancy, with the coefficients that mixed the column in this step [m2 s-3]."""
-        s_squared = inputs.shear_squared
-        if inputs.waves is not None:
-            s_squared = s_squared + inputs.waves.shear
-        produced = clo_state.eddy_viscosity[1:-1] * s_squared
-        produced = produced - clo_state.eddy_diffusivity[1:-1] * inputs.buoyancy_frequency_squared
-        if self.langmuir_cells is not None:
-            produced = produced + self.langmuir_cells.production(inputs)
-        return produced
-
     def _conductance(self, clo_state: TurbulenceState, grid: Grid) -> ColumnArray:
         """Diffusivity of k over the thickness, in the cells above the lowest inner face [m s-1]."""
         at_surface = clo_state.turbulent_kinetic_energy[-1:]
@@ -347,7 +342,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     def _lengths(
         self, tke: InnerFaceArray, at_surface: Scalar, inputs: ClosureInputs
-    ) -> tuple[InnerFaceArray, InnerFaceArray, Scalar]:
+    ) -> tuple[Lengths, Scalar]:
         """l_m and l_d on inner faces, and l at the surface [m]."""
         n_squared = at_least(inputs.buoyancy_frequency_squared, _SMALLEST_SQUARE)
         length = at_least(jnp.sqrt(2.0 * tke * reciprocal(n_squared)), self.length_floor)
@@ -358,30 +353,24 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         else:
             stirred = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
             surface = at_least(stirred, self.surface_length_floor)
-        return *self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
+        return self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
 
-    def _coefficients(
-        self, mixed: InnerFaceArray, inputs: ClosureInputs
-    ) -> tuple[InnerFaceArray, InnerFaceArray]:
+    def _coefficients(self, mixed: InnerFaceArray, inputs: ClosureInputs) -> tuple[InnerFaceArray, ...]:
         """nu and kappa from l_m sqrt(k) [m2 s-1]."""
         n_squared = inputs.buoyancy_frequency_squared
         viscosity = self.c_k * mixed
         if self.largest_viscosity is not None:
             viscosity = at_most(viscosity, self.largest_viscosity)
-        diffusivity = viscosity * self._inverse_prandtl_number(n_squared, inputs.shear_squared)
-        diffusivity = at_least(diffusivity, self.background_diffusivity)
+        if self.prandtl_number is not None:
+            inverse = 1.0 / self.prandtl_number
+        else:
+            critical = self.critical_richardson_number
+            if critical is None:
+                critical = 2.0 / (2.0 + self.c_eps / self.c_k)
+            critical = critical * at_least(inputs.shear_squared, _SMALLEST_SQUARE)
+            inverse = critical * reciprocal(at_least(n_squared, critical))
+            inverse = at_least(inverse, 1.0 / self.largest_prandtl_number)
+        diffusivity = at_least(viscosity * inverse, self.background_diffusivity)
         if self.convective_diffusivity is not None:
             diffusivity = jnp.where(n_squared < 0.0, self.convective_diffusivity, diffusivity)
         return at_least(viscosity, self.background_viscosity), diffusivity
-
-    def _inverse_prandtl_number(
-        self, n_squared: InnerFaceArray, s_squared: InnerFaceArray
-    ) -> InnerFaceArray | Scalar:
-        if self.prandtl_number is not None:
-            return 1.0 / self.prandtl_number
-        critical = self.critical_richardson_number
-        if critical is None:
-            critical = 2.0 / (2.0 + self.c_eps / self.c_k)
-        critical = critical * at_least(s_squared, _SMALLEST_SQUARE)
-        inverse = critical * reciprocal(at_least(n_squared, critical))
-        return at_least(inverse, 1.0 / self.largest_prandtl_number)

@@ -21,7 +21,7 @@ from ..declarations import named, setting
 from ..numerics.elementary import safe_sqrt
 from .energy import EnergyStepper
 from .harcourt import Harcourt
-from .k_equation import DiffusionByLength, TransportedEnergy
+from .k_equation import DiffusionByLength
 from .length_equation import (
     AbstractTwoEquation,
     Exponents,
@@ -349,7 +349,7 @@ class MellorYamada(AbstractTwoEquation):
         wall_function = WallFunction(e_2, von_karman, self.wall_length)
         of_length = DiffusionByLength(self.s_l, self.s_h)
         length_scale = TransportedLength(self, exponents, constants, of_length, wall_function)
-        parts = TransportedEnergy(diffusion), length_scale, functions, von_karman, waves
+        parts = diffusion, length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, has_shortest=True, repeats=self.long_steps)
 
     def _wall_constant(self, c_mu_0: Scalar) -> Scalar:

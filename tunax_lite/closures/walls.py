@@ -107,13 +107,6 @@ class Wall(NamedTuple):
         return EndCondition(flux=energy_flux * decayed)
 
 
-class Walls(NamedTuple):
-    """Both ends of the column in one step."""
-
-    bottom: Wall
-    surface: Wall
-
-
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:
     """Roughness length of the sea [m], constant u*² / g."""
     return constant * friction_velocity**2 / constants.GRAVITY
