@@ -104,6 +104,9 @@ class AbstractBulkFormula(eqx.Module):
         """Fluxes for one time, or for a batch of columns."""
 
 
+Scales = tuple[Scalar, Scalar, Scalar]
+
+
 class AbstractSimilarity(AbstractBulkFormula):
     """A formula in which fluxes and stability follow from each other, by iteration.
 
@@ -123,20 +126,12 @@ class AbstractSimilarity(AbstractBulkFormula):
         first = tuple(jnp.broadcast_to(x, shape) for x in first)
         return jax.lax.fori_loop(0, self.iterations, lambda _, scales: iterate(scales), first)
 
-    def _exchange(
-        self,
-        scales: tuple[Scalar, Scalar, Scalar],
-        speed: Scalar,
-        kelvin: Scalar,
-        humidity: Scalar,
-        air: MoistAir,
-        skin: WaterSkin,
-    ) -> Exchange:
+    def _exchange(self, scales: Scales, raised: Scales, air: MoistAir, skin: WaterSkin) -> Exchange:
         """Fluxes from u* [m s-1], theta* [K] and q* [kg kg-1], and from the air at the height of the wind.
 
         That is the bulk wind, gusts included [m s-1], potential temperature [K], specific humidity [kg kg-1].
         """
-        friction, temperature_scale, humidity_scale = scales
+        (friction, temperature_scale, humidity_scale), (speed, kelvin, humidity) = scales, raised
         kelvin = kelvin - LAPSE_RATE * self.wind_height
         density = _density(kelvin, humidity, air.pressure)
         density = _density(kelvin, humidity, air.pressure - density * GRAVITY * self.wind_height)

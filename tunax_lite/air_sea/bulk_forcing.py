@@ -86,12 +86,8 @@ class WeatherOffsets(eqx.Module):
 
     def add_to(self, weather: Weather) -> Weather:
         """The weather with what is known to be missing from it."""
-
-        def shifted(name: str):
-            values = getattr(weather, name)
-            return None if values is None else values + getattr(self, name)
-
-        return Weather(**{name: shifted(name) for name in Weather.__dataclass_fields__})
+        known = {name: values for name, values in vars(weather).items() if values is not None}
+        return Weather(**{name: values + getattr(self, name) for name, values in known.items()})
 
 
 HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {

@@ -211,7 +211,7 @@ class _Coare(AbstractSimilarity):
         first = self._first_guess(*given)
         found = jax.lax.fori_loop(0, self.iterations, lambda _, scales: self._iterate(scales, *given), first)
         scales = found.friction, found.temperature, found.humidity
-        return self._exchange(scales, found.speed, found.air_kelvin, found.air_humidity, air, skin)
+        return self._exchange(scales, (found.speed, found.air_kelvin, found.air_humidity), air, skin)
 
     def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar) -> _Scales:
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN

@@ -163,4 +163,4 @@ class LargeYeager(AbstractSimilarity):
         temperature_scale = heat * inverse * (kelvin - skin_kelvin)
         humidity_scale = moisture * inverse * (humidity - skin.specific_humidity)
         scales = root * speed, temperature_scale, humidity_scale
-        return self._exchange(scales, speed, kelvin, humidity, air, skin)
+        return self._exchange(scales, (speed, kelvin, humidity), air, skin)

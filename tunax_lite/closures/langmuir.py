@@ -11,16 +11,15 @@ Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kempe
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from .._types import CenterArray, InnerFaceArray, Scalar, parameter
 from ..declarations import check_settings, named, setting
 from ..grid import Grid
-from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, vector_norm
+from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs
 
 _WEAKEST = 1e-4  # stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
@@ -72,7 +71,7 @@ class Langmuir(eqx.Module):
         speed = inputs.surface_friction_velocity
         drift = inputs.waves.drift
         means = tuple(_upper_mean(u, self.surface_layer_fraction * depth, inputs.grid) for u in drift)
-        at_depth = tuple(_at_depth(u, depth, inputs.grid) for u in drift)
+        at_depth = (_at_depth(u, depth, inputs.grid) for u in drift)
         given = inputs.waves.at_surface
         if given is None:
             # Linear through the two uppermost cells.
@@ -99,7 +98,12 @@ class Langmuir(eqx.Module):
         return LangmuirEffect(at_most(factor, bound), inverse)
 
     def _angles(
-        self, drift: Any, at_surface: Scalar, depth: Scalar, kappa: Scalar, inputs: ClosureInputs
+        self,
+        drift: tuple[Scalar, Scalar],
+        at_surface: Scalar,
+        depth: Scalar,
+        kappa: Scalar,
+        inputs: ClosureInputs,
     ) -> tuple[Scalar, Scalar]:
         """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
         u, v = inputs.surface_momentum_flux
@@ -175,7 +179,9 @@ class LangmuirCells(eqx.Module):
         lowest = self._depth(0.5 * drift**2, depth, inputs)
         inverse = reciprocal(at_least(lowest, 1e-2))
         fraction = at_most(depth * inverse, 1.0)
-        velocity = self.velocity_ratio * drift * _sine_of_half_turns(fraction)
+        # sin(pi x) to 1e-10: a polynomial costs a tenth of the sine.
+        series = [(-1.0) ** k / math.factorial(2 * k) for k in range(8)]
+        velocity = self.velocity_ratio * drift * horner(series, (math.pi * (fraction - 0.5)) ** 2)
         return jnp.where(depth < lowest, velocity**3 * inverse, 0.0)
 
     def _depth(self, energy: Scalar, depth: InnerFaceArray, inputs: ClosureInputs) -> Scalar:
@@ -189,12 +195,3 @@ class LangmuirCells(eqx.Module):
         thickness = jnp.broadcast_to(grid.cell_thickness, (depth.shape[0] + 1, *work.shape[1:]))
         at_bottom = jnp.where(energy > until[0], thickness[0], 0.0)
         return jnp.sum(passed * thickness[1:], axis=0) + at_bottom
-
-
-def _sine_of_half_turns(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """sin(pi x) between 0 and 1, to 1e-10: a polynomial costs a tenth of the sine."""
-    square = (math.pi * (x - 0.5)) ** 2
-    result = jnp.full_like(square, -1.0 / math.factorial(14))
-    for k in range(6, -1, -1):
-        result = result * square + (-1.0) ** k / math.factorial(2 * k)
-    return result

@@ -22,7 +22,8 @@ Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baume
 """
 
 import abc
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -44,7 +45,7 @@ class Exponents(NamedTuple):
     n: float
 
 
-Constants = tuple[Any, Any, Any, Any]  # of P, eps, B and P_St [1], each a number or one per face
+Constants = tuple[Scalar | InnerFaceArray, ...]  # of P, eps, B and P_St [1], each a number or one per face
 Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """psi that a step starts from, its source, and the rate of its implicit sink [s-1]."""
 
@@ -58,7 +59,7 @@ class LengthScaleConstants(NamedTuple):
 
     c_1: Scalar
     c_2: Scalar
-    c_3_stable: Any
+    c_3_stable: Scalar | None
     c_3_unstable: Scalar | None
     c_4: Scalar
 
@@ -202,6 +203,9 @@ def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: 
     return (power(fast, -n) - power(slow, -n)) / dt
 
 
+_OfShearFree = Callable[[AbstractStabilityFunctions], Scalar] | None
+
+
 class AbstractTwoEquation(AbstractEnergyClosure):
     """k and a second quantity psi that holds the length scale.
 
@@ -227,10 +231,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     def _energy_stepper(self) -> EnergyStepper:
         """The equations for k and psi that the parameters give."""
 
-    def _stable_constant(self) -> Any:
+    def _stable_constant(self) -> Scalar:
         """c_3 in stable water [1], given or derived."""
         equation = self._energy_stepper().length_scale
-        assert isinstance(equation, TransportedLength)
+        assert isinstance(equation, TransportedLength) and equation.constants.c_3_stable is not None
         return equation.constants.c_3_stable
 
     def _with_schmidt_numbers(
@@ -238,25 +242,24 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         exponents: Exponents,
         constants: LengthScaleConstants,
         sigma: Scalar,
-        shear_free_sigma: Any = None,
+        varying: _OfShearFree = None,
     ) -> EnergyStepper:
-        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
-
-        With a function from the stability functions to that below breaking waves it varies towards this.
+        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given,
+        and is `varying` towards one below breaking waves, a function of the stability functions.
         """
         functions = self.stability.stability_functions()
         c_mu_0, n = functions.c_mu_0, exponents.n
         if self.imposed_von_karman is not None:
             growth = at_least(constants.c_2 - constants.c_1, 1e-4)
             sigma = (n * self.imposed_von_karman / c_mu_0) ** 2 / growth
-        shear_free = sigma if shear_free_sigma is None else shear_free_sigma(functions)
+        shear_free = sigma if varying is None else varying(functions)
         waves = self.surface.breaking_waves
         if waves is not None:
-            decay, slope = _shear_free_decay(exponents, constants.c_2, self.sigma_k, shear_free, functions)
+            decay, slope = _shear_free_decay(exponents, constants.c_2, (self.sigma_k, shear_free), functions)
             waves = ShearFreeLayer.of(waves, decay, slope, functions.c_mu_shear_free / self.sigma_k)
         von_karman = self._von_karman(exponents, constants, sigma, c_mu_0)
         constants = self._with_stable_constant(constants, constants.c_2, functions)
-        diffusion = SchmidtNumber(sigma, shear_free, varies=shear_free_sigma is not None)
+        diffusion = SchmidtNumber(sigma, shear_free, varies=varying is not None)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
         parts = SchmidtNumber(self.sigma_k, self.sigma_k), length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, repeats=self.long_steps)
@@ -282,15 +285,10 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 
 
 def _shear_free_decay(
-    exponents: Exponents,
-    c_2: Scalar,
-    sigma_k: Scalar,
-    sigma_psi: Scalar,
-    functions: AbstractStabilityFunctions,
+    exponents: Exponents, c_2: Scalar, sigmas: tuple[Scalar, Scalar], functions: AbstractStabilityFunctions
 ) -> tuple[Scalar, Scalar]:
-    """alpha and L [1] of turbulence that is stirred at a wall without shear."""
-    _, m, n = exponents
-    c_mu_0 = functions.c_mu_0
+    """alpha and L [1] of turbulence that is stirred at a wall without shear, for the Schmidt numbers."""
+    (_, m, n), (sigma_k, sigma_psi), c_mu_0 = exponents, sigmas, functions.c_mu_0
     spread = sigma_k + 24.0 * sigma_psi * c_2
     both = 1.0 + 4.0 * m
     decay = -4.0 * n * safe_sqrt(sigma_k) / (both * safe_sqrt(sigma_k) - safe_sqrt(spread))

@@ -17,7 +17,6 @@ Boundary-Layer Meteorol. 135, 469-483, for E and D.
 import dataclasses
 from collections import namedtuple
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -71,8 +70,6 @@ _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
 """The plumes at a face."""
-_Passage = namedtuple("_Passage", "flux velocity kinetic_energy fraction")
-"""What stays of the passage through a cell: values at the face below."""
 
 
 @named("mass_flux")
@@ -139,15 +136,13 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
         sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
-        end, passage = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
+        end, (flux, *others) = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
         # No cell may give more water within a step than it has.
-        flux = passage.flux * reciprocal(at_least(dt * end.drained, 1.0))
-        momentum_flux = (1.0 - self.momentum_coefficient) * flux
-        kept = (flux, momentum_flux, passage.fraction, passage.velocity, passage.kinetic_energy)
-        values = [with_end_faces(of) for of in kept]
-        return MassFluxState(local, *values, end.depth)  # pyright: ignore
+        flux = flux * reciprocal(at_least(dt * end.drained, 1.0))
+        kept = flux, (1.0 - self.momentum_coefficient) * flux, *others
+        return MassFluxState(local, *map(with_end_faces, kept), end.depth)  # pyright: ignore
 
-    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> Any:
+    def _cells(self, local: CloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         tke = jnp.zeros_like(state.temperature)
@@ -169,7 +164,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         # The lowest cell has no face below it that water could pass.
         return jax.tree.map(lambda values: jnp.broadcast_to(values, state.temperature.shape)[1:], cells)
 
-    def _start(self, cells: Any, inputs: ClosureInputs) -> Any:
+    def _start(self, cells: _Cells, inputs: ClosureInputs) -> _Plumes:
         """Plumes at rest at the surface, with the temperature and salinity that lie on the line there."""
         thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
         beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
@@ -179,8 +174,10 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
         return _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
 
-    def _sink(self, drag: Scalar, detrainment: Scalar, above: Any, cell: Any) -> tuple[Any, Any]:
-        """From the face above a cell to that below it."""
+    def _sink(
+        self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
+    ) -> tuple[_Plumes, tuple[Scalar, ...]]:
+        """From the face above a cell to that below it, with a w, fraction, w and k_p of the state there."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)
@@ -216,16 +213,16 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             depth=above.depth + passed * cell.thickness,
             drained=at_least(above.drained, area_per_factor * entrained * reciprocal(cell.thickness)),
         )
-        return below, _Passage(below.area * velocity, velocity, below.kinetic_energy, fraction)
+        return below, (below.area * velocity, fraction, velocity, below.kinetic_energy)
 
-    def _gain(self, drag: Scalar, above: Any, cell: Any) -> Scalar:
+    def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
         """What w² gains over a cell [m2 s-2]; its sign says which inertia holds, before it is known."""
         buoyancy = cell.thermal * (above.temperature - cell.temperature)
         buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
         return push * jnp.where(push > 0.0, cell.faster, cell.slower)
 
-    def _kinetic_energy(self, above: Any, cell: Any, total: Scalar, fraction: Scalar) -> Scalar:
+    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, fraction: Scalar) -> Scalar:
         """k_p below the cell, with implicit dissipation."""
         slip = (above.u - cell.u) ** 2 + (above.v - cell.v) ** 2
         relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * total**2

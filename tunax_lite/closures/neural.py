@@ -14,7 +14,6 @@ part of the loop over the levels. The batch axes stay last.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,15 +27,8 @@ from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
 from .energy import AbstractEnergyClosure, TurbulenceState
 from .two_equation import KEpsilon
 
-if TYPE_CHECKING:
-    # Checkers do not see that a network fills them in.
-    Weights = Any
-else:
-    Weights = Float[Array, "weight *#batch"] | None
-"""Layer by layer: the matrix by rows, one row per output, then the offsets.
-
-`None` where they are still to be drawn.
-"""
+Weights = Float[Array, "weight *#batch"]
+"""Layer by layer: the matrix by rows, one row per output, then the offsets."""
 
 
 def layer_sizes(n_inputs: int, width: int, depth: int, n_outputs: int) -> tuple[tuple[int, int], ...]:
@@ -109,7 +101,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
-    weights: Weights = vector_parameter(default=None)
+    weights: Weights | None = vector_parameter(default=None)
     width: int = setting(4, at_least=1)
     depth: int = setting(1, at_least=1)
     seed: int = setting(0, at_least=0)
@@ -142,6 +134,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     def corrected(self, clo_state: CloState, inputs: ClosureInputs) -> CloState:
         """A state of the physical closure with other eddy coefficients."""
+        assert self.weights is not None  # a network fills them in
         outputs = evaluate(self.weights, self.layer_sizes, network_inputs(clo_state, inputs))
         bound = self.largest_correction
         corrected = [

@@ -7,12 +7,12 @@ the depth of the water.
 """
 
 import abc
-from collections import namedtuple
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, parameter
 from ..declarations import named, setting
@@ -181,15 +181,13 @@ class AlgebraicLength(AbstractLengthScale):
         return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(place))
 
 
-_Segments = namedtuple("_Segments", "exists length excess slope work_before work")
-"""The way up from every inner face, in segments; axes: face, segment.
+def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array, ...]:
+    """The way up from every inner face, in segments; axes: face, segment.
 
-From the face to the center above, from center to center, and from the last center to the surface. A face has
-no segments below itself. The excess of buoyancy b - b_0 is that at the beginning, work is that at the end.
-"""
-
-
-def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> Any:
+    From the face to the center above, from center to center, and from the last center to the surface: whether
+    a face has it, its length, the excess of buoyancy b - b_0 at its beginning, its slope, and the work until
+    its beginning and until its end.
+    """
     n = thickness.shape[0]
     half = 0.5 * jnp.broadcast_to(thickness, (n, *n_squared.shape[1:]))
     spacing, zero = half[1:] + half[:-1], jnp.zeros_like(half[:1])
@@ -213,14 +211,10 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> Any:
         before = jnp.concatenate([before[:, :1], before], axis=1)
         return jnp.where(face == segment, of_face[:, None], before)
 
-    return _Segments(
-        exists=face <= segment,
-        length=end - at_beginning(end, start),
-        excess=at_beginning(jnp.concatenate([buoyancy[1:], zero]), own) - own[:, None],
-        slope=jnp.concatenate([n_squared, zero])[None],
-        work_before=at_beginning(work, jnp.zeros_like(own)),
-        work=work,
-    )
+    length = end - at_beginning(end, start)
+    excess = at_beginning(jnp.concatenate([buoyancy[1:], zero]), own) - own[:, None]
+    slope = jnp.concatenate([n_squared, zero])[None]
+    return face <= segment, length, excess, slope, at_beginning(work, jnp.zeros_like(own)), work
 
 
 def _distance_upward(

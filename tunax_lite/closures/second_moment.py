@@ -155,8 +155,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         alpha_n = 2.0 / at_least(q1 + safe_sqrt(q1**2 + 4.0 * q2), 1e-10)
         alpha_m = alpha_n / ri
         c_mu = self.n0 + self.n1 * alpha_n + self.n2 * alpha_m
-        c_mu_prime = self.b0 + self.b1 * alpha_n + self.b2 * alpha_m
-        return c_mu / c_mu_prime
+        return c_mu / (self.b0 + self.b1 * alpha_n + self.b2 * alpha_m)
 
 
 @named(**PUBLISHED_SETS)
@@ -204,23 +203,17 @@ class SecondMomentClosure(AbstractStability):
 
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""
-        n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
+        coefficients = self._coefficients()
+        _, _, _, b0, b1, _, d1, _, _, d4, _ = coefficients
         linear, square = d1 + b0, d4 + b1
         # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is exact for
         # square = 0 too; without a real root the vertex is used.
         zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
-        return StabilityFunctions(
-            *(n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5),
-            self._c_mu_0(),
-            self.instability_limit * zero_shear,
-            self.equilibrium,
-        )
-
-    def _c_mu_0(self) -> Scalar:
-        n = 0.5 * self.cc1
-        a1, a2, a3, _ = self._stress_constants()
+        n, (a1, a2, a3, _) = 0.5 * self.cc1, self._stress_constants()
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
-        return safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
+        c_mu_0 = safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
+        limit = self.instability_limit * zero_shear
+        return StabilityFunctions(*coefficients, c_mu_0, limit, self.equilibrium)
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
