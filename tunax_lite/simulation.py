@@ -18,6 +18,7 @@ from .model import Model
 from .runtime.devices import (
     ColumnBlock,
     Devices,
+    Split,
     block_size,
     check_block,
     column_mesh,
@@ -203,7 +204,7 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         saved = (start, (start.state, start.clo_state)) if options["means"] else start
         return (saved, start) if options["step_starts"] else saved
 
-    split = {"has_columns": (*has_columns, False), "like_has_columns": saved_of(has_columns[2])}
+    split = Split((*has_columns, False), saved_of(start), saved_of(has_columns[2]))
 
     def run(arguments):
         start = arguments[2]
@@ -216,12 +217,12 @@ def _run_columns(model, case, start, dt, mesh: Mesh | None, column_block: Column
         checkpointing = shared_among(-(-n_columns // block), options["checkpointing"])
         one = lambda part: run_frames(*part, **options | {"checkpointing": checkpointing})  # noqa: E731
         # Of the columns that are here: on several devices each has its part of them.
-        return map_blocks(one, arguments, block=block, like=saved_of(start), **split)
+        return map_blocks(one, arguments, split._replace(like=saved_of(start)), block)
 
     arguments = (model, case, start, dt)
     if mesh is None:
         return run(arguments)
-    return map_columns(run, arguments, mesh=mesh, like=saved_of(start), **split)
+    return map_columns(run, arguments, split, mesh)
 
 
 @eqx.filter_jit

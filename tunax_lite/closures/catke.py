@@ -203,7 +203,12 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):
             tke = self._advance_tke(tke, flux, sources, (faces, centers), inputs, dt / self.n_substeps)
-        flux = self._mean_flux(flux, tke, centers, inputs, dt)
+        uppermost = Surroundings(*(values[-1:] for values in centers))
+        length = self._dissipation_length(tke[-1:], flux, uppermost, grid)[-1]
+        destabilising = -inputs.surface_buoyancy_flux
+        largest = at_least(at_least(flux, destabilising), self.minimum_convective_flux)
+        time_scale = jnp.cbrt(length**2 / largest)
+        flux = (time_scale * flux + dt * destabilising) / (time_scale + dt)
 
         viscosity, diffusivity = self._coefficients("uc", tke, flux, faces, grid)
         return CATKEState(
@@ -274,14 +279,3 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             sink_rate=sink,
             method=inputs.tridiagonal_method,
         )
-
-    def _mean_flux(
-        self, flux: Scalar, tke: CenterArray, centers: Surroundings, inputs: ClosureInputs, dt: ScalarLike
-    ) -> Scalar:
-        """J at the end of the step [m2 s-3]."""
-        uppermost = Surroundings(*(values[-1:] for values in centers))
-        length = self._dissipation_length(tke[-1:], flux, uppermost, inputs.grid)[-1]
-        now = -inputs.surface_buoyancy_flux
-        largest = at_least(at_least(flux, now), self.minimum_convective_flux)
-        time_scale = jnp.cbrt(length**2 / largest)
-        return (time_scale * flux + dt * now) / (time_scale + dt)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
-from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
@@ -184,7 +184,6 @@ class EnergyStepper(AbstractEnergyStepper):
         """The state at the end of a step with given production and stability functions."""
         settings, n_squared = self.settings, inputs.buoyancy_frequency_squared
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-        viscosity, plume = clo_state.eddy_viscosity[1:-1], inputs.plume_energy
         start = Step(
             self.functions,
             *self._walls(inputs),
@@ -196,10 +195,8 @@ class EnergyStepper(AbstractEnergyStepper):
             inverse_tke=reciprocal(tke),
             dissipation=dissipation,
             time_scale=tke * reciprocal(dissipation),
-            viscosity=viscosity,
-            viscosity_at_centers=mean_of_neighbours(viscosity),
+            viscosity=clo_state.eddy_viscosity[1:-1],
             production=production,
-            flow=None if plume is None else plume.turbulent_flow(tke),
             numbers=numbers,
             waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
         )
@@ -218,16 +215,10 @@ class EnergyStepper(AbstractEnergyStepper):
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
-        of_tke, of_dissipation = (
-            with_end_faces(values, *both) for values, both in zip((tke, dissipation), ends, strict=True)
-        )
-        return TurbulenceState(
-            eddy_viscosity=with_end_faces(viscosity),
-            eddy_diffusivity=with_end_faces(diffusivity),
-            turbulent_kinetic_energy=of_tke,
-            dissipation_rate=of_dissipation,
-            stokes_viscosity=driven,
-        )
+        found = zip((tke, dissipation), ends, strict=True)
+        of_turbulence = [with_end_faces(values, *both) for values, both in found]
+        coefficients = map(with_end_faces, (viscosity, diffusivity))
+        return TurbulenceState(*coefficients, *of_turbulence, stokes_viscosity=driven)
 
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""
@@ -241,8 +232,9 @@ class EnergyStepper(AbstractEnergyStepper):
             now.bottom.tke_condition(now.functions.c_mu_0),
             now.surface.tke_condition(now.functions.c_mu_0),
         )
-        conductance = self.diffusion.conductance(now)
-        return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, now.flow)
+        conductance, plume = self.diffusion.conductance(now), now.inputs.plume_energy
+        flow = None if plume is None else plume.turbulent_flow(now.tke_before)
+        return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, flow)
 
     def _walls(self, inputs: ClosureInputs) -> tuple[Wall, Wall]:
         """Bottom and surface, for the friction velocities and roughness lengths of a step."""

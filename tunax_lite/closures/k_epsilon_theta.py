@@ -132,7 +132,16 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
         numbers = EddyNumbers(c_mu, c_mu_prime, None)
         new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
-        variance = self._advance_variance(clo_state, inputs, dt)
+        # The variance at the end of the step, from the flux of the step; it stays positive (Patankar).
+        (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]
+        slope = gradient(inputs.state.temperature, inputs.grid)
+        produced = 2.0 * (diffusivity * slope - flux) * slope
+        consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
+        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1])
+        conductance = conductance * reciprocal(self.sigma_theta * inputs.grid.cell_thickness[1:-1])
+        sink_rate = dissipation * reciprocal(self.ctt * tke) + consumed
+        ends = EndCondition(), EndCondition()
+        variance = advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
         tke, dissipation = new.turbulent_kinetic_energy[1:-1], new.dissipation_rate[1:-1]
         flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
         variance, flux = (with_end_faces(values) for values in (variance, flux))
@@ -143,21 +152,6 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
         lifted = lift * _variance_and_flux(clo_state)[1]
         return production._replace(buoyancy=production.buoyancy + lifted)
-
-    def _advance_variance(
-        self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
-    ) -> InnerFaceArray:
-        """theta'² at the end of the step [K2], from the flux of the step; it stays positive (Patankar)."""
-        tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
-        (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]
-        slope = gradient(inputs.state.temperature, inputs.grid)
-        produced = 2.0 * (diffusivity * slope - flux) * slope
-        consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
-        conductance = mean_of_neighbours(clo_state.eddy_viscosity[1:-1])
-        conductance = conductance * reciprocal(self.sigma_theta * inputs.grid.cell_thickness[1:-1])
-        sink_rate = dissipation * reciprocal(self.ctt * tke) + consumed
-        ends = EndCondition(), EndCondition()
-        return advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
 
 
 def _variance_and_flux(clo_state: TurbulenceState) -> tuple[InnerFaceArray, InnerFaceArray]:

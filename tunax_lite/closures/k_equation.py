@@ -62,9 +62,7 @@ class Step(NamedTuple):
     dissipation: InnerFaceArray
     time_scale: InnerFaceArray
     viscosity: InnerFaceArray
-    viscosity_at_centers: ColumnArray
     production: Production
-    flow: CarryingRates | None
     numbers: EddyNumbers
     waves_join_sink: bool
 
@@ -154,7 +152,7 @@ class SchmidtNumber(AbstractDiffusion):
     def conductance(self, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
         if not self.varies:
-            return now.viscosity_at_centers * reciprocal(sigma * thickness)
+            return mean_of_neighbours(now.viscosity) * reciprocal(sigma * thickness)
         production = now.production.shear + now.production.buoyancy
         fraction = at_most(production * now.time_scale * now.inverse_tke, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)

@@ -129,10 +129,8 @@ class LinearEquationOfState(AbstractEquationOfState):
         return self.thermal_expansion, self.haline_contraction
 
 
-TEMPERATURE = 10.0
-"""Conservative temperature about which the density is expanded [degC]."""
-SALINITY = 35.0
-"""Absolute salinity about which the density is expanded [g kg-1]."""
+TEMPERATURE, SALINITY = 10.0, 35.0
+"""About which the density is expanded: conservative temperature [degC], absolute salinity [g kg-1]."""
 
 
 @named("simplified")

@@ -95,11 +95,6 @@ VOLUME = _table("""
 """v_ijk of the polynomial of 75 terms [m3 kg-1]."""
 
 
-def _derivative(row: Row) -> Row:
-    """Coefficients of the derivative of a polynomial."""
-    return tuple(power * coefficient for power, coefficient in enumerate(row))[1:]
-
-
 def _by_temperature(table: Table, sign: float) -> Table:
     """Of the derivative to the temperature, times a sign; high powers of zeta may be constant in tau."""
     return tuple(
@@ -112,7 +107,11 @@ def _by_temperature(table: Table, sign: float) -> Table:
 def _by_salinity(table: Table) -> Table:
     """Of the derivative to the salinity, times s."""
     return tuple(
-        tuple(tuple(0.5 / SALINITY_UNIT * c for c in _derivative(row)) for row in rows if len(row) > 1)
+        tuple(
+            tuple(0.5 / SALINITY_UNIT * (i * c) for i, c in enumerate(row))[1:]
+            for row in rows
+            if len(row) > 1
+        )
         for rows in table
         if len(rows[0]) > 1
     )

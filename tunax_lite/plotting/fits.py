@@ -29,8 +29,7 @@ _MOST_TIMES, _MOST_FRAMES = 1500, 400  # of observations, and of a run of a cali
 _FEW_VALUES = 60  # up to which each has a marker
 _ERROR_QUANTILE = 0.99
 
-_Profile = tuple[np.ndarray, np.ndarray]  # heights and values
-_Series = tuple[np.ndarray, np.ndarray]  # times and values
+_Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
 _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 """By label of the axis: what was observed, and the runs."""
 
@@ -144,7 +143,7 @@ def _at_times(times, values, wanted) -> np.ndarray:
     return (1.0 - weight) * values[after - 1] + weight * values[after]
 
 
-def _observed_profile(observations: Observations, name: str, time: float) -> _Profile:
+def _observed_profile(observations: Observations, name: str, time: float) -> _Series:
     """Linear in time where heights are common, else the nearest profile."""
     z, values = np.asarray(observations.z), np.asarray(observations.profiles[name])
     if not observations.moves:
@@ -154,7 +153,7 @@ def _observed_profile(observations: Observations, name: str, time: float) -> _Pr
     return z[nearest][known], values[nearest][known]
 
 
-def _run_profile(run: Trajectory, name: str, time: float) -> _Profile:
+def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
     height, values = fields_of(run)[name]
     return height, _at_times(run.time, values, np.array([time]))[0]
 
@@ -306,13 +305,11 @@ def _near_surface(fit: CaseRuns) -> _Panels:
     top = np.argmax(np.where(np.isfinite(values), z, -np.inf), axis=1)[:, None]
     seen = np.take_along_axis(values, top, axis=1)[:, 0]
     height = float(np.median(np.take_along_axis(z, top, axis=1)))
-    runs = {}
+    runs: dict[str, _Series] = {}
     for name, run in fit.runs.items():
         times = np.asarray(run.time, dtype=float)
-        runs[name] = (
-            times,
-            _at_observations(run, "temperature", times, np.full((times.size, 1), height))[:, 0],
-        )
+        there = np.full((times.size, 1), height)
+        runs[name] = times, _at_observations(run, "temperature", times, there)[:, 0]
     return {f"temperature at {-height:.3g} m [°C]": ((seconds, seen), runs)}
 
 

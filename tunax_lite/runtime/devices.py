@@ -6,7 +6,7 @@ that all columns share is summed over the devices in every step; `jax.shard_map`
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -54,23 +54,22 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     return eqx.combine(jax.device_put(arrays, shardings), others)
 
 
-def map_columns(
-    function: Callable[[PyTree], PyTree],
-    tree: PyTree,
-    has_columns: PyTree,
-    mesh: Mesh,
-    *,
-    like: PyTree,
-    like_has_columns: PyTree,
-) -> PyTree:
-    """Run a function of a tree, some of whose arrays carry columns, on the columns of every device alone.
+class Split(NamedTuple):
+    """What of a function carries columns, as `has_columns` of `shard_columns`: what it takes, and gives.
 
-    Columns must not depend on each other. Results have a new first axis; `like` are arrays of their structure
-    before it, and `like_has_columns` is theirs, `has_columns` as for `shard_columns`.
+    Results have a new first axis; `like` are arrays of their structure before it.
     """
+
+    has_columns: PyTree
+    like: PyTree
+    like_has_columns: PyTree
+
+
+def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, mesh: Mesh) -> PyTree:
+    """Run a function of a tree on the columns of every device alone; they must not depend on each other."""
     arrays, others = eqx.partition(tree, eqx.is_array)
-    split = of_arrays(has_columns, tree)
-    results_split = jax.tree.broadcast(like_has_columns, like)
+    split, like = of_arrays(columns.has_columns, tree), columns.like
+    results_split = jax.tree.broadcast(columns.like_has_columns, like)
     on_devices = jax.shard_map(
         lambda local: function(eqx.combine(local, others)),
         mesh=mesh,
@@ -138,21 +137,13 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
     return -(-n_columns // n_blocks)  # of equal size, so that little is repeated
 
 
-def map_blocks(
-    function: Callable[[PyTree], PyTree],
-    tree: PyTree,
-    has_columns: PyTree,
-    block: int,
-    *,
-    like: PyTree,
-    like_has_columns: PyTree,
-) -> PyTree:
+def map_blocks(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, block: int) -> PyTree:
     """Run a function on one block of so many columns after the other; other arguments as for `map_columns`.
 
     Columns are those of all at once to rounding: XLA compiles a row of another length to other instructions.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
-    split, shared = eqx.partition(arrays, of_arrays(has_columns, tree))
+    split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
 
     def in_blocks(leaf: jax.Array) -> jax.Array:
         return jnp.moveaxis(_filled_up(leaf, block).reshape(*leaf.shape[:-1], -1, block), -2, 0)
@@ -165,4 +156,5 @@ def map_blocks(
 
     one = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
     results = jax.lax.map(one, jax.tree.map(in_blocks, split))
-    return jax.tree.map(joined, results, jax.tree.broadcast(like_has_columns, like), like)
+    was_split = jax.tree.broadcast(columns.like_has_columns, columns.like)
+    return jax.tree.map(joined, results, was_split, columns.like)
