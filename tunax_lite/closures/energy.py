@@ -228,10 +228,7 @@ class EnergyStepper(AbstractEnergyStepper):
             growth = growth - now.numbers.scalars * now.inputs.buoyancy_frequency_squared
             return now.tke * now.time_scale**2 * growth
         source, sink_rate = now.sources_of_tke()
-        ends = (
-            now.bottom.tke_condition(now.functions.c_mu_0),
-            now.surface.tke_condition(now.functions.c_mu_0),
-        )
+        ends = [wall.tke_condition(now.functions.c_mu_0) for wall in (now.bottom, now.surface)]
         conductance, plume = self.diffusion.conductance(now), now.inputs.plume_energy
         flow = None if plume is None else plume.turbulent_flow(now.tke_before)
         return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, flow)

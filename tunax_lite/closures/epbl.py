@@ -23,7 +23,7 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
-from .epbl_march import Depths, EnergyVelocity, Faces, Mixed, Water, cube_root, march, self_consistent_depth
+from .epbl_march import Depths, EnergyVelocity, Faces, Water, cube_root, march, self_consistent_depth
 
 Levels = Float[Array, "..."]  # one number per column, or one per level
 _SMALLEST_VELOCITY = 1e-6
@@ -217,18 +217,18 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, self.energy_velocity, turning)
         scale = self._scale(inputs, face_depth(grid))
 
-        def mixed(depth: Depths) -> Mixed:
+        def mixed(depth: Depths) -> tuple[Faces, Faces, Depths]:
             wind = self.wind_energy.efficiency(depth, forcing) * (velocity * velocity * velocity)
             wind = at_least(wind - at_least(top, 0.0), 0.0)
             return march(water, wind, self._profile(scale, depth, inputs))
 
-        layer = self_consistent_depth(lambda depth: mixed(depth).reached, grid, water.buoyancy[0])
-        result = mixed(layer[None])
-        fraction, coefficient = result.fraction[:, 0], result.coefficient[:, 0]
+        layer = self_consistent_depth(lambda depth: mixed(depth)[2], grid, water.buoyancy[0])
+        coefficient, fraction, reached = mixed(layer[None])
+        coefficient, fraction = coefficient[:, 0], fraction[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
         coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
         faces = with_end_faces(coefficient + self.background_coefficient)
-        return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=result.reached[0])
+        return EPBLState(eddy_viscosity=faces, eddy_diffusivity=faces, boundary_layer_depth=reached[0])
 
     def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:
         """What the shape multiplies: kappa w z [m2 s-1], or kappa z where the march finds w [m]."""

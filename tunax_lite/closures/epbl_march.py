@@ -80,18 +80,11 @@ class Water(NamedTuple):
     turning: Scalar  # c_f |f| / kappa [s-1]
 
 
-class Mixed(NamedTuple):
-    """What a march leaves."""
-
-    coefficient: Faces  # K [m2 s-1]
-    fraction: Faces  # of the energy that each face needs which there was, from 0 to 1
-    reached: Depths  # depth where the energy ends [m]
-
-
-def march(water: Water, wind: Depths, profile: Faces) -> Mixed:
+def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Depths]:
     """Go down from the surface, for several depths of the layer at once.
 
     Wind brings energy [m3 s-3]; the profile is K [m2 s-1], or kappa l [m] where there is a formula for w.
+    Gives K, the fraction of the energy that each face needs which there was, and the depth where it ends [m].
     """
     grid, dt, velocity = water.grid, water.dt, water.velocity
     level = jnp.zeros_like(water.buoyancy)[:, None]
@@ -142,7 +135,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> Mixed:
 
     faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], step, fall)
     last, (conductance, fraction) = lax.scan(down, start, faces, reverse=True)
-    return Mixed(conductance / per_spacing, fraction, last[5])
+    return conductance / per_spacing, fraction, last[5]
 
 
 _N_TRIED = 4

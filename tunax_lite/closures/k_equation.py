@@ -14,6 +14,7 @@ Source: Umlauf and Burchard (2005), Cont. Shelf Res. 25, 795-827; Burchard et al
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -106,7 +107,7 @@ def advance(
     conductance: ColumnArray,
     source: InnerFaceArray,
     sink_rate: InnerFaceArray,
-    ends: tuple[EndCondition, EndCondition],
+    ends: Sequence[EndCondition],
     inputs: ClosureInputs,
     dt: ScalarLike,
     flow: CarryingRates | None = None,

@@ -22,7 +22,6 @@ Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baume
 """
 
 import abc
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -203,9 +202,6 @@ def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: 
     return (power(fast, -n) - power(slow, -n)) / dt
 
 
-_OfShearFree = Callable[[AbstractStabilityFunctions], Scalar] | None
-
-
 class AbstractTwoEquation(AbstractEnergyClosure):
     """k and a second quantity psi that holds the length scale.
 
@@ -242,24 +238,26 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         exponents: Exponents,
         constants: LengthScaleConstants,
         sigma: Scalar,
-        varying: _OfShearFree = None,
+        shear_free: Scalar | None = None,
     ) -> EnergyStepper:
-        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given,
-        and is `varying` towards one below breaking waves, a function of the stability functions.
+        """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
+
+        With one below breaking waves it varies towards this.
         """
+        varies = shear_free is not None
         functions = self.stability.stability_functions()
         c_mu_0, n = functions.c_mu_0, exponents.n
         if self.imposed_von_karman is not None:
             growth = at_least(constants.c_2 - constants.c_1, 1e-4)
             sigma = (n * self.imposed_von_karman / c_mu_0) ** 2 / growth
-        shear_free = sigma if varying is None else varying(functions)
+        shear_free = sigma if shear_free is None else shear_free
         waves = self.surface.breaking_waves
         if waves is not None:
             decay, slope = _shear_free_decay(exponents, constants.c_2, (self.sigma_k, shear_free), functions)
             waves = ShearFreeLayer.of(waves, decay, slope, functions.c_mu_shear_free / self.sigma_k)
         von_karman = self._von_karman(exponents, constants, sigma, c_mu_0)
         constants = self._with_stable_constant(constants, constants.c_2, functions)
-        diffusion = SchmidtNumber(sigma, shear_free, varies=varying is not None)
+        diffusion = SchmidtNumber(sigma, shear_free, varies)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
         parts = SchmidtNumber(self.sigma_k, self.sigma_k), length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, repeats=self.long_steps)

@@ -136,7 +136,14 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
         sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
-        end, (flux, *others) = lax.scan(sink, self._start(cells, inputs), cells, reverse=True)
+        # At rest at the surface, with the temperature and salinity that lie on the line there.
+        thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
+        beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
+        water = [values[-1] + beyond * (values[-1] - values[-2]) for values in contents]
+        nothing = jnp.zeros_like(water[0])
+        at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
+        start = _Plumes(*at_rest, *water, cells.u[-1], cells.v[-1], cells.tke[-1], nothing, nothing)
+        end, (flux, *others) = lax.scan(sink, start, cells, reverse=True)
         # No cell may give more water within a step than it has.
         flux = flux * reciprocal(at_least(dt * end.drained, 1.0))
         kept = flux, (1.0 - self.momentum_coefficient) * flux, *others
@@ -163,16 +170,6 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         )
         # The lowest cell has no face below it that water could pass.
         return jax.tree.map(lambda values: jnp.broadcast_to(values, state.temperature.shape)[1:], cells)
-
-    def _start(self, cells: _Cells, inputs: ClosureInputs) -> _Plumes:
-        """Plumes at rest at the surface, with the temperature and salinity that lie on the line there."""
-        thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
-        beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
-        temperature, salinity = (values[-1] + beyond * (values[-1] - values[-2]) for values in contents)
-        nothing = jnp.zeros_like(temperature)
-        at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
-        surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
-        return _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
 
     def _sink(
         self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells

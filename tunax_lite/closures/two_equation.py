@@ -30,7 +30,7 @@ from .length_equation import (
     WallFunction,
 )
 from .second_moment import SecondMomentClosure
-from .stability import AbstractStability, AbstractStabilityFunctions
+from .stability import AbstractStability
 from .walls import ShearFreeLayer
 
 
@@ -75,15 +75,14 @@ class AbstractKEpsilon(AbstractTwoEquation):
         constants = LengthScaleConstants(
             self.c_eps_1, self.c_eps_2, self.c_eps_3_minus, self.c_eps_3_plus, self.c_eps_4
         )
-        varying = self._shear_free_schmidt_number if self.varying_schmidt_number else None
-        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), constants, self.sigma_eps, varying)
-
-    def _shear_free_schmidt_number(self, functions: AbstractStabilityFunctions) -> Scalar:
-        """Schmidt number [1] with which l = kappa z where waves stir and no shear produces."""
-        assert self.imposed_von_karman is not None  # checked at construction
-        ratio = self.imposed_von_karman / functions.c_mu_shear_free
-        decay = safe_sqrt(1.5 * self.sigma_k) / ratio
-        return (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
+        shear_free = None
+        if self.varying_schmidt_number:
+            assert self.imposed_von_karman is not None  # checked at construction
+            # With this l = kappa z where waves stir and no shear produces.
+            ratio = self.imposed_von_karman / self.stability.stability_functions().c_mu_shear_free
+            decay = safe_sqrt(1.5 * self.sigma_k) / ratio
+            shear_free = (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
+        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), constants, self.sigma_eps, shear_free)
 
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")
@@ -332,7 +331,10 @@ class MellorYamada(AbstractTwoEquation):
     def _energy_stepper(self) -> EnergyStepper:
         functions, exponents = self.stability.stability_functions(), Exponents(p=0.0, m=1.0, n=1.0)
         c_mu_0, waves = functions.c_mu_0, self.surface.breaking_waves
-        e_2 = self._wall_constant(c_mu_0)
+        e_2 = self.e_2
+        if self.imposed_von_karman is not None:
+            b_1 = 2.0 * _ROOT_2 / c_mu_0**3
+            e_2 = self.imposed_von_karman**2 * b_1 * self.s_l + self.e_1 - 1.0
         constants = LengthScaleConstants(
             c_1=0.5 * self.e_1,
             c_2=0.5 * (1.0 + e_2),
@@ -351,13 +353,6 @@ class MellorYamada(AbstractTwoEquation):
         length_scale = TransportedLength(self, exponents, constants, of_length, wall_function)
         parts = diffusion, length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, has_shortest=True, repeats=self.long_steps)
-
-    def _wall_constant(self, c_mu_0: Scalar) -> Scalar:
-        """E_2 [1]."""
-        if self.imposed_von_karman is None:
-            return self.e_2
-        b_1 = 2.0 * _ROOT_2 / c_mu_0**3
-        return self.imposed_von_karman**2 * b_1 * self.s_l + self.e_1 - 1.0
 
     def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
         """alpha and L [1] of turbulence that is stirred at a wall without shear, for c_2 - c_1."""
