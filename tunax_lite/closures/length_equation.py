@@ -100,6 +100,7 @@ class TransportedLength(AbstractLengthScale):
         c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
         if self.wall_function is not None:
             c_2 = self.wall_function.sink_constant(now)
+        assert c_3 is not None  # it has been derived by now
         if c_3_unstable is not None:
             c_3 = jnp.where(now.production.buoyancy > 0.0, c_3_unstable, c_3)
         constants = c_1, c_2, c_3, c_4

@@ -139,10 +139,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         # At rest at the surface, with the temperature and salinity that lie on the line there.
         thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
         beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
-        water = [values[-1] + beyond * (values[-1] - values[-2]) for values in contents]
-        nothing = jnp.zeros_like(water[0])
+        temperature, salinity = (values[-1] + beyond * (values[-1] - values[-2]) for values in contents)
+        nothing = jnp.zeros_like(temperature)
         at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
-        start = _Plumes(*at_rest, *water, cells.u[-1], cells.v[-1], cells.tke[-1], nothing, nothing)
+        surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
+        start = _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
         end, (flux, *others) = lax.scan(sink, start, cells, reverse=True)
         # No cell may give more water within a step than it has.
         flux = flux * reciprocal(at_least(dt * end.drained, 1.0))

@@ -212,8 +212,10 @@ class SecondMomentClosure(AbstractStability):
         n, (a1, a2, a3, _) = 0.5 * self.cc1, self._stress_constants()
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
         c_mu_0 = safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
-        limit = self.instability_limit * zero_shear
-        return StabilityFunctions(*coefficients, c_mu_0, limit, self.equilibrium)
+        lowest = self.instability_limit * zero_shear
+        return StabilityFunctions(
+            *coefficients, c_mu_0=c_mu_0, lowest_alpha_n=lowest, equilibrium=self.equilibrium
+        )
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
