@@ -203,8 +203,7 @@ class SecondMomentClosure(AbstractStability):
 
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""
-        coefficients = self._coefficients()
-        _, _, _, b0, b1, _, d1, _, _, d4, _ = coefficients
+        n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
         linear, square = d1 + b0, d4 + b1
         # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is exact for
         # square = 0 too; without a real root the vertex is used.
@@ -213,9 +212,8 @@ class SecondMomentClosure(AbstractStability):
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
         c_mu_0 = safe_sqrt(safe_sqrt(at_least(radicand, 1e-8)))
         lowest = self.instability_limit * zero_shear
-        return StabilityFunctions(
-            *coefficients, c_mu_0=c_mu_0, lowest_alpha_n=lowest, equilibrium=self.equilibrium
-        )
+        coefficients = n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5
+        return StabilityFunctions(*coefficients, c_mu_0, lowest, self.equilibrium)
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
         """a1, a2, a3, a5; a4 = cc5 / 2 enters none of the functions of quasi-equilibrium."""
