@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 import tunax_lite as tl
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import build_gotm
+from tunax_lite.gotm import load_gotm
 
 from .harness import Row, Setting, Worker, least_seconds
 

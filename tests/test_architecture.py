@@ -1,6 +1,7 @@
 """The layers hold: who imports whom, which libraries stay where, and how long modules are."""
 
 import ast
+import graphlib
 import inspect
 import re
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tunax_lite"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+FILES = {
+    ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): module
+    for module in MODULES
+}
 
 # Each name is a module or a folder of the package; imports go to an earlier layer, or within a folder.
 LAYERS = (
@@ -32,8 +37,7 @@ LAYERS = (
     ("sensitivity",),
     ("planning", "self_test"),
     ("io", "calibration", "comparison", "plotting"),
-    ("run", "streaming"),
-    ("gotm",),
+    ("run", "streaming", "gotm"),
     ("config",),
     ("report",),
     ("cli",),
@@ -41,7 +45,6 @@ LAYERS = (
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 # Siblings of one layer that may see each other: a calibration writes files, figures show variables.
 SIBLINGS = {
-    ("gotm", "config"),  # a case of GOTM is a configuration before it is a run
     ("calibration", "io"),
     ("comparison", "io"),
     ("plotting", "io"),
@@ -79,11 +82,9 @@ def imports(module: Path):
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             name = ".".join([*base, *([node.module] if node.module else [])])
-            if name == "tunax_lite":  # from .. import x: x is the module
-                for alias in node.names:
-                    yield f"tunax_lite.{alias.name}", node.lineno
-            else:
-                yield name, node.lineno
+            for alias in node.names:  # from .. import x: x is the module
+                whole = f"{name}.{alias.name}"
+                yield whole if name == "tunax_lite" or whole in FILES else name, node.lineno
 
 
 def identify(module: Path) -> str:
@@ -103,6 +104,12 @@ def test_imports_go_down(module):
         imported = name.split(".")[1]
         allowed = imported == own or LAYER[imported] < own_layer or (own, imported) in SIBLINGS
         assert allowed, f"{identify(module)}:{line} imports {name}, which lies above or beside it"
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """At the top of a file or inside a function, within a folder or across folders."""
+    graph = {own: {name for name, _ in imports(module)} - {own} for own, module in FILES.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError with the files
 
 
 @pytest.mark.parametrize("module", sorted((PACKAGE / "io").glob("*.py")), ids=identify)

@@ -13,8 +13,8 @@ from tests.conftest import find_gotm_case
 from tests.gotm.folders import write_case, write_series
 from tunax_lite import simulate
 from tunax_lite.cli.check import check
-from tunax_lite.config import ConfigError, build_run, configuration_of, load_run
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import ConfigError, build_gotm, build_run, configuration_of, load_run
+from tunax_lite.gotm import load_gotm
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from tunax_lite.closures import (
     SecondMomentClosure,
     Triangular,
 )
-from tunax_lite.config import ConfigError
+from tunax_lite.config import ConfigError, build_gotm
 from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
-from tunax_lite.gotm import GotmOptions, build_gotm, load_gotm
+from tunax_lite.gotm import GotmOptions, load_gotm
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.sea_water import modelled_water
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10

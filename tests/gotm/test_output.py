@@ -5,8 +5,8 @@ import xarray as xr
 
 from tests.gotm.folders import write_case
 from tunax_lite.cli.run import select
-from tunax_lite.config import ConfigError
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import ConfigError, build_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.gotm.output import OURS
 from tunax_lite.quantities import QUANTITIES
 from tunax_lite.streaming import run_to_file

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.gotm.folders import START, write_case, write_series
-from tunax_lite.config import ConfigError
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import ConfigError, build_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.gotm.files import Column, Period, SeriesReader
 from tunax_lite.gotm.profiles import ProfileReader
 from tunax_lite.io.errors import FileFormatError

@@ -10,8 +10,9 @@ import pytest
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Model
 from tunax_lite._types import Scalar
+from tunax_lite.config import build_gotm
 from tunax_lite.forcing import WaterSurface
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.simulation import start_of
 from tunax_lite.state import State
 

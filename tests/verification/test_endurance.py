@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import find_gotm_case
 from tunax_lite import Case, Trajectory, simulate
 from tunax_lite.closures.length_equation import AbstractTwoEquation
-from tunax_lite.config import Run
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import Run, build_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.simulation import first_non_finite
 from tunax_lite.time_series import TimeSeries, named_leaves
 

@@ -11,7 +11,8 @@ import pytest
 
 import tunax_lite as tl
 from tests.conftest import find_gotm_case
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import build_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.physics.teos10 import surface_temperature
 from tunax_lite.runtime import compile_program
 from tunax_lite.simulation import batched_case, run_frames, start_of

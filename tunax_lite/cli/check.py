@@ -18,12 +18,13 @@ from ..config import (
     Run,
     RunConfig,
     build_calibration,
+    build_gotm,
     configuration_of,
     load_any,
     reference,
 )
 from ..forcing import ConstantForcing, WaterSurface
-from ..gotm import build_gotm, load_gotm
+from ..gotm import load_gotm
 from ..io import replacing
 from ..io.protection import check_outputs
 from ..model import Model

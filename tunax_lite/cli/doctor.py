@@ -14,7 +14,7 @@ from typer import Exit, Option, echo
 
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..self_test import SelfTest, self_test
-from . import n_processors
+from .limits import n_processors
 from .session import FAILED, command
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")

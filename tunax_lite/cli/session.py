@@ -28,8 +28,8 @@ from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
-from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_run, data_files
-from ..gotm import LoadedGotm, build_gotm, looks_like_gotm
+from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_gotm, build_run, data_files
+from ..gotm import LoadedGotm, looks_like_gotm
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming, read_document

@@ -10,7 +10,7 @@ import numpy as np
 from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
-from ..gotm import GotmOptions, LoadedGotm, Report, Translation, load_gotm, translate
+from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, load_gotm, translate
 from ..grid import Grid
 from ..io.registry import resolve, sha256_of
 from ..io.yaml_file import ConfigError, Document, yaml_text
@@ -96,12 +96,30 @@ def _in_our_words(
     return Loaded(own, path, made.origins), made.report
 
 
-def build_translated(made: Translation, path: Path) -> Run | None:
-    """The run of a case of GOTM; `None` where a refused setting leaves no model."""
+@dataclasses.dataclass(frozen=True)
+class GotmRun:
+    """A case of GOTM, ready to run, and what became of every key; no run where a refusal leaves no model."""
+
+    run: Run | None
+    report: Report
+
+
+def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
+    """The objects of a run, from a configuration of GOTM and the files beside it; some may be observations.
+
+    Raises:
+        ConfigError: a configuration that cannot be used; names file, line and key.
+        FileNotFoundError: a forcing file that is missing.
+        FileFormatError: a forcing file that cannot be used; names file, line, time and value.
+    """
+    made = translate(source, observed)
     if "model" not in made.content:
-        return None
-    config = validated(Document(made.content, made.origins, str(path)), RunConfig)
-    return build_run(Loaded(config, path, made.origins))
+        return GotmRun(None, made.report)
+    config = validated(Document(made.content, made.origins, str(source.path)), RunConfig)
+    run = build_run(Loaded(config, source.path, made.origins))
+    report = dataclasses.replace(made.report, warnings=run.notes)
+    notes = (*report.errors, *report.differences, *report.warnings)
+    return GotmRun(dataclasses.replace(run, notes=notes), report)
 
 
 def configuration_of(source: LoadedGotm) -> str:

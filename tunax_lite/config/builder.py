@@ -28,6 +28,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 from pydantic_core.core_schema import ErrorType
 
@@ -154,7 +155,7 @@ class Made(Section):
     """A section that was derived from a class, and makes it."""
 
     maker: ClassVar[Any] = None
-    own_keys: ClassVar[tuple[str, ...]] = ()
+    own_keys: ClassVar[Mapping[str, FieldInfo]] = {}
     conversions: ClassVar[dict[str, Callable[[Any], Any]]] = {}
 
     def build(self, **others: Any) -> Any:
@@ -162,8 +163,13 @@ class Made(Section):
         return type(self).maker(**self.given(), **others)
 
     def given(self) -> dict[str, Any]:
-        """Arguments of the class that the file gives."""
-        given = {name: getattr(self, name) for name in self.own_keys if name in self.model_fields_set}
+        """Arguments of the class that the file gives, or whose default is another one in files."""
+        fields = type(self).model_fields
+        given = {
+            name: getattr(self, name)
+            for name, declared in self.own_keys.items()
+            if name in self.model_fields_set or fields[name].default != declared.default
+        }
         for name, value in given.items():
             if isinstance(value, Made):
                 given[name] = value.build()
@@ -235,7 +241,7 @@ def section_of(
         **fields,
     )
     section.conversions = conversions
-    section.own_keys = tuple(key for key in fields if key != tag)
+    section.own_keys = {key: field for key, field in section.model_fields.items() if key != tag}
     section.null_is_default = frozenset(
         field.name
         for field, _ in declared_fields(kind)

@@ -313,10 +313,7 @@ class GotmCase(part_of(GotmOptions, "salinity_anomaly vertical_velocity")):
     @property
     def observed(self) -> ObservedInputs | None:
         """Which of its inputs are observations."""
-        given = self.observations
-        if given is None:
-            return None
-        return ObservedInputs(**{**given.given(), "surface_temperature": given.surface_temperature})
+        return None if self.observations is None else ObservedInputs(**self.observations.given())
 
 
 CaseSection = Annotated[

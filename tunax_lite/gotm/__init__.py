@@ -2,12 +2,10 @@
 
 from .case import (
     GotmOptions,
-    GotmRun,
     LoadedGotm,
     ObservedInputs,
     Report,
     Translation,
-    build_gotm,
     load_gotm,
     translate,
 )

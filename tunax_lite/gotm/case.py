@@ -7,7 +7,6 @@ from typing import Any
 
 from ..declarations import setting
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
-from ..run import Run
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
@@ -174,14 +173,6 @@ class ObservedInputs:
     z: tuple[float, ...] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class GotmRun:
-    """A GOTM case, ready to run, and what became of every key; no run where a refusal leaves none."""
-
-    run: Run | None
-    report: Report
-
-
 def load_gotm(
     path: Path,
     overrides: Sequence[str] | Mapping[str, Any] = (),
@@ -200,23 +191,6 @@ def load_gotm(
         ConfigError: a file that cannot be read.
     """
     return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path), config)
-
-
-def build_gotm(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> GotmRun:
-    """The objects of a run, from a configuration and the files beside it; some may be observations.
-
-    Raises:
-        ConfigError: a configuration that cannot be used; names file, line and key.
-        FileNotFoundError: a forcing file that is missing.
-        FileFormatError: a forcing file that cannot be used; names file, line, time and value.
-    """
-    from ..config.build import build_translated  # configurations know the words of GOTM
-
-    made = translate(loaded, observed)
-    run = build_translated(made, loaded.path)
-    report = made.report if run is None else dataclasses.replace(made.report, warnings=run.notes)
-    notes = (*report.errors, *report.differences, *report.warnings)
-    return GotmRun(run if run is None else dataclasses.replace(run, notes=notes), report)
 
 
 def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
