@@ -14,7 +14,6 @@ from ..case import Case
 from ..config import (
     Calibration,
     ConfigError,
-    Loaded,
     Run,
     RunConfig,
     build_calibration,
@@ -59,14 +58,12 @@ def check(
             "copy the file."
         )
     loaded = load_any(config, settings or [])
-    where = loaded.path, loaded.origins
     with session.precision(loaded):
-        # The union of two kinds of configurations, as one of them.
         if isinstance(loaded.config, RunConfig):
-            _describe_run(session.build_source(Loaded(loaded.config, *where), parameters))
+            _describe_run(session.build_source(loaded, parameters))
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            _describe_calibration(build_calibration(Loaded(loaded.config, *where), values))
+            _describe_calibration(build_calibration(loaded, values))
     echo(f"{config}: fine")
 
 

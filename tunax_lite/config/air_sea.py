@@ -25,7 +25,7 @@ from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
 from .builder import Section, choice, invalid, key, one_of, part_of, section_of
-from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_common
+from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_together
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
 """Quantities that measures of humidity are, where they have another name."""
@@ -133,10 +133,8 @@ class GivenWeather(Quantities):
         if self.format == "constant":
             numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
             return TimeSeries.constant(Weather(**numbers), "weather")
-        quantities = {"humidity": _HUMIDITY.get(measure, measure)}
-        parts = {name: (value, quantities.get(name, name)) for name, value in given.items()}
-        time, values = read_common(parts, setting, "weather")
-        return TimeSeries(time, Weather(**values), "weather")
+        quantities = {name: name for name in given} | {"humidity": _HUMIDITY.get(measure, measure)}
+        return read_together(self, Weather, "weather", setting, "weather", **quantities)
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]

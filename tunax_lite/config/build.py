@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
-from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, load_gotm, translate
-from ..grid import Grid
+from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
 from ..io.registry import resolve, sha256_of
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
@@ -20,7 +17,7 @@ from ..run import Run
 from .build_site import placed_case
 from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .load import Loaded, validated
-from .schema import FacesGrid, ModelSection, NativeGrid, RunConfig, StretchedGrid, UniformGrid
+from .schema import ModelSection, NativeGrid, RunConfig
 from .series import Place, Setting
 
 
@@ -31,69 +28,58 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         ConfigError: values that do not fit each other.
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
-    config, place = loaded.config, loaded.place
-    if isinstance(config.case, GotmCase):
-        return _gotm_run(loaded, config.case, parameters)
-    made = build_case(config.case, config.grid, place, "case", config.time.step)
-    return Run(
-        model=build_model(config.model, place, parameters),
-        case=_corrected(made.case, loaded, parameters),
-        observations=made.observations,
-        dt=config.time.step,
-        output_interval=config.time.output_interval,
-        duration=config.time.duration,
-        source=loaded.path,
-        diagnostics=tuple(config.output.diagnostics),
-        means=config.output.means,
-        notes=made.notes,
-    )
-
-
-def _gotm_run(loaded: Loaded[RunConfig], case: GotmCase, parameters: dict[str, float] | None) -> Run:
-    """The run of a case of GOTM; its own grid, model and times where the configuration gives none."""
-    config, given = loaded.config, loaded.config.model_fields_set
-    times = config.time.model_fields_set if "time" in given else set()
-    grid = config.grid if "grid" in given else NativeGrid(kind="native")
-    step = config.time.step if "step" in times else None
-    own, report = _in_our_words(case, loaded.place, "case", grid, step)
-    chosen = {"model"} & given
-    own = dataclasses.replace(
-        own, config=own.config.model_copy(update={k: getattr(config, k) for k in chosen})
-    )
-    run = build_run(own)
+    config, own, told = loaded.config, loaded, ()
+    if isinstance(config.case, GotmCase):  # which has a grid, a model and times where none are given
+        grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
+        step = config.time.step if "step" in config.time.model_fields_set else None
+        own, report = _in_our_words(config.case, loaded.place.below("case"), grid, step)
+        told = report.errors + report.differences
+    model = config.model if "model" in config.model_fields_set else own.config.model
+    time, output = own.config.time, own.config.output
+    made = build_case(own.config.case, own.config.grid, own.place.below("case"), time.step)
+    case, chosen = made.case, config.time if "output_interval" in config.time.model_fields_set else time
+    with loaded.place.naming("corrections"):
+        case = config.corrections.of(case)
     with loaded.place.naming("parameters"):
-        closure = with_parameters(run.model.closure, parameters or {})
-    return dataclasses.replace(
-        run,
-        model=dataclasses.replace(run.model, closure=closure),
-        case=_corrected(run.case, loaded, parameters),
-        output_interval=config.time.output_interval if "output_interval" in times else run.output_interval,
+        case = with_case_parameters(case, parameters or {})
+    return Run(
+        model=build_model(
+            config.model if "model" in config.model_fields_set else model, loaded.place, parameters
+        ),
+        case=case,
+        observations=made.observations,
+        dt=time.step,
+        output_interval=chosen.output_interval,
         duration=config.time.duration,
         source=loaded.path,
-        diagnostics=tuple(dict.fromkeys((*run.diagnostics, *config.output.diagnostics))),
-        means=run.means or config.output.means,
-        notes=(*report.errors, *report.differences, *run.notes),
+        diagnostics=tuple(dict.fromkeys((*output.diagnostics, *config.output.diagnostics))),
+        means=output.means or config.output.means,
+        notes=(*told, *made.notes),
     )
 
 
 def _in_our_words(
-    case: GotmCase, place: Place, key: str, grid: Any, step: float | None
+    case: GotmCase, where: Place, grid: Any, step: float | None
 ) -> tuple[Loaded[RunConfig], Report]:
     """The configuration of the package that a case of GOTM is; its own time step where `step` is `None`."""
-    path = place.file(case.path, f"{key}.path")
     replaced: dict[str, Any] = dict(case.settings)
     if not isinstance(grid, NativeGrid):
         replaced["grid.method"] = "analytical"  # whatever its file
     if step is not None:
         replaced["time.dt"] = step
-    options = GotmOptions(**case.given())
-    made = translate(load_gotm(path, replaced, f"{place.path}:", config=options), case.observed)
+    path, options = where.file(case.path, "path"), GotmOptions(**case.given())
+    made = translate(load_gotm(path, replaced, f"{where.path}:", config=options), case.observed)
     if not case.ignore_unsupported or "model" not in made.content:
         made.report.check()
-    own = validated(Document(made.content, made.origins, str(path)), RunConfig)
+    own = _translated(made, path)
     if not isinstance(grid, NativeGrid):
-        own = own.model_copy(update={"grid": grid})
-    return Loaded(own, path, made.origins), made.report
+        own = dataclasses.replace(own, config=own.config.model_copy(update={"grid": grid}))
+    return own, made.report
+
+
+def _translated(made: Translation, path: Path) -> Loaded[RunConfig]:
+    document = Document(made.content, made.origins, str(path))
+    return Loaded(validated(document, RunConfig), Place(path, made.origins))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +101,7 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Go
     made = translate(source, observed)
     if "model" not in made.content:
         return GotmRun(None, made.report)
-    config = validated(Document(made.content, made.origins, str(source.path)), RunConfig)
-    run = build_run(Loaded(config, source.path, made.origins))
+    run = build_run(_translated(made, source.path))
     report = dataclasses.replace(made.report, warnings=run.notes)
     notes = (*report.errors, *report.differences, *report.warnings)
     return GotmRun(dataclasses.replace(run, notes=notes), report)
@@ -128,32 +113,12 @@ def configuration_of(source: LoadedGotm) -> str:
     return header + yaml_text(translate(source).content)
 
 
-def _corrected(case: Case, loaded: Loaded[RunConfig], parameters: dict[str, float] | None) -> Case:
-    """The case with the corrections of the configuration, and their numbers."""
-    with loaded.place.naming("corrections"):
-        case = loaded.config.corrections.of(case)
-    with loaded.place.naming("parameters"):
-        return with_case_parameters(case, parameters or {})
-
-
 def build_model(section: ModelSection, place: Place, parameters: dict[str, float] | None = None) -> Model:
     """The model of a configuration; `parameters` replace values of the closure."""
     closure = section.closure.build()
     with place.naming("parameters"):
         closure = with_parameters(closure, parameters or {})
     return Model(closure, **section.given())
-
-
-def build_grid(section: Any, depth: float) -> Grid | None:
-    """The grid of a configuration; `None` for the native grid of the case."""
-    match section:
-        case UniformGrid(n_cells=n):
-            return Grid.uniform(depth, n)
-        case StretchedGrid(n_cells=n, surface_zoom=upper, bottom_zoom=lower):
-            return Grid.stretched(depth, n, surface_zoom=upper, bottom_zoom=lower)
-        case FacesGrid(z_face=faces):
-            return Grid(np.asarray(faces))
-    return None
 
 
 class BuiltCase(NamedTuple):
@@ -164,19 +129,19 @@ class BuiltCase(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def build_case(section: Any, grid: Any, place: Place, key: str, step: float | None = None) -> BuiltCase:
-    """The case of a section, which stands under a key of a place; some depend on the time step [s].
+def build_case(section: Any, grid: Any, where: Place, step: float | None = None) -> BuiltCase:
+    """The case of a section at its place in a configuration; some depend on the time step [s].
 
     Raises:
         ConfigError: values that do not fit each other.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     if isinstance(section, GotmCase):
-        own, _ = _in_our_words(section, place, key, grid, step)
-        return build_case(own.config.case, own.config.grid, own.place, "case", own.config.time.step)
+        own, _ = _in_our_words(section, where, grid, step)
+        return build_case(own.config.case, own.config.grid, own.place.below("case"), own.config.time.step)
     if isinstance(section, IdealisedCase | SiteCase):
-        with place.naming("grid"):
-            own_grid = build_grid(grid, section.depth)
+        with where.whole.naming("grid"):
+            own_grid = grid.of(section.depth)
             if own_grid is None:
                 raise ValueError(
                     f"expected kind uniform, stretched or faces, got native, which {section.format} cases do "
@@ -187,22 +152,23 @@ def build_case(section: Any, grid: Any, place: Place, key: str, step: float | No
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
-        setting = Setting(place, key, own_grid, section.start_time, section.duration, step)
-        with place.naming(key):
+        common = {"start_time": section.start_time, "duration": section.duration, "step": step}
+        setting = Setting(**vars(where), grid=own_grid, **common)
+        with where.naming():
             return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
-    path = place.file(section.path, f"{key}.path")
-    with place.naming(key):
+    path = where.file(section.path, "path")
+    with where.naming():
         case, observations = _read(section, path)
-    with place.naming("grid"):
-        target = build_grid(grid, float(case.grid.depth))
+    with where.whole.naming("grid"):
+        target = grid.of(float(case.grid.depth))
         return BuiltCase(case if target is None else case.on(target), observations)
 
 
-def with_observations(made: BuiltCase | Run | None, place: Place, key: str) -> tuple[Case, Observations]:
+def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:
     """A case and its observations, of what must have some."""
     if made is None or made.observations is None:
         raise ConfigError(
-            f"{place.at(f'{key}.format')}: expected a case with observations, got one without; choose "
+            f"{where.at('format')}: expected a case with observations, got one without; choose "
             "another format."
         )
     return made.case, made.observations

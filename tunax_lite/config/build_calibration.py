@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from ..runtime.memory import check_steps
 from .build import build_case, build_model, build_run, with_observations
 from .calibration import AdamSection, CheckSection
 from .load import Loaded, load_run
-from .schema import CalibrationConfig, EvaluationSection, RunConfig
+from .schema import CalibrationConfig, EvaluationSection
 from .series import Place
 
 
@@ -62,7 +63,7 @@ def build_calibration(
         if name in names[:index]:
             at = index // (len(config.grid) * len(config.time.step))
             raise ConfigError(
-                f"{place.at(f'cases.{at}.case')}: expected a case of another name, got '{name}' again; "
+                f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
             )
     cases = {target.case.name: target.case for target in targets}
@@ -110,18 +111,18 @@ def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
 
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case on every grid and with every time step; with several, their names say which."""
-    section, key = config.cases[index], f"cases.{index}"
+    section, where = config.cases[index], place.below("cases", str(index))
     for grid, step in itertools.product(config.grid, config.time.step):
-        made = build_case(section.case, grid, place, f"{key}.case", step)
-        case, observations = with_observations(made, place, f"{key}.case")
-        with place.naming("time.step"):
+        here = where.below("case")
+        case, observations = with_observations(build_case(section.case, grid, here, step), here)
+        with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
         which += [f"{step:g}s"] * (len(config.time.step) > 1)
         name = case.name + (f"@{','.join(which)}" if which else "")
-        with place.naming(f"{key}.corrections"):
+        with where.naming("corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
-        with place.naming(key):
+        with where.naming():
             target = _target(config, index, case, observations, step)
             _ = target.comparison  # raises what would stop the calibration later
         yield target
@@ -165,7 +166,7 @@ def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
     return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
-def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tuple[Model, tuple[Target, ...]]:
+def evaluation_of(loaded: Loaded[Any]) -> tuple[Model, tuple[Target, ...]]:
     """A model, and what its errors are computed against: all levels, differences in physical units.
 
     Args:
@@ -177,17 +178,17 @@ def evaluation_of(loaded: Loaded[RunConfig] | Loaded[CalibrationConfig]) -> tupl
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
     if isinstance(loaded.config, CalibrationConfig):
-        setup = build_calibration(Loaded(loaded.config, loaded.path, loaded.origins))
+        setup = build_calibration(loaded)
         start_and_end = setup.targets[0].time_window
         compared = [(target.case, target.observations, target.dt) for target in setup.targets]
         usual = EvaluationSection()
         variables = list(dict.fromkeys([*usual.variables, *loaded.config.misfit.weights]))
         model, averaging = setup.model, loaded.config.misfit.averaging
     else:
-        run = build_run(Loaded(loaded.config, loaded.path, loaded.origins))
+        run = build_run(loaded)
         section, duration = loaded.config.evaluation, run.duration_from(0.0)
         start_and_end = section.start, duration if section.end is None else min(section.end, duration)
-        compared = [(*with_observations(run, loaded.place, "case"), run.dt)]
+        compared = [(*with_observations(run, loaded.place.below("case")), run.dt)]
         variables, model, averaging = section.variables, run.model, section.averaging
     return model, tuple(
         _evaluation_target(
@@ -204,7 +205,7 @@ def _evaluation_target(target: Target, variables: Sequence[str], place: Place) -
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:
         raise ConfigError(
-            f"{place.at('evaluation.variables')}: expected at least one of the observed variables "
+            f"{place.at('evaluation', 'variables')}: expected at least one of the observed variables "
             f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
         )
     target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
@@ -228,9 +229,9 @@ def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[A
     checks: list[AbstractCheck] = []
     notes: list[str] = []
     for index, section in enumerate(sections):
-        key = f"checks.{index}"
+        where = place.below("checks", str(index))
         try:
-            check = _build(section, place, key)
+            check = _build(section, where)
         except FileNotFoundError as error:
             if not section.skip_if_missing:
                 raise
@@ -238,18 +239,18 @@ def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[A
             continue
         if check.name in [other.name for other in checks]:
             raise ConfigError(
-                f"{place.at(f'{key}.name')}: expected a check of another name, got '{check.name}' again; "
+                f"{where.at('name')}: expected a check of another name, got '{check.name}' again; "
                 "give it a `name`."
             )
         checks.append(check)
     return checks, notes
 
 
-def _build(section: CheckSection, place: Place, key: str) -> AbstractCheck:
-    loaded = load_run(place.file(section.run, f"{key}.run"), section.settings)
+def _build(section: CheckSection, where: Place) -> AbstractCheck:
+    loaded = load_run(where.file(section.run, "run"), section.settings)
     run = build_run(loaded)
     name = section.name or run.case.name
-    with place.naming(key):
+    with where.naming():
         if section.against == "observations":
             model, (target,) = evaluation_of(loaded)
             return ObservedCase(name, model, target)

@@ -18,7 +18,6 @@ from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from .air_sea import bulk_forcing, wind_of
-from .build_interior import build_interior
 from .cases import (
     ArgoProfilesSection,
     FluxesSection,
@@ -76,7 +75,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     if rotation is None:
         rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
 
-    follows = None if profiled is None else observed
+    sources = {"case": given} if profiled is None else {"case": given, "observations": observed}
     case = Case(
         grid=grid,
         initial_state=state,
@@ -84,7 +83,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         coriolis_parameter=rotation,
         equation_of_state=water,
         absorption=section.absorption.build(),
-        interior=build_interior(section.interior, setting, follows, wind_of(forcing), given),
+        interior=section.interior.read(setting, sources, wind_of(forcing)),
         terms={name: term_of(given) for name, given in section.terms.items()},
         duration=section.duration,
         name=section.name,

@@ -166,31 +166,32 @@ class ComparisonSetup:
     def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
         """Stored results on the cases of these references."""
         return [
-            self._stored(section, reference.case.name, f"stored.{index}")
+            self._stored(section, reference.case.name, ("stored", str(index)))
             for index, section in enumerate(self.config.stored)
             for reference in references
             if section.cases is None or reference.case.name in section.cases
         ]
 
-    def _stored(self, section: StoredResultSection, case: str, key: str) -> StoredResult:
+    def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
         from ..io.runs import read_stored_run  # needs xarray, which takes long to import
 
         name = section.path.replace("{case}", case)
-        path = self.place.file(name, f"{key}.path", REFERENCE_VARIABLE)
+        path = self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE)
         run = read_stored_run(path)
         step = run.dt if section.time_step is None else section.time_step
         if not step > 0.0:
             raise ConfigError(
-                f"{self.path}: {key}.time_step: expected a time step, which {path} does not say, got none; "
-                "add it."
+                f"{self.place.at(*key, 'time_step')}: expected a time step, which {path} does not say, "
+                "got none; add it."
             )
         return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
 
     def _reference(self, index: int) -> Reference:
-        section, key, native = self.config.cases[index], f"cases.{index}", NativeGrid(kind="native")
-        made = None if section.format == "idealised" else build_case(section, native, self.place, key)
-        case, observations = with_observations(made, self.place, key)
-        with self.place.naming(key):
+        section, where = self.config.cases[index], self.place.below("cases", str(index))
+        native = NativeGrid(kind="native")
+        made = None if section.format == "idealised" else build_case(section, native, where)
+        case, observations = with_observations(made, where)
+        with where.naming():
             reference = Reference(case, observations)
             for step in self.config.time_steps:
                 check_steps(case.duration, step)

@@ -1,21 +1,48 @@
-"""Sections of a configuration file on what acts below the surface."""
+"""What acts below the surface: sections of a configuration file, and what each makes with `read`."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
+import jax.numpy as jnp
+import numpy as np
 from pydantic import Field
 
-from ..terms import (
-    BuoyancyGradient,
-    Interior,
-    PlumeOnSlope,
-    RelaxationTarget,
-    StokesDrift,
-    VerticalVelocity,
-    WindSeaDrift,
-)
-from .builder import Section, invalid, key, part_of, section_of
-from .profiles import Profile, ProfileSection
-from .series import Paths, TimedSection, TimedValue
+from .. import io, terms
+from ..io.series import Series, on_common_times, profiles_on_grid
+from ..io.yaml_file import ConfigError
+from ..time_series import TimeSeries
+from .builder import Made, Section, invalid, key, part_of, section_of
+from .profiles import Profile, ProfileSection, profile_series, values_of
+from .series import Paths, Setting, TimedSection, TimedValue, read_together
+
+ProfilesOf = Callable[[str], Series]
+"""Profiles of a variable on the cells of the grid over the time of the case."""
+Wind = TimeSeries[terms.WindVector] | None
+"""At 10 m; of a case without weather there is none."""
+
+
+def _read(section: Any, kind: Any, title: str, setting: Setting, key: str, **quantities: str) -> TimeSeries:
+    """Series of a part of the interior as one of a class."""
+    return read_together(section, kind, title, setting, "interior", key, **quantities)
+
+
+def _read_profiles(
+    kind: Any, title: str, setting: Setting, key: str, profiles: Mapping[str, tuple[Profile, str]]
+) -> TimeSeries:
+    """Profiles of a part of the interior, given with what they are, as one series of a class."""
+    series = {
+        name: profile_series(profile, quantity, setting, "interior", key, name)
+        for name, (profile, quantity) in profiles.items()
+    }
+    return _together(kind, title, setting, key, series)
+
+
+def _together(kind: Any, title: str, setting: Setting, key: str, series: Mapping[str, Series]) -> TimeSeries:
+    with setting.naming("interior", key):
+        time, values = on_common_times(series, setting.duration)
+    arrays = {name: jnp.asarray(value) for name, value in values.items()}
+    return TimeSeries(jnp.asarray(time), kind(**arrays), title)
+
 
 TimeScale = Annotated[float, key("time scale [s]", gt=0.0)]
 Thickness = Annotated[float, key("thickness of the layer [m]", ge=0.0, le=12000.0)]
@@ -40,6 +67,33 @@ class RelaxationRates(Section):
         if self.time_scale is self.surface_time_scale is self.bottom_time_scale is None:
             raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
 
+    def target(self, name: str, setting: Setting, key: str, sources: Mapping[str, ProfilesOf]) -> Any:
+        """What a variable follows, and how fast."""
+        profile = getattr(self, name if key == "velocity" else "profile")
+        if profile is None and "observations" not in sources:
+            raise ConfigError(
+                f"{setting.at('interior', 'relaxation', key)}: expected a profile of {name}, or observations "
+                "in the case, got neither; add one of them."
+            )
+        if isinstance(profile, Profile) and profile.column is None:
+            values = values_of(profile)(setting.grid.z_center)
+            series = TimeSeries.constant(values, f"relaxation of {name}")
+        else:
+            with setting.naming("interior", "relaxation", key):
+                if isinstance(profile, Profile):
+                    found = profile_series(profile, name, setting, "interior", "relaxation", key)
+                else:
+                    found = sources[profile or "observations"](name)
+            time, values = found.time, found.values
+            if lag := getattr(self, "lag", 0.0):
+                time, values = np.append(time[0], time + lag), values[[0, *range(time.size)]]
+            series = TimeSeries(jnp.asarray(time), jnp.asarray(values), f"observed {name}")
+        layers = {key: getattr(self, key) for key in RelaxationRates.model_fields if key != "time_scale"}
+        rate = terms.layered_rate(
+            setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers
+        )
+        return terms.RelaxationTarget(series, rate, **(self.given() if isinstance(self, Made) else {}))
+
 
 Target = Annotated[
     ProfileSection | Literal["case"] | None,
@@ -55,7 +109,7 @@ class TracerRelaxation(RelaxationRates):
     lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
 
 
-class VelocityRelaxation(RelaxationRates, part_of(RelaxationTarget, "fading_period")):
+class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget, "fading_period")):
     u: Target = None
     v: Target = None
 
@@ -67,6 +121,16 @@ class RelaxationSection(Section):
     salinity: TracerRelaxation | None = key("of salinity", None)
     velocity: VelocityRelaxation | None = key("of u and v", None)
 
+    def read(self, setting: Setting, sources: Mapping[str, ProfilesOf]) -> terms.Relaxation | None:
+        """Targets of what is relaxed."""
+        keys = {"temperature": "temperature", "salinity": "salinity", "u": "velocity", "v": "velocity"}
+        targets = {
+            name: getattr(self, key).target(name, setting, key, sources)
+            for name, key in keys.items()
+            if getattr(self, key) is not None
+        }
+        return terms.Relaxation(**targets) if targets else None
+
 
 class PlaneGradient(Section):
     """A slope of the surface, or the depth-mean current that it keeps up."""
@@ -74,6 +138,13 @@ class PlaneGradient(Section):
     kind: Literal["surface_slope", "mean_velocity"]
     x: TimedSection = key("eastward slope [1] or current [m s-1]", TimedValue(constant=0.0))
     y: TimedSection = key("northward slope [1] or current [m s-1]", TimedValue(constant=0.0))
+
+    def read(self, setting: Setting) -> terms.AbstractPressureGradient:
+        """The pressure gradient."""
+        is_slope = self.kind == "surface_slope"
+        what = "slope" if is_slope else "velocity"
+        found = _read(self, terms.Vector, "pressure gradient", setting, "pressure_gradient", x=what, y=what)
+        return terms.SurfaceSlope(found) if is_slope else terms.MeanVelocity(found)
 
 
 class MeteredGradient(Section):
@@ -84,11 +155,18 @@ class MeteredGradient(Section):
     y: TimedSection = key("northward current [m s-1]", TimedValue(constant=0.0))
     height: TimedSection = key("height of the meter above the bottom [m]")
 
+    def read(self, setting: Setting) -> terms.AbstractPressureGradient:
+        """The pressure gradient."""
+        quantities = {"x": "velocity", "y": "velocity", "height": "height"}
+        kind, key = terms.VelocityAndHeight, "pressure_gradient"
+        return terms.VelocityAtHeight(_read(self, kind, "current", setting, key, **quantities))
+
 
 _NO_GRADIENT = Profile(surface=0.0)
+_GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-class GradientSection(part_of(BuoyancyGradient, "advect_temperature advect_salinity")):
+class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect_salinity")):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
     kind: Literal["gradients"]
@@ -98,7 +176,7 @@ class GradientSection(part_of(BuoyancyGradient, "advect_temperature advect_salin
     salinity_y: ProfileSection = key("to the north [g kg-1 m-1]", _NO_GRADIENT)
 
     def _check(self) -> None:
-        for name in ("temperature_x", "temperature_y", "salinity_x", "salinity_y"):
+        for name in _GRADIENTS:
             profile = getattr(self, name)
             for value in (profile.surface or 0.0, *(profile.values or ())):
                 if abs(value) > 0.1:
@@ -106,27 +184,59 @@ class GradientSection(part_of(BuoyancyGradient, "advect_temperature advect_salin
                         f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"
                     )
 
+    def read(self, setting: Setting) -> terms.BuoyancyGradient:
+        """The gradients over time and depth."""
+        profiles = {name: (getattr(self, name), f"{name[:-2]}_gradient") for name in _GRADIENTS}
+        kind, title = terms.HorizontalGradient, "horizontal gradients"
+        series = _read_profiles(kind, title, setting, "buoyancy_gradient", profiles)
+        return terms.BuoyancyGradient(series, **self.given())
 
-PlumeSection: Any = section_of(PlumeOnSlope, "kind", "plume")
+
+PlumeSection: Any = section_of(terms.PlumeOnSlope, "kind", "plume")
 
 
-class VerticalVelocitySection(part_of(VerticalVelocity, "scheme")):
+class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme")):
     n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
         "steps of advection in a time step; null for as many as the velocity needs", 1
     )
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
+    def read(self, setting: Setting) -> terms.VerticalVelocity:
+        """The velocity, in as many steps as it needs."""
+        quantities = {"velocity": "vertical_velocity", "height": "height"}
+        kind, key = terms.VelocityAndLevel, "vertical_velocity"
+        series = _read(self, kind, "vertical velocity", setting, key, **quantities)
+        highest = float(np.max(series.values.height))
+        if highest > 0.0:
+            raise ConfigError(
+                f"{setting.at('interior', key, 'height')}: expected a negative height [m], below the "
+                f"surface, got {highest:g}; change its sign."
+            )
+        n_substeps = self.n_substeps
+        if n_substeps is None:
+            assert setting.step is not None  # where a case is built for a run
+            fastest = float(np.max(np.abs(np.asarray(series.values.velocity))))
+            spacing = float(np.min(np.diff(np.asarray(setting.grid.z_center))))
+            n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
+        return terms.VerticalVelocity(series, n_substeps=n_substeps, **self.given())
 
-class ExponentialDrift(part_of(StokesDrift, "decay_depth")):
+
+class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth")):
     """A drift that decays exponentially with depth."""
 
     kind: Literal["exponential"]
     u: TimedSection = key("eastward, at the surface [m s-1]", TimedValue(constant=0.0))
     v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
 
+    def read(self, setting: Setting, wind: Wind) -> terms.StokesDrift:
+        """The drift."""
+        what = {"u": "velocity", "v": "velocity"}
+        series = _read(self, terms.DriftVector, "Stokes drift", setting, "stokes_drift", **what)
+        return terms.StokesDrift(series, **self.given())
 
-class WindSea(part_of(WindSeaDrift, "gravity")):
+
+class WindSea(part_of(terms.WindSeaDrift, "gravity")):
     """The drift of a sea in equilibrium with the wind."""
 
     kind: Literal["wind_sea"]
@@ -136,6 +246,18 @@ class WindSea(part_of(WindSeaDrift, "gravity")):
     def _check(self) -> None:
         if (self.u is None) != (self.v is None):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
+
+    def read(self, setting: Setting, wind: Wind) -> terms.WindSeaDrift:
+        """The drift, of the wind that is given or of that of the weather."""
+        if self.u is not None:
+            what = {"u": "wind_u", "v": "wind_v"}
+            wind = _read(self, terms.WindVector, "wind of the waves", setting, "stokes_drift", **what)
+        if wind is None:
+            raise ConfigError(
+                f"{setting.at('interior', 'stokes_drift')}: expected u and v, or a case with weather at "
+                "10 m, got neither; give the wind at 10 m."
+            )
+        return terms.WindSeaDrift(wind, **self.given())
 
 
 class ProfiledDrift(Section):
@@ -155,17 +277,44 @@ class ProfiledDrift(Section):
     longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
 
     def _check(self) -> None:
-        if any(
-            isinstance(each, str) == (self.paths is None) for each in (self.u, self.v) if each is not None
-        ):
+        if any(isinstance(each, str) == (self.paths is None) for each in self._components.values()):
             raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
+
+    @property
+    def _components(self) -> dict[str, Any]:
+        return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
+
+    def read(self, setting: Setting, wind: Wind) -> terms.DriftProfiles:
+        """The drift; a component that is not named is zero."""
+
+        def drift(u: Any, v: Any = None) -> terms.DriftVectors:
+            return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
+
+        told = drift, "Stokes drift", setting, "stokes_drift"
+        if self.paths is None:
+            profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
+            return terms.DriftProfiles(_read_profiles(*told, profiles))
+        keys = "interior", "stokes_drift"
+        start_time, z = setting.required_start(*keys), np.asarray(setting.grid.z_center)
+        paths = [setting.file(path, *keys, "paths") for path in self.paths]
+        with setting.naming(*keys):
+            read = io.read_oceansites(
+                paths,
+                start_time=start_time,
+                variables=self._components,
+                units={str(name): unit for name, unit in self.units.items()},
+                name="Stokes drift",
+            )
+            options = {"longest_gap": self.longest_gap, "duration": setting.duration}
+            series = {name: profiles_on_grid(read, name, z, **options) for name in self._components}
+        return terms.DriftProfiles(_together(*told, series))
 
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
 """The drift of surface waves."""
 
 
-class InteriorSection(part_of(Interior, "bottom_friction freezing_bound held")):
+class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound held")):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
@@ -186,3 +335,37 @@ class InteriorSection(part_of(Interior, "bottom_friction freezing_bound held")):
         for name in self.held:
             if getattr(self.relaxation, name) is not None:
                 raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
+
+    def read(self, setting: Setting, sources: Mapping[str, ProfilesOf], wind: Wind) -> terms.Interior:
+        """What acts below the surface.
+
+        Args:
+            setting: of the case.
+            sources: profiles to relax to: those of the `observations`, if there are any, and of the `case`.
+            wind: which waves may follow.
+        """
+
+        def part(section: Any, *needed: Any) -> Any:
+            return None if section is None else section.read(setting, *needed)
+
+        elevation, gradient = None, self.buoyancy_gradient
+        if self.surface_elevation is not None:
+            whole = lambda surface_elevation: surface_elevation  # noqa: E731
+            what = {"surface_elevation": "height"}
+            elevation = read_together(self, whole, "surface elevation", setting, "interior", **what)
+            lowest, depth = float(np.min(elevation.values)), float(setting.grid.depth)
+            if lowest <= -depth:
+                raise ConfigError(
+                    f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
+                    f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
+                )
+        with setting.naming("interior"):
+            return terms.Interior(
+                relaxation=self.relaxation.read(setting, sources),
+                pressure_gradient=part(self.pressure_gradient),
+                buoyancy_gradient=gradient.build() if isinstance(gradient, PlumeSection) else part(gradient),
+                vertical_velocity=part(self.vertical_velocity),
+                stokes_drift=part(self.stokes_drift, wind),
+                surface_elevation=elevation,
+                **self.given(),
+            )

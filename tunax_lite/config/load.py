@@ -27,20 +27,16 @@ class Loaded(Generic[ConfigT]):
     """A checked configuration and where it comes from.
 
     Args:
-        path: of the file; relative paths in it are also looked for in its folder.
-        origins: where each key was set, by key path.
+        place: the file, and where each key was set.
     """
 
     config: ConfigT
-    path: Path
-    origins: Mapping[tuple[str, ...], str] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
-    )
+    place: Place
 
     @property
-    def place(self) -> Place:
-        """File and lines, for messages."""
-        return Place(self.path, self.origins)
+    def path(self) -> Path:
+        """The file."""
+        return self.place.path
 
     @property
     def name(self) -> str:
@@ -81,7 +77,7 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
     return _load(path, overrides, CalibrationConfig)
 
 
-def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[RunConfig] | Loaded[CalibrationConfig]:
+def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:
     """Read the configuration of a run, or of a calibration if it has `cases`."""
     return _load(path, overrides)
 
@@ -103,7 +99,7 @@ def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any =
                 f"`{key}`); {todo}."
             )
     model = model or (CalibrationConfig if "cases" in document.data else RunConfig)
-    return Loaded(validated(document, model), Path(path), document.origins)
+    return Loaded(validated(document, model), Place(Path(path), document.origins))
 
 
 def validated(document: Document, model: type[SectionT]) -> SectionT:

@@ -14,6 +14,7 @@ from ..case import Case
 from ..corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
 from ..diagnostics import DIAGNOSTICS, diagnostic
 from ..forcing import WaterSurface
+from ..grid import Grid
 from ..model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
 from .builder import Section, closest, invalid, key, part_of
@@ -52,6 +53,9 @@ class UniformGrid(Section):
     kind: Literal["uniform"]
     n_cells: NCells
 
+    def of(self, depth: float) -> Grid:
+        return Grid.uniform(depth, self.n_cells)
+
 
 class StretchedGrid(Section):
     kind: Literal["stretched"]
@@ -59,9 +63,17 @@ class StretchedGrid(Section):
     surface_zoom: Zoom = 0.0
     bottom_zoom: Zoom = 0.0
 
+    def of(self, depth: float) -> Grid:
+        return Grid.stretched(
+            depth, self.n_cells, surface_zoom=self.surface_zoom, bottom_zoom=self.bottom_zoom
+        )
+
 
 class NativeGrid(Section):
     kind: Literal["native"]
+
+    def of(self, depth: float) -> None:
+        """None: the case has its own."""
 
 
 class FacesGrid(Section):
@@ -69,6 +81,9 @@ class FacesGrid(Section):
     z_face: list[float] = key(
         "heights of the faces, from the bottom up to 0 [m]", min_length=4, max_length=MOST_CELLS + 1
     )
+
+    def of(self, depth: float) -> Grid:
+        return Grid(np.asarray(self.z_face))
 
 
 GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Field(discriminator="kind")]

@@ -4,12 +4,11 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from jaxtyping import Array, Float
 from pydantic import BeforeValidator, Field
 
 from .. import io
@@ -21,8 +20,10 @@ from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
+from ..time_series import TimeSeries
 from .builder import Located, Section, check_keys, check_table, increases, invalid, key
 
+T = TypeVar("T")
 _KNOTS_PER_PERIOD = 400
 """Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
 _MOST_KNOTS = 2_000_000
@@ -115,63 +116,60 @@ class Quantities(Section):
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """A configuration, for messages.
+    """A configuration, or a part of it, for messages.
 
     Args:
         path: of the file; relative paths in it are also looked for in its folder.
         origins: where its keys were set, by key path.
+        keys: those of the part.
     """
 
     path: Path
     origins: Mapping[tuple[str, ...], str] = dataclasses.field(default_factory=dict)
+    keys: tuple[str, ...] = ()
 
-    def at(self, key: str) -> str:
-        """File, line and key."""
-        parts = tuple(key.split("."))
+    def below(self, *keys: str) -> "Place":
+        """A part of it."""
+        return Place(self.path, self.origins, (*self.keys, *keys))
+
+    @property
+    def whole(self) -> "Place":
+        """The configuration that it is a part of."""
+        return Place(self.path, self.origins)
+
+    def at(self, *keys: str) -> str:
+        """File, line and key of a part."""
+        parts = (*self.keys, *keys)
         known = (self.origins.get(parts[:n]) for n in range(len(parts), 0, -1))
-        origin = next((each for each in known if each is not None), None)
-        return f"{self.path}: {key}" if origin is None else f"{self.path}: {origin}: {key}"
+        origin = next((f"{each}: " for each in known if each is not None), "")
+        return f"{self.path}: {origin}{'.'.join(parts)}"
 
     @contextlib.contextmanager
-    def naming(self, key: str) -> Iterator[None]:
+    def naming(self, *keys: str) -> Iterator[None]:
         """Put file, line and key in front of the message of a refused value."""
         try:
             yield
         except (ConfigError, FileFormatError):
             raise
         except (ValueError, ArithmeticError) as error:
-            raise ConfigError(f"{self.at(key)}: {error}") from error
+            raise ConfigError(f"{self.at(*keys)}: {error}") from error
 
-    def file(self, name: str, key: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
+    def file(self, name: str, *keys: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
         """The file of a name or a path; also below the folder that an environment variable names."""
         try:
             return resolve(name, self.path.parent, variable)
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"{self.at(key)}: {error}") from error
+            raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting(Place):
     """What the parts of a case have in common; its times in seconds, its start in ISO 8601."""
 
-    place: Place
-    key: str
     grid: Grid
     start_time: str | None
     duration: float
     step: float | None = None
-
-    def at(self, *keys: str) -> str:
-        """File and key of a part, for messages."""
-        return self.place.at(".".join((self.key, *keys)))
-
-    def naming(self, *keys: str) -> contextlib.AbstractContextManager[None]:
-        """Put file and key in front of the message of a refused value."""
-        return self.place.naming(".".join((self.key, *keys)))
-
-    def file(self, name: str, *keys: str) -> Path:
-        """The file of a name or a path."""
-        return self.place.file(name, ".".join((self.key, *keys)))
 
     @functools.cached_property
     def series(self) -> SeriesReader:
@@ -218,7 +216,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     numbers = [section.constant, *(section.values or ()), *(h.amplitude for h in section.harmonics or ())]
     try:
         given = np.array([number for number in numbers if number is not None])
-        check_possible(setting.place.path, setting.at(*keys).partition(": ")[2], quantity, given)
+        check_possible(setting.path, setting.at(*keys).partition(": ")[2], quantity, given)
     except FileFormatError as error:
         raise ConfigError(str(error)) from error
     if section.harmonics is not None:
@@ -229,16 +227,17 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     return section.constant
 
 
-def read_common(
-    parts: dict[str, tuple[TimedValue, str]], setting: Setting, *keys: str
-) -> tuple[Float[Array, " time"], dict[str, Float[Array, " time"]]]:
-    """Times, and arrays over them, of the quantities of one part: sections and quantities by name."""
+def read_together(
+    section: Any, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
+) -> TimeSeries[T]:
+    """Series of some keys of a section, given with what they are, over common times, as one of a class."""
     given = {
-        name: read_timed(section, quantity, setting, *keys, *([name] if len(parts) > 1 else []))
-        for name, (section, quantity) in parts.items()
+        name: read_timed(getattr(section, name), quantity, setting, *keys, name)
+        for name, quantity in quantities.items()
     }
     with setting.naming(*keys):
-        return as_series(given, setting.duration)
+        time, values = as_series(given, setting.duration)
+    return TimeSeries(time, kind(**values), title)
 
 
 def _tide(harmonics: list[Harmonic], mean: float, duration: float, n_times: int | None) -> Series:
