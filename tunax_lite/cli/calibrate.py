@@ -10,18 +10,17 @@ from typing import Any
 
 from typer import echo
 
-from ..calibration import CalibrationResult, in_short, remarks, remarks_in_short, write_results
+from ..calibration import (
+    CalibrationResult,
+    cross_validation,
+    in_short,
+    remarks,
+    remarks_in_short,
+    write_results,
+)
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
 from ..calibration.checks import CheckRow, run_checks
-from ..calibration.cross_validation import (
-    CrossValidation,
-    CrossValidationRow,
-    checks_in_words,
-    cross_validation_in_words,
-    write_table,
-)
-from ..calibration.cross_validation import cross_validate as run_cross_validation
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.known import units_in_short
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
@@ -143,7 +142,7 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
         return []
     rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best)
     say_checks(rows)
-    write_table(path, rows)
+    cross_validation.write_table(path, rows)
     return [path]
 
 
@@ -155,7 +154,7 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
         growth = f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number"
         errors = f"{row.uncalibrated:.5g} -> {row.calibrated:.5g} {row.unit}"
         echo(f"  {row.check:{width}}  {row.variable}  {errors}  {growth}")
-    for sentence in checks_in_words(rows):
+    for sentence in cross_validation.checks_in_words(rows):
         echo(sentence, err=any(row.too_large for row in rows))
 
 
@@ -184,7 +183,7 @@ def cross_validate(
             written = _write(found.calibrated, setup, loaded, folder)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
-            write_table(written[-1], found.rows)
+            cross_validation.write_table(written[-1], found.rows)
             if draws:
                 # What takes long to import, where it is needed.
                 from ..plotting import plot_cross_validation, save_figures
@@ -196,7 +195,7 @@ def cross_validate(
 
 def _cross_validate(
     setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str]
-) -> CrossValidation:
+) -> cross_validation.CrossValidation:
     n_begun, n_all = itertools.count(1), 1 + len(setup.targets)
     with contextlib.ExitStack() as stack:
 
@@ -208,12 +207,12 @@ def _cross_validate(
 
         options = {"folder": folder, "overwrite": overwrite, "attributes": attributes, "begin": begin}
         try:
-            return run_cross_validation(**_problem_of(setup), **options)
+            return cross_validation.cross_validate(**_problem_of(setup), **options)
         except ValueError as error:
             raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
 
 
-def _say_what_is_left_out(rows: Sequence[CrossValidationRow]) -> None:
+def _say_what_is_left_out(rows: Sequence[cross_validation.CrossValidationRow]) -> None:
     width = max(len("left out"), *(len(row.case) for row in rows))
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
     headings = "  ".join(f"{name.replace('_', ' '):>12}" for name in columns)
@@ -223,5 +222,5 @@ def _say_what_is_left_out(rows: Sequence[CrossValidationRow]) -> None:
         numbers = "  ".join(f"{getattr(row, name):12.5f}" for name in columns)
         better = "yes" if row.better else "no"
         echo(f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {better}")
-    for sentence in cross_validation_in_words(rows):
+    for sentence in cross_validation.cross_validation_in_words(rows):
         echo(sentence)

@@ -7,18 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from pydantic import Field
 
-from .. import io
-from ..air_sea import (
-    AbstractAlbedo,
-    AbstractLongwave,
-    BulkForcing,
-    ClearSky,
-    ConstantAlbedo,
-    DownwardLongwave,
-    Payne,
-    SolarPosition,
-    Weather,
-)
+from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
 from ..declarations import names_of
 from ..forcing import AbstractForcing
@@ -34,7 +23,7 @@ _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
 
-LONGWAVE = ("net", *names_of(AbstractLongwave))
+LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
 """What the longwave radiation is; `downward` and `net` are series of the weather."""
 
 
@@ -42,15 +31,15 @@ class SeriesShortwave(Section):
     name: Literal["downward", "net"]
 
 
-ClearSkySection: Any = section_of(ClearSky, "name", "clear_sky")
+ClearSkySection: Any = section_of(air_sea.ClearSky, "name", "clear_sky")
 ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
-AlbedoSection: Any = one_of(AbstractAlbedo, number=lambda value: {"name": "constant", "albedo": value})
+AlbedoSection: Any = one_of(air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said})
 _SWITCHES = (
     "bulk relative_wind conservative_temperature rain_heat rain_stress heat_factor shortwave_factor offsets"
 )
 
 
-class AirSeaSection(part_of(BulkForcing, _SWITCHES)):
+class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
     """How the fluxes follow from the weather and the water."""
 
     longwave: Literal[LONGWAVE] = key("longwave radiation: what the weather holds, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
@@ -127,14 +116,14 @@ class GivenWeather(Quantities):
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
 
-    def read(self, setting: Setting) -> TimeSeries[Weather]:
+    def read(self, setting: Setting) -> TimeSeries[air_sea.Weather]:
         """The weather over the time of the case."""
         given, measure = self._given(), self.humidity_measure
         if self.format == "constant":
             numbers = {name: jnp.asarray(value.constant) for name, value in given.items()}
-            return TimeSeries.constant(Weather(**numbers), "weather")
+            return TimeSeries.constant(air_sea.Weather(**numbers), "weather")
         quantities = {name: name for name in given} | {"humidity": _HUMIDITY.get(measure, measure)}
-        return read_together(self, Weather, "weather", setting, "weather", **quantities)
+        return read_together(self, air_sea.Weather, "weather", setting, "weather", **quantities)
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
@@ -143,16 +132,16 @@ WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(disc
 
 def bulk_forcing(
     weather: Era5Weather | TableWeather | GivenWeather,
-    air_sea: AirSeaSection,
+    section: AirSeaSection,
     position: tuple[float, float],
     setting: Setting,
     reference_density: float,
-) -> BulkForcing:
+) -> air_sea.BulkForcing:
     """The forcing of a weather at a longitude and latitude [degrees], on water of a density [kg m-3]."""
     longitude, latitude = position
-    sky = air_sea.shortwave.build() if isinstance(air_sea.shortwave, ClearSkySection) else None
-    is_series = air_sea.longwave in ("downward", "net")
-    formula = None if is_series else names_of(AbstractLongwave)[air_sea.longwave].make()
+    sky = section.shortwave.build() if isinstance(section.shortwave, ClearSkySection) else None
+    is_series = section.longwave in ("downward", "net")
+    formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
     start_time = setting.start_time
     assert start_time is not None  # of a case with weather
     with setting.naming("weather"):
@@ -162,7 +151,7 @@ def bulk_forcing(
                 latitude=latitude,
                 longitude=longitude,
                 start_time=start_time,
-                radiation=_radiation_of_era5(air_sea),
+                radiation=_radiation_of_era5(section),
                 interpolation=weather.interpolation,
                 longwave=formula,
                 shortwave=sky,
@@ -171,8 +160,8 @@ def bulk_forcing(
         elif isinstance(weather, TableWeather):
             series, measure = io.read_weather(
                 [setting.file(path, "weather", "paths") for path in weather.paths],
-                shortwave=None if sky is not None else air_sea.shortwave.name,
-                longwave=air_sea.longwave if formula is None else None,
+                shortwave=None if sky is not None else section.shortwave.name,
+                longwave=section.longwave if formula is None else None,
                 start_time=start_time,
                 length=setting.duration,
                 **weather.model_dump(exclude={"format", "paths"}),
@@ -187,20 +176,22 @@ def bulk_forcing(
             )
         if sky is not None:
             values = dataclasses.replace(values, shortwave=None)
-        implicit, evaporation = air_sea.implicit_stress, air_sea.evaporation
+        implicit, evaporation = section.implicit_stress, section.evaporation
         if implicit == "long_steps":
             implicit = _step_is_long(reference_density, setting)
-        is_net, albedo = air_sea.shortwave.name == "net", air_sea.albedo
-        return BulkForcing(
+        albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
+        if section.shortwave.name == "net":
+            albedo = air_sea.ConstantAlbedo(0.0)
+        return air_sea.BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
-            longwave=DownwardLongwave() if air_sea.longwave == "downward" else formula,
+            longwave=air_sea.DownwardLongwave() if section.longwave == "downward" else formula,
             shortwave=sky,
-            albedo=ConstantAlbedo(0.0) if is_net else Payne() if albedo is None else albedo.build(),
-            sun=SolarPosition(start_time, latitude, longitude),
+            albedo=albedo,
+            sun=air_sea.SolarPosition(start_time, latitude, longitude),
             humidity_measure=measure,
             evaporation=values.precipitation is not None if evaporation is None else evaporation,
             implicit_stress=implicit,
-            **air_sea.given(),
+            **section.given(),
         )
 
 
@@ -211,20 +202,20 @@ def _step_is_long(reference_density: float, setting: Setting) -> bool:
     return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
 
 
-def _radiation_of_era5(air_sea: AirSeaSection) -> str:
+def _radiation_of_era5(section: AirSeaSection) -> str:
     """Which of the radiation of ERA5 is read: one kind, because both parts of it come from one water."""
-    kinds = {air_sea.longwave, air_sea.shortwave.name} & {"downward", "net"}
+    kinds = {section.longwave, section.shortwave.name} & {"downward", "net"}
     if len(kinds) == 2:
         raise ValueError(
             "expected shortwave and longwave of ERA5 both net or neither, got "
-            f"shortwave {air_sea.shortwave.name} and longwave {air_sea.longwave}; change air_sea."
+            f"shortwave {section.shortwave.name} and longwave {section.longwave}; change air_sea."
         )
     return kinds.pop() if kinds else "downward"
 
 
 def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
     """The wind that waves follow, without its offset; `None` if there is none at 10 m."""
-    if not isinstance(forcing, BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
+    if not isinstance(forcing, air_sea.BulkForcing) or getattr(forcing.bulk, "wind_height", 10.0) != 10.0:
         return None
     weather = forcing.weather
     return TimeSeries(weather.time, WindVector(weather.values.wind_u, weather.values.wind_v), weather.name)

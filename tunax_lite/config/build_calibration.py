@@ -24,9 +24,9 @@ from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
 from .build import build_case, build_model, build_run, with_observations
-from .calibration import AdamSection, CheckSection
+from .calibration import AdamSection, CalibrationConfig, CheckSection
 from .load import Loaded, load_run
-from .schema import CalibrationConfig, EvaluationSection
+from .schema import EvaluationSection
 from .series import Place
 
 

@@ -17,21 +17,13 @@ from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
+from . import cases
 from .air_sea import bulk_forcing, wind_of
-from .cases import (
-    ArgoProfilesSection,
-    FluxesSection,
-    IdealisedCase,
-    InputObservations,
-    MooringProfiles,
-    NumbersSection,
-    SiteCase,
-)
 from .closures import term_of
 from .profiles import initial_state, profile_series, stratified
 from .series import Setting, read_timed
 
-Placed = IdealisedCase | SiteCase
+Placed = cases.IdealisedCase | cases.SiteCase
 
 
 def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
@@ -46,7 +38,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     with setting.naming():
         start = _converted(section, start, np.asarray(grid.z_center))
         state = initial_state(section, grid, water, measured | start)
-    if isinstance(section, IdealisedCase):
+    if isinstance(section, cases.IdealisedCase):
         forcing = _fluxes(section.forcing, setting, "forcing")
     elif section.fluxes is not None:
         forcing = _fluxes(section.fluxes, setting, "fluxes")
@@ -66,11 +58,11 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         return Series(time, _converted(section, values, z)[variable])
 
     def observed(variable: str) -> Series:
-        assert observations is not None and isinstance(profiled, MooringProfiles | ArgoProfilesSection)
+        assert observations is not None and isinstance(profiled, cases.MeasuredProfiles)
         gap = profiled.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=section.duration)
 
-    profiled = None if isinstance(section.observations, InputObservations) else section.observations
+    profiled = None if isinstance(section.observations, cases.InputObservations) else section.observations
     rotation = section.coriolis_parameter
     if rotation is None:
         rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
@@ -95,7 +87,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         forcing.check_covers(0.0, section.duration)
         case.interior.check_covers(0.0, section.duration)
     compared = observations
-    if isinstance(section.observations, ArgoProfilesSection) and section.observations.z == "measured":
+    if isinstance(section.observations, cases.ArgoProfilesSection) and section.observations.z == "measured":
         compared = _observations(section, "observations", setting, own, at_values=True)
     if compared is not None and profiled is not None:
         compared = _within(compared, section, setting)
@@ -109,7 +101,7 @@ def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfSt
     """
     relaxation = section.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
-    whole = "case" in targets or isinstance(section.observations, InputObservations)
+    whole = "case" in targets or isinstance(section.observations, cases.InputObservations)
     found = {}
     for name, other in (("temperature", "salinity"), ("salinity", "temperature"), ("u", ""), ("v", "")):
         profile = getattr(section, name)
@@ -127,7 +119,7 @@ def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dic
     """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
     if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
         return dict(values)
-    assert isinstance(section, SiteCase)  # which alone has kinds
+    assert isinstance(section, cases.SiteCase)  # which alone has kinds
     if not {"temperature", "salinity"} <= values.keys():
         raise ValueError(
             "temperature_kind, salinity_kind: expected profiles of both in the case, got one of them; add "
@@ -141,7 +133,7 @@ def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dic
 
 
 def _observed_inputs(
-    section: Placed, given: InputObservations, setting: Setting, own: Mapping[str, Series]
+    section: Placed, given: cases.InputObservations, setting: Setting, own: Mapping[str, Series]
 ) -> Observations:
     """Conservative temperature of the surface and of profiles, with the salinity of the case."""
     z, found = np.asarray(setting.grid.z_center), {}
@@ -200,12 +192,12 @@ def _observations(
     given = getattr(section, key)
     if given is None:
         return None
-    if isinstance(given, InputObservations):
+    if isinstance(given, cases.InputObservations):
         return _observed_inputs(section, given, setting, own)
-    assert isinstance(section, SiteCase)  # which alone has any
+    assert isinstance(section, cases.SiteCase)  # which alone has any
     paths = [setting.file(path, key, "paths") for path in given.paths]
     with setting.naming(key):
-        if isinstance(given, MooringProfiles):
+        if isinstance(given, cases.MooringProfiles):
             return io.read_oceansites(
                 paths,
                 start_time=section.start_time,
@@ -216,7 +208,7 @@ def _observations(
                 position=(section.longitude, section.latitude),
                 name=section.name,
             )
-        assert isinstance(given, ArgoProfilesSection)
+        assert isinstance(given, cases.ArgoProfilesSection)
         heights = given.z if isinstance(given.z, list) else setting.grid.z_center
         return io.read_argo(
             paths,
@@ -234,7 +226,7 @@ def _start(section: Placed, initial: Observations | None, grid: Grid) -> dict[st
     measured = {}
     for name in ("temperature", "salinity"):
         if getattr(section, name) is None:
-            assert initial is not None and isinstance(source, MooringProfiles | ArgoProfilesSection)
+            assert initial is not None and isinstance(source, cases.MeasuredProfiles)
             series = profiles_on_grid(
                 initial, name, np.asarray(grid.z_center), longest_gap=source.longest_gap, duration=0.0
             )
@@ -280,7 +272,7 @@ def _above(observations: Observations, lowest: float) -> Observations:
     )
 
 
-def _fluxes(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
+def _fluxes(section: cases.FluxesSection, setting: Setting, key: str) -> AbstractForcing:
     names = [name for name in type(section).model_fields if name not in ("time", "tracer_fluxes")]
     given = {
         name: read_timed(getattr(section, name), name, setting, key, name)
@@ -328,7 +320,7 @@ def with_numbers(
 
 
 def _read(
-    name: str, given: NumbersSection, section: Placed, salinity: float, setting: Setting
+    name: str, given: cases.NumbersSection, section: Placed, salinity: float, setting: Setting
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Times within the case [s], values, and how many were rejected."""
     path = setting.file(given.path, "series", name, "path")

@@ -59,6 +59,9 @@ class ArgoProfilesSection(Section):
         return z
 
 
+MeasuredProfiles = MooringProfiles | ArgoProfilesSection
+
+
 class NumbersSection(Section):
     """A number of the column over time, from a table."""
 
@@ -86,9 +89,7 @@ class InputObservations(Section):
     )
 
 
-ObservationsSection = Annotated[
-    MooringProfiles | ArgoProfilesSection | InputObservations, Field(discriminator="format")
-]
+ObservationsSection = Annotated[MeasuredProfiles | InputObservations, Field(discriminator="format")]
 """Measured profiles."""
 
 

@@ -13,9 +13,10 @@ from pydantic.fields import FieldInfo
 from ..closures import AbstractClosure
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .builder import closest
+from .calibration import CalibrationConfig
 from .cases import GotmCase
 from .closures import ClosureSection, closure_class, options_of
-from .schema import CalibrationConfig, RunConfig
+from .schema import RunConfig
 from .series import Place
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)

@@ -12,9 +12,10 @@ from .._types import ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source
 from .builder import closest, is_number
+from .calibration import CalibrationConfig
 from .closures import options_of
 from .comparison import ComparisonConfig
-from .schema import CalibrationConfig, RunConfig
+from .schema import RunConfig
 
 KINDS = {"run": RunConfig, "calibration": CalibrationConfig, "comparison": ComparisonConfig}
 """Kinds of configuration file."""

@@ -1,15 +1,13 @@
-"""The kinds of configuration file, one run or one calibration over several cases, and what they share."""
+"""The configuration of a run: one model on one case; and sections that other kinds of files have, too."""
 
 import dataclasses
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import equinox as eqx
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
-from ..calibration.known import Tied
-from ..calibration.parameters import FreeParameter, FreeParameters
 from ..case import Case
 from ..corrections import CORRECTIONS, CorrectedForcing, InitialCorrection
 from ..diagnostics import DIAGNOSTICS, diagnostic
@@ -18,18 +16,6 @@ from ..grid import Grid
 from ..model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
 from .builder import Section, closest, invalid, key, part_of
-from .calibration import (
-    Averaging,
-    CheckSection,
-    FreeParameterSection,
-    MisfitSection,
-    ObservedVariable,
-    OptimiserSection,
-    PosteriorSection,
-    StartsSection,
-    Weights,
-    free_parameter,
-)
 from .cases import CaseSection, IdealisedCase, SiteCase
 from .closures import ClosureSection
 
@@ -191,11 +177,13 @@ class RunOutputSection(Section):
         return names
 
 
-class CalibrationOutputSection(Section):
-    """Where a calibration leaves its files."""
-
-    folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
-    figures: bool = key("whether to draw figures", True)
+ObservedVariable = Annotated[
+    str, key("what is compared: temperature, salinity, u, v, a tracer or an observable")
+]
+Averaging = Annotated[
+    Literal["points", "cell_means"],
+    key("compare at the observed heights, or as means over the cells of the coarser grid"),
+]
 
 
 class EvaluationSection(Section):
@@ -227,98 +215,3 @@ class RunConfig(Section):
                 check_steps(self.time.duration or self.case.duration, self.time.step)
             except ValueError as error:
                 raise ValueError(f"time.step: {error}") from None
-
-
-class TargetSection(Section):
-    """A case of a calibration and how much it counts."""
-
-    case: CaseSection = key("where the case and its observations come from")
-    weight: float = key("weight of the case among the others [1]", 1.0, ge=0.0)
-    weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
-    corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
-def _as_grids(value: Any) -> Any:
-    """One grid, several, or one with several numbers of cells, as a list."""
-    grids = []
-    for grid in _as_list(value):
-        several = isinstance(grid, dict) and isinstance(grid.get("n_cells"), list)
-        grids += [{**grid, "n_cells": n} for n in grid["n_cells"]] if several else [grid]
-    return grids
-
-
-class _UniformGrids(UniformGrid):
-    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-class _StretchedGrids(StretchedGrid):
-    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-_Grid = GridSection | _UniformGrids | _StretchedGrids
-_Grids = Annotated[list[GridSection], BeforeValidator(_as_grids, json_schema_input_type=_Grid | list[_Grid])]
-_Step = Annotated[float, Field(gt=0.0, le=86400.0)]
-_Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
-
-
-class CalibrationTimeSection(Section):
-    step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
-
-
-class CalibrationConfig(Section):
-    """Free parameters of a closure, calibrated on all cases together."""
-
-    cases: list[TargetSection] = key("cases with observations", min_length=1)
-    grid: _Grids = key(
-        "vertical grid, or several: every case on each",
-        [UniformGrid(kind="uniform", n_cells=64)],
-        min_length=1,
-    )
-    model: ModelSection = key("closure and time scheme", ModelSection())
-    time: CalibrationTimeSection = key("time step", CalibrationTimeSection())
-    precision: Precision = "float64"
-    parameters: dict[str, FreeParameterSection] = key(
-        "what is calibrated, by dotted name in the closure, or in a case", min_length=1
-    )
-    misfit: MisfitSection = key("how cases are compared", MisfitSection())
-    optimiser: OptimiserSection = key("how the loss is lowered", "adam", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
-    starts: StartsSection = key("where the optimiser starts from", StartsSection())
-    n_iterations: int = key("evaluations of the loss", 100, ge=1, le=1_000_000)
-    n_threads: int = key("cases computed at the same time", 2, ge=1, le=1024)
-    max_non_finite: int = key("evaluations in a row that may break down before the end", 10, ge=1)
-    checks: list[CheckSection] = key("runs whose errors may not grow by more than 10 %", [])
-    output: CalibrationOutputSection = key("where results go", CalibrationOutputSection())
-    posterior: PosteriorSection = key(
-        "what `posterior` computes: the distribution of the parameters", PosteriorSection()
-    )
-
-    def _check(self) -> None:
-        try:
-            self.free_parameters.check_closure(self.model.closure.build())
-        except ValueError as error:
-            raise ValueError(f"parameters: {error}") from None
-        if self.optimiser.name != "ensemble_kalman":
-            return
-        if self.misfit.prior_weight > 0.0:
-            raise ValueError(
-                "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
-                f"{self.misfit.prior_weight:g}; leave it out."
-            )
-        if self.starts.number > 1:
-            raise ValueError(
-                "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
-                f"{self.starts.number}; leave it out, or ask for more members."
-            )
-
-    @property
-    def free_parameters(self) -> FreeParameters:
-        """What is calibrated, bounds that are left out not yet filled in."""
-        built = [free_parameter(path, section) for path, section in self.parameters.items()]
-        return FreeParameters(
-            tuple(each for each in built if isinstance(each, FreeParameter)),
-            tuple(each for each in built if isinstance(each, Tied)),
-        )
