@@ -12,6 +12,7 @@ import functools
 import inspect
 import itertools
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +31,6 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
-from pydantic_core.core_schema import ErrorType
 
 from ..declarations import meanings, name_of, names_of
 
@@ -70,22 +70,15 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _refuse_unknown_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+    def _explain_problems(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
         if isinstance(data, dict):
             data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
-        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
-        if not unknown:
+        try:
             return validate(data)
-        problems = []
-        for name in map(str, unknown):
-            told = {"key": name, "hint": closest(name, list(cls.model_fields))}
-            error = PydanticCustomError("unknown_key", "{key}: {hint}", told)
-            problems.append(InitErrorDetails(type=error, loc=(), input=data))
-        try:  # what else is wrong is said with it
-            validate({key: value for key, value in data.items() if key not in unknown})
         except ValidationError as error:
-            problems += map(_again, error.errors(include_url=False))
-        raise ValidationError.from_exception_data(cls.__name__, problems)
+            problems = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)
+            told = [_explained(problem, cls.model_fields) for problem in problems]
+            raise ValidationError.from_exception_data(cls.__name__, told) from None
 
     @model_validator(mode="after")
     def _check_together(self):
@@ -96,59 +89,71 @@ class Section(BaseModel):
         """Refuse keys that do not go together."""
 
 
-def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
-    """Refuse keys, beside their defaults, that are no combination of needed ones and of more that may be."""
-    fields = type(section).model_fields
-    given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
-    if not any(needed <= given <= needed | more for needed, more in combinations):
-        got = f"the keys {sorted(section.model_fields_set)}"
-        raise invalid(expected, got, "give one of these combinations")
+MISSING = ", got none; add this key."
+_UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
-def check_table(places: list[float], values: list[float], what: str) -> None:
-    """Refuse as many values as there are no places for."""
-    if len(places) != len(values):
-        expected = f"as many values as {what} ({len(places)})"
-        raise invalid(expected, f"{len(values)}", "complete the shorter list")
+def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
+    """A problem of a section with such fields, said in our words, or already said by a section below it.
+
+    What the key is about says the nearest section that knows it, between the two parts of the text.
+    """
+    kind, context, location = problem["type"], problem.get("ctx", {}), problem["loc"]
+    field = fields.get(str(location[0])) if location else None
+    if kind == "explained":
+        parts = context
+    elif kind not in ("invalid", "value_error"):
+        parts = _in_words(problem, field, fields)
+    else:
+        error = (
+            kind if kind == "value_error" else PydanticCustomError(kind, cast(Any, problem["msg"]), context)
+        )
+        return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
+    if parts["about"] is None and field is not None:
+        about = field.description
+        parts = {**parts, "about": f" ({about.split('. ')[0]})" if about else ""}
+    error = PydanticCustomError("explained", "{said}", parts)
+    return InitErrorDetails(type=error, loc=location, input=problem["input"])
 
 
-def increases(values: list[float]) -> bool:
-    """Whether numbers are in order, none of them twice."""
-    return all(a < b for a, b in itertools.pairwise(values))
+def _in_words(
+    problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]
+) -> dict[str, Any]:
+    """What pydantic found, in two parts; `about` is what stands between them, `None` if it is to be said."""
+    kind, context, got = problem["type"], problem.get("ctx", {}), f"got {problem['input']!r}"
+    below = [] if field is None else _sections(field.annotation)
+    said, after, about = problem["msg"], f", {got}; correct this value.", None
+    if kind in _UNKNOWN:
+        name = str(problem["loc"][-1])
+        hint = closest(name, list(fields))
+        said, before, after, about = f"{name}: {hint}", f"unknown key; {hint}", "", ""
+    elif kind == "missing":
+        before, after = "expected a value", MISSING
+    elif kind == "union_tag_not_found":
+        tag = context["discriminator"]
+        known = (get_args(each.model_fields[tag.strip("'")].annotation) for each in below)
+        tags = ", ".join(f"'{name}'" for name in itertools.chain(*known))
+        before, after, about = f"expected the key {tag}, one of {tags}, got none; add it.", "", ""
+    elif kind == "union_tag_invalid":
+        hint = closest(context["tag"], re.findall("'([^']*)'", context["expected_tags"]))
+        todo = hint if hint.startswith("did") else "choose one of these"
+        before = f"expected {context['discriminator']} to be one of {context['expected_tags']}"
+        after, about = f", got '{context['tag']}'; {todo}.", ""
+    elif kind == "model_type" or (kind == "model_attributes_type" and below):
+        keys = ", ".join(fields if kind == "model_type" else below[0].model_fields)
+        before, after = f"expected a mapping with some of the keys {keys}", f", {got}; write one."
+    else:
+        before = said.replace("Input should be", "expected")
+        before = re.sub("expected (?=greater|less)", "expected a number ", before)
+        before = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", before)
+    return {"said": said, "before": before, "after": after, "about": about}
 
 
-def _again(problem: ErrorDetails) -> InitErrorDetails:
-    """A problem that was found, to be raised together with others."""
-    kind, context = problem["type"], problem.get("ctx", {})
-    known = kind in typing.get_args(ErrorType)
-    error = kind if known else PydanticCustomError(cast(Any, kind), cast(Any, problem["msg"]), context)
-    return InitErrorDetails(type=error, loc=problem["loc"], input=problem["input"], ctx=context)
-
-
-def flatten(value: Any, prefix: str = "") -> Any:
-    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
-    if not isinstance(value, Mapping):
-        return value
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            below = flatten(item, f"{prefix}{key}.")
-        elif isinstance(item, list):
-            below = {f"{prefix}{key}[{index}]": number for index, number in enumerate(item)}
-        else:
-            below = {f"{prefix}{key}": item}
-        for name, number in below.items():
-            if name in flat:
-                raise invalid("every parameter once", f"'{name}' twice", "keep one of the two")
-            flat[name] = number
-    return flat
-
-
-Parameters = Annotated[
-    dict[str, float],
-    BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, Any]]),
-]
-"""Values by dotted name; nested mappings are accepted too."""
+def _sections(annotation: Any) -> list[type[BaseModel]]:
+    """The sections that an annotation is made of."""
+    if get_origin(annotation) in (Annotated, Union, types.UnionType, list, dict):
+        return [section for argument in get_args(annotation) for section in _sections(argument)]
+    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
 class Made(Section):

@@ -8,11 +8,11 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, WeatherSection
-from .builder import Section, closest, flatten, increases, invalid, key, part_of, section_of
-from .closures import TermSection
+from .builder import Section, closest, invalid, key, part_of, section_of
+from .closures import TermSection, flatten
 from .interior import InteriorSection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedValue
+from .series import CoriolisParameter, Paths, Quantities, TimedSection, TimedValue, increases
 
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],

@@ -16,7 +16,6 @@ from .builder import (
     STANDS_AS,
     Located,
     Made,
-    Parameters,
     Section,
     closest,
     declared_fields,
@@ -25,6 +24,32 @@ from .builder import (
     key,
     section_of,
 )
+
+
+def flatten(value: Any, prefix: str = "") -> Any:
+    """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, Any] = {}
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            below = flatten(item, f"{prefix}{name}.")
+        elif isinstance(item, list):
+            below = {f"{prefix}{name}[{index}]": number for index, number in enumerate(item)}
+        else:
+            below = {f"{prefix}{name}": item}
+        for path, number in below.items():
+            if path in flat:
+                raise invalid("every parameter once", f"'{path}' twice", "keep one of the two")
+            flat[path] = number
+    return flat
+
+
+Parameters = Annotated[
+    dict[str, float],
+    BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, Any]]),
+]
+"""Values by dotted name; nested mappings are accepted too."""
 
 
 def closure_names() -> list[str]:

@@ -16,9 +16,9 @@ from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
 from .build import build_case, with_observations
-from .builder import Parameters, Section, closest, invalid, key
+from .builder import Section, closest, invalid, key
 from .cases import CaseSection
-from .closures import ClosureSection, closure_names, closure_with
+from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .load import validated
 from .schema import NativeGrid, NCells, Precision
 from .series import Place

@@ -363,7 +363,9 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
             return terms.Interior(
                 relaxation=self.relaxation.read(setting, sources),
                 pressure_gradient=part(self.pressure_gradient),
-                buoyancy_gradient=gradient.build() if isinstance(gradient, PlumeSection) else part(gradient),
+                buoyancy_gradient=part(gradient)
+                if isinstance(gradient, GradientSection | None)
+                else gradient.build(),
                 vertical_velocity=part(self.vertical_velocity),
                 stokes_drift=part(self.stokes_drift, wind),
                 surface_elevation=elevation,

@@ -16,8 +16,8 @@ from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquatio
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, check_keys, check_table, increases, invalid, key, one_of, part_of
-from .series import ColumnNumber, Setting
+from .builder import Section, invalid, key, one_of, part_of
+from .series import ColumnNumber, Setting, check_keys, check_table, increases
 
 
 class TwoLayers(Section):

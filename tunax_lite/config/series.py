@@ -4,7 +4,8 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,7 +22,7 @@ from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .builder import Located, Section, check_keys, check_table, increases, invalid, key
+from .builder import Located, Section, invalid, key
 
 T = TypeVar("T")
 _KNOTS_PER_PERIOD = 400
@@ -45,6 +46,27 @@ ColumnNumber = Annotated[
         ge=1,
     ),
 ]
+
+
+def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
+    """Refuse keys, beside their defaults, that are no combination of needed ones and of more that may be."""
+    fields = type(section).model_fields
+    given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
+    if not any(needed <= given <= needed | more for needed, more in combinations):
+        got = f"the keys {sorted(section.model_fields_set)}"
+        raise invalid(expected, got, "give one of these combinations")
+
+
+def check_table(places: list[float], values: list[float], what: str) -> None:
+    """Refuse as many values as there are no places for."""
+    if len(places) != len(values):
+        expected = f"as many values as {what} ({len(places)})"
+        raise invalid(expected, f"{len(values)}", "complete the shorter list")
+
+
+def increases(values: list[float]) -> bool:
+    """Whether numbers are in order, none of them twice."""
+    return all(a < b for a, b in itertools.pairwise(values))
 
 
 class Harmonic(Section):
