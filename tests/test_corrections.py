@@ -195,7 +195,11 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    # What they do with gradients and normal equations is above.
+    [pytest.param(name, marks=pytest.mark.long if name.startswith("l") else []) for name in METHODS],
+)
 def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
     def run(folder, n_iterations, free=FREE, **options):
         model, options = Model(PacanowskiPhilander()), {"score": MeanSquare(), **options}

@@ -193,6 +193,7 @@ def inferred(tmp_path_factory):
     return twin, infer(*given, likelihood=twin.likelihood, folder=folder), folder
 
 
+@pytest.mark.long  # exact posteriors: below; how often intervals hold the truth: test_posterior_coverage
 def test_a_twin_is_found(inferred):
     twin, nuts, _ = inferred
     assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3

@@ -516,6 +516,7 @@ def test_the_bottom_drags_v_by_the_new_u_and_gradients_are_carried_by_the_new_ve
     np.testing.assert_allclose(change, -dt * 1e-4 * np.array([u, 0.3, 0.3]), rtol=1e-6)
 
 
+@pytest.mark.long  # each of them of other steps: elsewhere here
 def test_steps_like_gotm_have_gradients_batches_and_single_precision():
     case = windy_case()
     model = Model(Constant(1e-3, 1e-3), like_gotm=True)

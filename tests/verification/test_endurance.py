@@ -60,8 +60,8 @@ def assert_physical(trajectory: Trajectory) -> None:
 
 
 # One case for each closure and kind of forcing stands for the others: without weather, and with it.
-OF_EVERY_CHANGE = ("entrainment_gls", "nns_annual")
-OF_TEST_ALL = ("entrainment_my", "wave_breaking", "estuary")
+OF_EVERY_CHANGE = ("nns_annual",)
+OF_TEST_ALL = ("entrainment_gls", "entrainment_my", "wave_breaking", "estuary")
 
 
 def marked(name: str, of_every_change: tuple[str, ...] = OF_EVERY_CHANGE):

@@ -184,6 +184,7 @@ def test_fairall_at_papa():
     np.testing.assert_allclose(sensible, gotm["qh"], atol=1e-3)
 
 
+@pytest.mark.long  # the formula: over the eastern Mediterranean
 @pytest.mark.slow
 def test_kondo_in_the_northern_north_sea():
     start = "1998-01-01 00:00:00"
@@ -205,6 +206,7 @@ def test_kondo_in_the_northern_north_sea():
     assert np.sqrt(np.mean((heat - gotm["heat"][index]) ** 2)) < 5e-3 * np.sqrt(np.mean(gotm["heat"] ** 2))
 
 
+@pytest.mark.long  # in part: test_bulk_forcing
 def test_offsets_move_the_fluxes_as_a_changed_series_does():
     forcing = papa()
     weather = forcing.weather.values

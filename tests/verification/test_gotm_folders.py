@@ -60,13 +60,19 @@ def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOption
 
 IDEALISED = [
     ("couette", "couette"),
-    ("channel", "channel"),
-    ("entrainment", "entrainment"),
-    ("entrainment", "entrainment_keps"),
     ("entrainment", "entrainment_gls"),
-    ("entrainment", "entrainment_my"),
-    ("wave_breaking", "wave_breaking"),
-    pytest.param("wave_breaking", "wave_breaking_gls", marks=pytest.mark.long),  # the step: test_two_equation
+    # The steps of their closures: test_two_equation, and GOTM's under wind and cooling: test_gotm.
+    *(
+        pytest.param(folder, name, marks=pytest.mark.long)
+        for folder, name in (
+            ("channel", "channel"),
+            ("entrainment", "entrainment"),
+            ("entrainment", "entrainment_keps"),
+            ("entrainment", "entrainment_my"),
+            ("wave_breaking", "wave_breaking"),
+            ("wave_breaking", "wave_breaking_gls"),
+        )
+    ),
 ]
 
 
@@ -91,6 +97,7 @@ def test_idealised_cases(folder, name, reference_path):
         assert rms(acted[key][inner] - expected[key][inner]) <= 1e-4 * np.abs(expected[key]).max(), key
 
 
+@pytest.mark.long  # what is held: test_interior
 def test_rouse_with_held_temperature_and_salinity(reference_path):
     """Neither is solved for; the reference comes from a GOTM without the table of anomalies."""
     run, _, expected = ran("rouse", "rouse", reference_path, GotmOptions(salinity_anomaly=False))
@@ -129,7 +136,7 @@ def test_estuary_with_a_moving_surface(reference_path):
 
 MEASURED = [
     ("ows_papa", "ows_papa_meteo"),
-    ("nns_annual", "nns_annual"),
+    pytest.param("nns_annual", "nns_annual", marks=pytest.mark.long),
     pytest.param("medsea_east", "medsea_east", marks=pytest.mark.long),
     pytest.param("langmuir", "langmuir_exp", marks=pytest.mark.long),
     pytest.param("ows_papa", "ows_papa_kpp_meteo", marks=pytest.mark.long),

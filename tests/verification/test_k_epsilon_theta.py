@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tunax_lite import Model, simulate
 from tunax_lite.closures import KEpsilonTheta
@@ -37,6 +38,7 @@ def test_free_convection(lesbrary_path):
     assert abs(neutral_fraction(ours[-1], case.grid) - of_simulation) < 0.5 * (0.83 - of_simulation)
 
 
+@pytest.mark.long  # of another simulation: below
 def test_wind_of_legay(legay_path):
     case, observations = read_legay(legay_path())
     ours, theirs = run_and_simulation(case, observations)

@@ -35,8 +35,8 @@ def test_error_of_temperature(closure, name, lesbrary_path):
     assert temperature_error(run, observations) < 1.02 * expected[LES_CASES.index(name)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_cells", [32, pytest.param(256, marks=pytest.mark.long)])
+@pytest.mark.long  # with steps of a minute: above
+@pytest.mark.parametrize("n_cells", [32, 256])
 def test_catke_takes_steps_of_ten_minutes(n_cells, lesbrary_path):
     """Cells of 8 m and of 1 m, under wind and cooling: no worse than with short steps."""
     case, observations = read_lesbrary(lesbrary_path("strong_wind_weak_cooling"))
@@ -55,9 +55,11 @@ def test_catke_takes_steps_of_ten_minutes(n_cells, lesbrary_path):
 MOM6 = [
     ("free_convection", 600.0, (49.39, 69.33, 113.02), 19.76226),
     ("strong_wind", 600.0, (79.11, 114.84, 141.32), 19.87530),
-    ("strong_wind", 3600.0, (79.16, 114.83, 141.61), 19.87603),
-    ("strong_wind_no_rotation", 600.0, (58.55, 73.65, 89.37), 19.92341),
-    ("strong_wind_weak_cooling", 600.0, (70.18, 101.49, 130.23), 19.82285),
+    pytest.param("strong_wind", 3600.0, (79.16, 114.83, 141.61), 19.87603, marks=pytest.mark.long),
+    pytest.param("strong_wind_no_rotation", 600.0, (58.55, 73.65, 89.37), 19.92341, marks=pytest.mark.long),
+    pytest.param(
+        "strong_wind_weak_cooling", 600.0, (70.18, 101.49, 130.23), 19.82285, marks=pytest.mark.long
+    ),
 ]
 
 
