@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import TimeAxis, as_paths, has_flag, measured, read_time
+from .axes import TimeAxis, as_sources, has_flag, measured, read_time
 from .errors import FileFormatError, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import absolute_salinity, conservative_temperature
@@ -64,7 +64,7 @@ def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> Argo
         FileFormatError: not a profile file, profiles that are not in order of time, pressures that do not
             increase, or values that cannot be.
     """
-    read = [(path, _read_file(path, good_flags)) for path in as_paths(paths)]
+    read = [(path, _read_file(path, good_flags)) for path in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -116,7 +116,7 @@ def read_argo(
     profiles = read_argo_profiles(paths, good_flags=good_flags)
     start = np.datetime64(start_of_case(start_time))
     time = jnp.asarray((profiles.time - start) / np.timedelta64(1, "ms") / 1e3, dtype=float)
-    name = name or as_paths(paths)[0].stem
+    name = name or as_sources(paths)[0].stem
     if z is None:
         heights, values = _upwards(profiles)
         return Observations(time, heights, values, name=name, rejected=profiles.n_rejected)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..runtime.memory import MOST_CELLS
-from .errors import check_increasing, check_possible
+from .errors import check_increasing, check_possible, is_path, name_of
 from .netcdf import Contents, Variable
 from .series import Series, start_of_case
 from .units import conversion
@@ -106,12 +108,30 @@ def joined(records: Sequence[Record]) -> Series:
     return Series(time, values)
 
 
-def as_paths(paths) -> list[Path]:
-    """One path or several, as a list."""
-    several = [paths] if isinstance(paths, (str, Path)) else list(paths)
+def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Array:
+    """Increasing times [s] in the precision of JAX, which must tell them apart."""
+    found = jnp.asarray(time, dtype=float)
+    if np.any(np.diff(np.asarray(found)) <= 0.0):
+        expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
+        advice = (
+            "choose a start_time close to them, or call tunax_lite.configure() first for double precision"
+        )
+        raise variable.error(expected, f"{np.diff(time).min():g} s between some {time[-1]:g} s later", advice)
+    return found
+
+
+def as_sources(given) -> list[Any]:
+    """One path or dataset, or several, as a list."""
+    single = isinstance(given, (str, Path)) or hasattr(given, "data_vars")
+    several = [given] if single else list(given)
     if not several:
         raise ValueError("paths: expected at least one file, got none.")
-    return [Path(path) for path in several]
+    return [Path(source) if is_path(source) else source for source in several]
+
+
+def stem_of(source) -> str:
+    """What a source is called without folder and ending."""
+    return Path(name_of(source)).stem
 
 
 def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
@@ -157,6 +177,8 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
     found = [one for one in along if is_axis(one, kind)]
     # The coordinate variable of the dimension itself comes before others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
+    named = [one for one in candidates if one.attrs.get("standard_name") == kind or one.name.lower() == kind]
+    candidates = named or candidates
     if len(candidates) != 1:
         expected = f"one {kind} coordinate among the dimensions {variable.dims}"
         got = " and ".join(one.name for one in candidates) or "none with CF attributes"
@@ -164,8 +186,8 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
     return candidates[0]
 
 
-def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
-    """Times of a coordinate, checked to increase."""
+def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:
+    """Times of a coordinate, checked to be finite and, but for several series in one, to increase."""
     import netCDF4  # takes long
 
     unit = variable.unit(given_unit, "time")
@@ -185,16 +207,15 @@ def read_time(variable: Variable, given_unit: str | None = None) -> TimeAxis:
     values = variable.numbers()
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)
-    try:
-        known = axis.seconds[np.isfinite(axis.seconds)]
-        if epoch is not None:
-            for one in (known.min(initial=0.0), known.max(initial=0.0)):
-                _ = epoch + datetime.timedelta(seconds=float(one))
-    except OverflowError:
-        got = f"{values.min():g} to {values.max():g} in {unit}"
-        expected = "times between the years 1 and 9999"
-        raise variable.error(expected, got, "correct the unit or the times") from None
-    check_increasing(variable.path, variable.name, values, None if epoch is None else axis.describe)
+    if epoch is not None:
+        low, high = ((end - epoch).total_seconds() for end in (datetime.datetime.min, datetime.datetime.max))
+        beyond = np.flatnonzero((axis.seconds < low) | (axis.seconds > high))
+        if beyond.size:
+            got = f"{values[beyond[0]]:g} in {unit} in record {beyond[0]}"
+            expected = "times between the years 1 and 9999"
+            raise variable.error(expected, got, "correct the unit or the times, or flag them as bad")
+    describe = None if epoch is None else axis.describe
+    check_increasing(variable.path, variable.name, values, describe, increasing=increasing)
     return axis
 
 

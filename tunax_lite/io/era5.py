@@ -27,7 +27,7 @@ from ..air_sea import (
 )
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .axes import Record, as_paths, in_order, joined, read_time
+from .axes import Record, as_sources, in_order, joined, read_time
 from .errors import FileFormatError, names_its_file
 from .netcdf import Contents, Variable, read_contents
 from .yaml_file import NAMES
@@ -116,7 +116,7 @@ def read_era5(
         raise ValueError("albedo: expected none with net radiation, from which ERA5 took its own; leave it.")
     formulae = {"longwave": longwave, "shortwave": shortwave}
     cloudy = [f"{field} formula {type(formula).__name__}" for field, formula in formulae.items() if formula]
-    paths = as_paths(paths)
+    paths = as_sources(paths)
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     names = {field: parameter.names for field, parameter in parameters.items()}
     place = {"latitude": latitude, "longitude": longitude}

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -58,6 +59,22 @@ class ConfigError(ValueError):
     """What is wrong with a configuration: file, key path, expected, got, what to do."""
 
 
+def is_path(source: Any) -> bool:
+    """Whether a source is a path; else it is a dataset of xarray, which this need not import."""
+    if not isinstance(source, (str, os.PathLike)) and not hasattr(source, "data_vars"):
+        got = shortened(type(source).__name__)
+        raise ValueError(f"expected a path or a dataset of xarray, got {got}; give one of them.")
+    return not hasattr(source, "data_vars")
+
+
+def name_of(source: Any) -> str:
+    """What messages call a source: its path, or where a dataset comes from."""
+    if not hasattr(source, "data_vars"):
+        return str(source)
+    said = (source.encoding.get("source"), source.attrs.get("id"), source.attrs.get("title"))
+    return str(next((one for one in said if one), "dataset"))
+
+
 @contextlib.contextmanager
 def reading(path, kind: str) -> Iterator[None]:
     """Whatever goes wrong while a file is read becomes an error that names it.
@@ -73,7 +90,7 @@ def reading(path, kind: str) -> Iterator[None]:
     except (FileFormatError, ConfigError, FileNotFoundError):
         raise
     except Exception as error:
-        name = ", ".join(map(str, path)) if isinstance(path, (list, tuple)) else str(path)
+        name = ", ".join(map(name_of, path if isinstance(path, (list, tuple)) else [path]))
         text = str(error)
         if isinstance(error, ValueError) and "expected" in text and "got" in text:
             raise  # of the package, about an argument: the caller knows its name
@@ -160,14 +177,16 @@ def check_names(key: str, given: Iterable[str], known: Iterable[str]) -> None:
         raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
 
 
-def check_increasing(path, key: str, values: np.ndarray, describe: _Describe = None) -> None:
+def check_increasing(
+    path, key: str, values: np.ndarray, describe: _Describe = None, *, increasing: bool = True
+) -> None:
     """Raise `FileFormatError` unless the values are finite and increase; `describe` names a record."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         got = f"{values[bad[0]]} in record {bad[0]}"
         raise FileFormatError(path, key, "finite values", got, "repair the file")
     stuck = np.flatnonzero(np.diff(values) <= 0.0)
-    if stuck.size:
+    if increasing and stuck.size:
         at = int(stuck[0])
         got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
         got = f"{describe(at + 1)} after {describe(at)}" if describe else got

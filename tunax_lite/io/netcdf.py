@@ -1,11 +1,13 @@
 """NetCDF files: one door through which all are read and a damaged one is refused; how ours are written.
 
 Files are read into plain arrays by names of axes: xarray would take longer to import than most files to read.
+Its datasets go through the same door, with their times as numbers again.
 """
 
 import math
 import re
 import struct
+import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..quantities import quantity_of
-from .errors import FileFormatError, check_size, existing_file, names_its_file
+from .errors import FileFormatError, check_size, existing_file, is_path, name_of, names_its_file
 from .units import conversion
 
 if TYPE_CHECKING:
@@ -76,6 +78,16 @@ class Variable:
             raise self.error("numbers", f"type {self.values.dtype}", "choose another variable")
         return self.values.astype(float)
 
+    def texts(self) -> np.ndarray:
+        """Values as texts, without blanks around them; characters along a last axis are put together."""
+        values = self.values
+        if values.dtype == "S1" and self.dims and self.dims[-1].upper().startswith("STRING"):
+            values = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
+        texts = [
+            one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in values.flat
+        ]
+        return np.array([one.strip(" \0") for one in texts], dtype=str).reshape(values.shape)
+
     def converted(self, quantity: str, given: str | None = None) -> np.ndarray:
         """Values of a quantity in the unit of the package."""
         unit = self.unit(given, quantity)
@@ -136,7 +148,7 @@ class Contents:
 
 @names_its_file("a NetCDF file")
 def read_contents(
-    path,
+    source,
     *,
     only: Collection[str] | None = None,
     at: Mapping[str, Sequence[int] | slice] | None = None,
@@ -145,7 +157,7 @@ def read_contents(
     """Read a NetCDF file into memory: fill values as NaN, packed values unpacked, times as plain numbers.
 
     Args:
-        path: the file.
+        source: the file, or a dataset of xarray, decoded or not.
         only: names of the variables to read.
         at: which values along an axis, by its name.
         valid_range: whether values out of the range that a variable declares are missing, as CF has it.
@@ -155,7 +167,10 @@ def read_contents(
     """
     import netCDF4  # takes long
 
-    path = existing_file(path)
+    if not is_path(source):
+        return _of_dataset(source, only, at or {}, valid_range)
+    path = existing_file(source)
+    _check_kind(path)
     _check_complete(path)
     with netCDF4.Dataset(path) as file:
         file.set_auto_maskandscale(False)
@@ -178,6 +193,38 @@ def read_netcdf(path) -> "xr.Dataset":
     file = read_contents(path)
     variables = {name: (v.dims, v.values, v.attrs) for name, v in file.variables.items()}
     return xr.Dataset(variables, attrs=file.attrs)
+
+
+def _of_dataset(
+    source: "xr.Dataset", only: Collection[str] | None, at: Mapping, valid_range: bool
+) -> Contents:
+    """A dataset that xarray may have decoded: what it took out of the attributes it keeps apart."""
+    path, variables = Path(name_of(source)), {}
+    for name in map(str, source.variables):
+        variable = source.variables[name]
+        if only is not None and name not in only:
+            continue
+        variable = variable[{dim: at[dim] for dim in variable.dims if dim in at}]
+        values, attributes = np.asarray(variable.values), dict(variable.attrs)
+        if values.dtype.kind == "M":
+            attributes["units"] = "seconds since 1970-01-01"
+            milliseconds = values.astype("datetime64[ms]")
+            values = np.where(np.isnat(milliseconds), np.nan, milliseconds.astype(float) / 1e3)
+        elif values.dtype.kind == "m":
+            values = np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
+            attributes["units"] = "s"
+        elif values.dtype == object and hasattr(next(iter(values.flat), None), "calendar"):
+            import cftime
+
+            attributes["units"] = "seconds since 1970-01-01"
+            attributes["calendar"] = next(iter(values.flat)).calendar
+            values = np.asarray(
+                cftime.date2num(values, attributes["units"], attributes["calendar"]), dtype=float
+            )
+        elif values.dtype.kind in "fiu":
+            values = _decoded(values, attributes, valid_range)
+        variables[name] = Variable(path, name, tuple(map(str, variable.dims)), values, attributes)
+    return Contents(path, variables, dict(source.attrs), tuple(map(str, source.variables)))
 
 
 def _check_sizes(path: Path, variables: Mapping[str, Any], indices: Mapping[str, tuple]) -> None:
@@ -227,6 +274,25 @@ def _decoded(values: np.ndarray, attributes: dict[str, Any], valid_range: bool) 
     if not missing.any():
         return values
     return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(float))
+
+
+def _check_kind(path: Path) -> None:
+    """Raise `FileFormatError` for what comes under the name of NetCDF and is something else."""
+    with path.open("rb") as stream:
+        first = stream.read(512)
+    expected, got, advice = "a NetCDF file", "", ""
+    if first.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(path) as archive:
+            got = f"a zip archive with {', '.join(archive.namelist())}"
+        advice = "unpack it (unzip), and give the files in it"
+    elif first.startswith(b"\x1f\x8b"):
+        got, advice = "a file packed by gzip", "unpack it (gunzip)"
+    elif first.startswith(b"GRIB"):
+        got, advice = "a GRIB file", "use read_era5, or convert it (grib_to_netcdf)"
+    elif re.match(rb"\s*<(!doctype|html|\?xml)", first, re.IGNORECASE):
+        got, advice = "a web page", "look into it: most often a login or an error; download it again"
+    if got:
+        raise FileFormatError(path, "file", expected, got, advice)
 
 
 _TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}

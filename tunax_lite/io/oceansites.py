@@ -1,34 +1,45 @@
-"""Moorings in the format of OceanSITES: temperature, salinity and currents at the depths of instruments.
+"""Moorings in the formats of OceanSITES, IMOS and CMEMS: temperature, salinity and currents of instruments.
+
+Each value becomes a sample with its time and height, whatever the layout: a variable over time and depth, one
+instrument whose depth moves, a current meter with cells above it, or values one after the other with the
+number of their instrument. Samples of all files are then put on common times and heights.
 
 Source: OceanSITES Data Format Reference Manual 1.4 (2020): depths count downward, quality flags stand in
-`<NAME>_QC`, averages carry the time in the middle of their interval.
+`<NAME>_QC`, averages carry the time in the middle of their interval; IMOS NetCDF Conventions 1.4 (2017); CF
+Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import Record, as_paths, find_axis, has_flag, is_axis, measured, read_time
-from .errors import FileFormatError, check_increasing, check_names, names_its_file
+from .axes import TimeAxis, as_seconds, as_sources, find_axis, has_flag, is_axis, measured, read_time, stem_of
+from .errors import FileFormatError, check_names, names_its_file
+from .heights import heights_of, position_of
 from .netcdf import Contents, Variable, read_contents
-from .sea_water import modelled_water
+from .sea_water import SalinityGiven, modelled_water, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .yaml_file import NAMES
 
 _KNOWN = NAMES["oceansites"]
+_STATISTICS = ("maximum", "minimum", "standard_deviation", "variance", "range")
 
 
 @dataclass(frozen=True)
-class _Instruments:
-    """One variable of one file: `(n_times, n_levels)`, bottom first."""
+class _Samples:
+    """Values of one variable of one file, NaN where not good, with the time [s] and the height [m] of each."""
 
     key: str
     kind: str | None
-    record: Record
+    variable: Variable
+    time: np.ndarray
     z: np.ndarray
+    values: np.ndarray
+    moves: bool
     n_rejected: int
     position: tuple[float, float] | None  # longitude and latitude [degrees]
 
@@ -38,11 +49,12 @@ def read_oceansites(
     paths,
     *,
     start_time: str,
-    variables: Mapping[str, str] | None = None,
+    variables: Mapping[str, str | None] | None = None,
     units: Mapping[str, str] | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
+    depths: str | float = "nominal",
     conservative: bool = True,
-    salinity: float | None = None,
+    salinity: SalinityGiven | None = None,
     longest_gap: float | None = None,
     position: tuple[float, float] | None = None,
     name: str | None = None,
@@ -50,170 +62,258 @@ def read_oceansites(
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
 
     Where no instrument measured the salinity that the conversion of a temperature needs, its mean over time
-    at the depths around serves: 1 g/kg moves the result by less than 0.02 K.
+    at the depths around serves: 1 g/kg moves the result by less than 0.02 K. Without any measured salinity
+    the observations have none; the temperature alone is enough to compare temperatures.
 
     Args:
-        paths: one file, or several of one mooring: temperature and salinity apart, one year after the other.
+        paths: one file or dataset of xarray, or several of one mooring: temperature and salinity apart, one
+            year after the other, one instrument each.
         start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
-        variables: name in the file of `temperature`, `salinity`, `u` or `v`; by default TEMP, PSAL, UCUR
-            and VCUR, or those with the CF standard name.
+        variables: name in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out; by
+            default TEMP, PSAL, UCUR and VCUR, or those with the CF standard name. Of several resolutions that
+            counts which has most of these quantities, then the finest.
         units: unit by our name, also for `time` and `z`; goes before the one in the file.
         good_flags: values with another quality flag are left out.
+        depths: of instruments that measure theirs: "nominal" for the depth that they should have, so that
+            heights do not change (without one the median, where the depth stays within 5 m or 5 % of it);
+            "measured" for the depth or the pressure of each value; or the depth [m] of the instrument in
+            files that do not say it.
         conservative: convert to conservative temperature and absolute salinity, those of the column.
-        salinity: practical salinity to convert temperatures with where none was measured.
+        salinity: practical salinity to convert temperatures with where none was measured: a number, or
+            increasing heights [m] and values.
         longest_gap: refuse files with a longer time between two records [s].
         position: longitude and latitude [degrees], of files that do not say theirs.
         name: of the observations; by default that of the first file.
 
     Raises:
         FileFormatError: nothing to read, times or depths that are not in order, values that cannot be, no
-            good value, a gap, files that contradict each other, or no salinity to convert with.
+            good value, a gap, files that contradict each other, or no depth or salinity where one is needed.
     """
-    paths = as_paths(paths)
+    sources = as_sources(paths)
     given, units = dict(variables or {}), dict(units or {})
     check_names("variables", given, _KNOWN)
+    if isinstance(depths, str) and depths not in ("nominal", "measured"):
+        raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     found = []
-    for path in paths:
-        file = read_contents(path)
+    for source in sources:
+        file = read_contents(source)
         for key, variable in _find(file, given).items():
-            found.append(_read(file, key, variable, units, start_time, good_flags, longest_gap))
-    time = np.unique(np.concatenate([one.record.time for one in found]))
-    z = np.unique(np.concatenate([one.z for one in found]))
-    profiles = _merged(found, time, z)
+            options = {
+                "units": units,
+                "good_flags": tuple(good_flags),
+                "depths": depths,
+                "position": position,
+            }
+            found.append(_read(file, key, variable, start_time, longest_gap, **options))
+    time, z, profiles = _merged(found)
     if conservative:
         profiles = _modelled(found, profiles, z, salinity, position)
     return Observations(
-        time=jnp.asarray(time, dtype=float),
+        time=as_seconds(found[0].variable, time, start_time),
         z=jnp.asarray(z, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
-        name=name or paths[0].stem,
+        name=name or stem_of(sources[0]),
         rejected={key: sum(one.n_rejected for one in found if one.key == key) for key in profiles},
     )
 
 
-def _find(file: Contents, given: dict[str, str]) -> dict[str, Variable]:
-    """Variables by our name."""
-    found = {}
+def _find(file: Contents, given: dict[str, str | None]) -> dict[str, Variable]:
+    """Variables by our name; of several resolutions that which most quantities have, then the finest."""
+    candidates: dict[str, list[Variable]] = {}
     for key, known in _KNOWN.items():
-        names, standard = ((given[key],), ()) if key in given else (known["names"], known["kinds"])
-        found[key] = file.find(key, names, standard, "choose one (variables)")
-    found = {key: variable for key, variable in found.items() if variable is not None}
+        if key in given:
+            name = given[key]
+            candidates[key] = [] if name is None or name not in file else [file[name]]
+            continue
+        named = [file[name] for name in known["names"] if name in file][:1]
+        adjusted = [file[f"{one.name}_ADJUSTED"] for one in named if f"{one.name}_ADJUSTED" in file]
+        adjusted = [one for one in adjusted if np.isfinite(one.numbers()).any()]
+        others = [
+            one
+            for one in file.variables.values()
+            if one.attrs.get("standard_name") in known["kinds"]
+            and one.values.dtype.kind in "fiu"
+            and not any(word in str(one.attrs.get("cell_methods")) for word in _STATISTICS)
+            and (not named or set(one.dims) != set(named[0].dims))
+        ]
+        candidates[key] = (adjusted or named) + others
+    times = {one.name: _times(file, one)[0].name for several in candidates.values() for one in several}
+    found = {}
+    for key, several in candidates.items():
+        ranks = []
+        for one in several:
+            shared = sum(any(times[of.name] == times[one.name] for of in c) for c in candidates.values())
+            is_usual = one.name.removesuffix("_ADJUSTED") in _KNOWN[key]["names"]
+            ranks.append((shared, is_usual, one.values.size))
+        best = [one for one, rank in zip(several, ranks, strict=True) if rank == max(ranks)]
+        if len(best) > 1:
+            got = " and ".join(one.name for one in best)
+            raise file.error(key, "one variable with its CF standard name", got, "choose one (variables)")
+        if best:
+            found[key] = best[0]
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         raise file.error("file", expected, file.listing, "name it (variables)")
     return found
 
 
+def _times(file: Contents, variable: Variable) -> tuple[Variable, Variable]:
+    """The times of a variable, and the variable over them; one profile may have its time beside it."""
+    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in variable.dims]
+    single = [one for one in file.variables.values() if one.values.size == 1 and is_axis(one, "time")]
+    if not any(is_axis(one, "time") for one in along) and len(single) == 1:
+        time = Variable(file.path, single[0].name, ("time",), single[0].values.reshape(1), single[0].attrs)
+        values = variable.values[None]
+        return time, Variable(file.path, variable.name, ("time", *variable.dims), values, variable.attrs)
+    return find_axis(file, variable, None, "time"), variable
+
+
 def _read(
     file: Contents,
     key: str,
     variable: Variable,
-    units: dict[str, str],
     start_time: str,
-    good_flags: Sequence[int],
     longest_gap: float | None,
-) -> _Instruments:
-    time = find_axis(file, variable, None, "time")
-    flags, kept = file.variables.get(f"{time.name}_QC"), np.ones(time.shape, dtype=bool)
+    *,
+    units: dict[str, str],
+    good_flags: tuple[int, ...],
+    depths: str | float,
+    position: tuple[float, float] | None,
+) -> _Samples:
+    time, variable = _times(file, variable)
+    rows = time.dims[0]
+    heights = heights_of(file, variable, rows, depths, units.get("z"), position_of(file) or position)
+    dims = (rows, *heights.dims)
+    variable = variable.along(dims, "choose one place, or name another variable (variables)")
+    shape = (time.values.size, -1)
+    numbers = variable.numbers().reshape(shape)
+    there, good = np.isfinite(numbers), _good(file, variable, good_flags).reshape(shape)
+    # What has no good depth, or is above the water, has no place in the column.
+    placed = np.broadcast_to(heights.placed, numbers.shape)
+    kept = there & good & placed
+    flags = file.variables.get(f"{time.name}_QC") or file.variables.get(f"{time.name}_quality_control")
     if flags is not None and flags.shape == time.shape:
-        kept = ~has_flag(flags.values, BAD_FLAGS)
-    axis = read_time(time.with_values(time.values[kept]), units.get("time"))
-    axis.check_gaps(longest_gap)
-    z, order, dims = _heights(file, variable, units)
-    dims = (axis.variable.dims[0], *dims)
-    variable = variable.along(dims, "choose one place")
-    there = np.isfinite(variable.numbers())
-    good = _good(file, variable, good_flags, int(there.sum()))
-    # One row a time, also where there is a single depth.
-    variable = variable.with_values(variable.values.reshape(kept.size, z.size)[kept][:, order])
-    n_rejected = int((there & ~good).sum())
-    good = good.reshape(kept.size, z.size)[kept][:, order]
-    values = measured(variable, key, axis, units.get(key), good)
-    # Stamps in days differ by fractions of a second between the files of one mooring.
-    seconds = np.round(axis.since(start_time))
-    check_increasing(file.path, axis.variable.name, seconds)
+        kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
+    if there.any() and not kept.any():
+        expected = "values at a known depth below the surface and with a good time"
+        raise variable.error(expected, f"none of {int(there.sum())}", "check the depths and the flags")
+    # A record without any good value need not have a time that can be.
+    chosen = kept.any(axis=1)
+    axis = read_time(
+        time.with_values(time.values[chosen]), units.get("time"), increasing=not heights.is_ragged
+    )
+    # The deepest first, where heights are fixed: in the order in which messages count.
+    order = np.argsort(heights.z[0], kind="stable") if len(heights.z) == 1 else slice(None)
+    values, kept = numbers[chosen][:, order], kept[chosen][:, order]
+    one = variable.with_values(values)
+    values = measured(one, key, axis, units.get(key), kept)
+    if not heights.is_ragged:
+        axis.check_gaps(longest_gap)
+    seconds = _rounded(axis, start_time)
+    # Fixed heights are there whether or not they ever had a good value.
+    row, column = np.nonzero(placed[chosen][:, order] if len(heights.z) == 1 else kept)
+    z = np.broadcast_to(heights.z, placed.shape)[chosen][:, order]
     kinds = _KNOWN[key]["kinds"]
-    kind = kinds.get(str(variable.attrs.get("standard_name")), next(iter(kinds.values())))
-    return _Instruments(key, kind, Record(variable, axis, seconds, values), z, n_rejected, _position(file))
+    said = (str(variable.attrs.get("standard_name")), variable.name)
+    return _Samples(
+        key=key,
+        kind=next((kinds[word] for word in said if word in kinds), next(iter(kinds.values()))),
+        variable=variable,
+        time=seconds[row],
+        z=z[row, column],
+        values=values[row, column],
+        moves=heights.moves,
+        n_rejected=int((there & ~good).sum()),
+        position=position_of(file),
+    )
 
 
-def _heights(
-    file: Contents, variable: Variable, units: dict[str, str]
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Heights [m], increasing, their order in the file, and the dimension they have (none for one depth)."""
-    levels = [one for one in file.variables.values() if is_axis(one, "vertical")]
-    along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in variable.dims]
-    own = [one for one in along if one.name == one.dims[0]]
-    candidates = own or along or [one for one in levels if one.values.size == 1]
-    if len(candidates) != 1:
-        expected = "one coordinate DEPTH that does not change in time"
-        got = " and ".join(one.name for one in candidates) or "none"
-        raise variable.error(expected, got, "choose another file, or interpolate it to fixed depths")
-    depth = candidates[0]
-    values = np.ravel(depth.converted("z", units.get("z")))
-    # The format counts depth downward, whether or not a file repeats it.
-    sign = 1.0 if str(depth.attrs.get("positive", "down")).lower() == "up" else -1.0
-    z = sign * values + 0.0
-    order = np.argsort(z)
-    check_increasing(file.path, depth.name, z[order])
-    if z[order][-1] > 0.0:
-        expected, got = "instruments in the water, depths counted downward", f"a height of {z[order][-1]:g} m"
-        raise depth.error(expected, got, "correct its attribute 'positive', or leave the instrument out")
-    return z[order], order, depth.dims if along else ()
+def _rounded(axis: TimeAxis, start_time: str) -> np.ndarray:
+    """Seconds since the start: stamps in days differ by fractions of one between the files of a mooring."""
+    exact = axis.since(start_time)
+    rounded = np.round(exact)
+    return rounded if np.unique(rounded).size == np.unique(exact).size else exact
 
 
-def _good(file: Contents, variable: Variable, good_flags: Sequence[int], n_there: int) -> np.ndarray:
+def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np.ndarray:
     """Where the value has one of the good flags; everywhere in a file without flags."""
     stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
-    names = [name for name in (*stated, f"{variable.name}_QC") if name.upper().endswith("_QC")]
-    names = [name for name in names if name in file]
-    if not names:
+    lower = {name.lower(): name for name in file.variables}
+    endings = ("_qc", "_quality_control", "_flag", "_qc_flag", "_quality_flag", "_flags")
+    named = [lower[name] for name in (variable.name.lower() + end for end in endings) if name in lower]
+    is_flag = ("qc", "flag", "quality")
+    names = [name for name in stated if name in file and any(word in name.lower() for word in is_flag)]
+    several = [file[name] for name in (*names, *named) if file[name].without_single().values.ndim]
+    several = [one for one in several if set(variable.without_single().dims) <= set(one.dims)]
+    if not several:
         return np.ones(variable.shape, dtype=bool)
-    flags = file[names[0]].along(variable.dims, "repair the file")
+    flags = several[0].along(variable.dims, "repair the file")
+    # Some files give other meanings to the numbers, such as `sensor_failed` to 5.
+    meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
+    numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
+    if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
+        bad = [
+            str(n) for n, word in zip(numbers, meanings, strict=True) if "fail" in word or "missing" in word
+        ]
+        good_flags = tuple(flag for flag in good_flags if str(flag) not in bad)
     good = has_flag(flags.values, good_flags)
-    if n_there and not np.any(good & np.isfinite(variable.numbers())):
-        expected = f"values with a quality flag among {tuple(good_flags)}"
+    there = np.isfinite(variable.numbers())
+    if there.any() and not np.any(good & there):
+        expected = f"values with a quality flag among {good_flags}"
         advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        raise flags.error(expected, f"none of {n_there}", advice)
+        names, counts = np.unique(flags.values[there], return_counts=True)
+        if not has_flag(names, (0,)).any():
+            advice = "leave it out (variables), or choose another file"
+        shown = [f"{n.decode() if isinstance(n, bytes) else f'{n:g}'}" for n in names]
+        listed = ", ".join(f"{count} with {one}" for one, count in zip(shown, counts, strict=True))
+        raise flags.error(f"{expected} (not {listed})", f"none of {int(there.sum())}", advice)
     return good
 
 
-def _position(file: Contents) -> tuple[float, float] | None:
-    values = [file[name].values for name in ("LONGITUDE", "LATITUDE") if name in file]
-    known = [float(numbers[0]) for one in values if (numbers := one[np.isfinite(one)]).size]
-    return (known[0], known[1]) if len(known) == 2 else None
-
-
-def _merged(found: list[_Instruments], time: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
-    """All records on common times and heights."""
+def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Times, heights (those of each time, where they move), and all samples on them."""
+    time, rows = np.unique(np.concatenate([one.time for one in found]), return_inverse=True)
+    z, columns = np.unique(np.concatenate([one.z for one in found]), return_inverse=True)
+    if any(one.moves for one in found):
+        pairs, at = np.unique(rows * z.size + columns, return_inverse=True)
+        first = np.searchsorted(pairs // z.size, np.arange(time.size))
+        heights, columns = z[columns], at - first[rows]
+        z = np.full((time.size, int(columns.max()) + 1), np.nan)
+        z[rows, columns] = heights
+    shape, start = (time.size, z.shape[-1]), 0
     profiles: dict[str, np.ndarray] = {}
     for one in found:
-        record = one.record
-        merged = profiles.setdefault(one.key, np.full((time.size, z.size), np.nan))
-        place = np.ix_(np.searchsorted(time, record.time), np.searchsorted(z, one.z))
-        there = merged[place]
-        twice = np.isfinite(there) & np.isfinite(record.values) & (there != record.values)
-        if np.any(twice):
-            i, j = (int(n) for n in np.argwhere(twice)[0])
-            expected = f"the value of the files before it, {there[i, j]:g}"
-            got = f"{record.values[i, j]:g} at time {record.time[i]:g} s, height {one.z[j]:g} m"
+        part = slice(start, start := start + one.time.size)
+        place = rows[part] * shape[1] + columns[part]
+        # Instruments of one file at one depth count as one.
+        known = np.isfinite(one.values)
+        n = np.bincount(place[known], minlength=shape[0] * shape[1]).reshape(shape)
+        total = np.bincount(place[known], weights=one.values[known], minlength=n.size).reshape(shape)
+        own = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+        merged = profiles.get(one.key, np.full(shape, np.nan))
+        twice = np.argwhere(np.isfinite(merged) & np.isfinite(own) & (merged != own))
+        if twice.size:
+            i, j = (int(n) for n in twice[0])
+            expected = f"the value of the files before it, {merged[i, j]:g}"
+            height = z[i, j] if z.ndim == 2 else z[j]
+            got = f"{own[i, j]:g} at time {time[i]:g} s, height {height:g} m"
             advice = "read deployments that overlap one by one"
-            raise FileFormatError(record.variable.path, one.key, expected, got, advice)
-        merged[place] = np.where(np.isfinite(there), there, record.values)
-    return profiles
+            raise FileFormatError(one.variable.path, one.key, expected, got, advice)
+        profiles[one.key] = np.where(np.isfinite(merged), merged, own)
+    return time, z, profiles
 
 
 def _modelled(
-    found: list[_Instruments],
+    found: list[_Samples],
     profiles: dict[str, np.ndarray],
     z: np.ndarray,
-    constant: float | None,
+    given: SalinityGiven | None,
     position: tuple[float, float] | None,
 ) -> dict[str, np.ndarray]:
     """Conservative temperature and absolute salinity in place of what was measured."""
     if "temperature" not in profiles and "salinity" not in profiles:
         return profiles
-    path = found[0].record.variable.path
+    path = found[0].variable.path
     kinds = {}
     for key in ("temperature", "salinity"):
         several = sorted({str(one.kind) for one in found if one.key == key})
@@ -222,9 +322,9 @@ def _modelled(
             raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
         kinds[key] = several[0] if several else next(iter(_KNOWN[key]["kinds"].values()))
     missing = np.full_like(next(iter(profiles.values())), np.nan)
-    measured_salinity = profiles.get("salinity", missing)
-    salinity = _complete(measured_salinity, z, constant)
-    if "temperature" in profiles and not np.all(np.isfinite(salinity)):
+    heights, measured_salinity = np.broadcast_to(z, missing.shape), profiles.get("salinity", missing)
+    salinity = salinity_at(heights, measured_salinity, given)
+    if "temperature" in profiles and np.isnan(salinity[np.isfinite(profiles["temperature"])]).any():
         expected = "salinity to convert the temperature with"
         advice = "add its file, give `salinity`, or conservative=False for in-situ temperature"
         raise FileFormatError(path, "salinity", expected, "none", advice)
@@ -238,24 +338,12 @@ def _modelled(
     temperature, absolute = modelled_water(
         profiles.get("temperature", missing),
         salinity,
-        z[None, :],
+        heights,
         temperature_kind=kinds["temperature"],
         salinity_kind=kinds["salinity"],
         longitude=longitude,
         latitude=latitude,
     )
     absolute = np.where(np.isnan(measured_salinity), np.nan, absolute)
-    modelled = {"temperature": temperature, "salinity": absolute}
+    modelled: dict[str, Any] = {"temperature": temperature, "salinity": absolute}
     return {key: modelled.get(key, values) for key, values in profiles.items()}
-
-
-def _complete(salinity: np.ndarray, z: np.ndarray, constant: float | None) -> np.ndarray:
-    """Salinity without gaps: the mean over time of the instruments around, or a constant."""
-    if constant is not None:
-        return np.where(np.isnan(salinity), constant, salinity)
-    count = np.isfinite(salinity).sum(axis=0)
-    if not np.any(count):
-        return salinity
-    known = count > 0
-    means = np.nansum(salinity[:, known], axis=0) / count[known]
-    return np.where(np.isnan(salinity), np.interp(z, z[known], means)[None, :], salinity)

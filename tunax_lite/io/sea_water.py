@@ -4,10 +4,15 @@ Instruments and climatologies give in-situ or potential temperature and practica
 once, so that no step has to.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 Numbers = np.ndarray | list | tuple | float | int
 """What NumPy turns into an array."""
+
+SalinityGiven = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
+"""Practical salinity in place of one that was not measured: a number, or heights [m] and values."""
 
 
 def pressure(z: Numbers) -> np.ndarray:
@@ -112,6 +117,30 @@ def modelled_water(
     salinity = np.asarray(salinity, dtype=float)
     _check("absolute salinity [g kg-1]", salinity, 0.0, 50.0)
     return conservative_temperature(temperature, salinity, pressure(z), temperature_kind), salinity
+
+
+def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None) -> np.ndarray:
+    """Salinity without gaps: as given where none was measured, else the mean over time at depths around.
+
+    Heights z [m] and what was measured there have one shape; NaN stays where nothing is known.
+
+    Raises:
+        ValueError: heights that do not increase, or another number of values.
+    """
+    known = np.isfinite(measured) & np.isfinite(z)
+    if given is not None and not isinstance(given, tuple):
+        levels, values = np.zeros(1), np.array([float(given)])
+    elif given is not None:
+        levels, values = (np.asarray(part, dtype=float) for part in given)
+        if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
+            got = f"{levels.size} heights and {values.size} values"
+            raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
+    elif known.any():
+        levels, place = np.unique(z[known], return_inverse=True)
+        values = np.bincount(place, weights=measured[known]) / np.bincount(place)
+    else:
+        return measured
+    return np.where(known, measured, np.interp(z, levels, values))
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:

@@ -16,7 +16,7 @@ from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..observables import OBSERVABLES, is_number, parse
 from ..time_series import TimeSeries
-from .axes import Record, as_paths, find_axis, has_flag, in_order, joined, measured, read_time
+from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time
 from .errors import (
     FileFormatError,
     check_names,
@@ -255,7 +255,7 @@ def read_weather(
     fields = tuple(Weather.__dataclass_fields__)
     check_names("variables", given, fields)
     check_names("units", units, (*fields, "time"))
-    paths = as_paths(paths)
+    paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}

@@ -19,7 +19,8 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
     (0, 0, 1, 0): dict(kg=1.0, g=1e-3),
     (0, 0, 0, 1): dict(K=1.0, kelvin=1.0),
     (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
-    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, millibar=1e2),
+    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, millibar=1e2)
+    | dict(dbar=1e4, decibar=1e4),
     (2, -2, 1, 0): dict(J=1.0),
     (2, -3, 1, 0): dict(W=1.0, kW=1e3, watt=1.0),
 }

@@ -1,0 +1,239 @@
+"""Where instruments hang: fixed depths, depths that move, cells above a sensor, numbers of instruments.
+
+Heights [m] count upward from the surface.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .axes import has_flag, is_axis
+from .errors import check_increasing
+from .netcdf import Contents, Variable
+from .series import BAD_FLAGS
+
+_STATISTICS = ("maximum", "minimum", "standard_deviation")
+_PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
+_UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
+_NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
+"""Attributes of files that give the depth of an instrument."""
+_LEAST, _SHARE = 5.0, 0.05
+"""A depth that stays within so many metres, or this share, of its median counts as fixed."""
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Of the values of a variable over its records and further dimensions.
+
+    Args:
+        z: heights [m], broadcast against `(n_records, n_levels)`.
+        placed: where there is a good one, not above the surface; the same.
+        dims: of the variable besides that of the records.
+        moves: whether they differ from record to record.
+        is_ragged: whether records of several instruments follow each other.
+    """
+
+    z: np.ndarray
+    placed: np.ndarray
+    dims: tuple[str, ...]
+    moves: bool
+    is_ragged: bool
+
+
+def heights_of(
+    file: Contents,
+    variable: Variable,
+    records: str,
+    depths: str | float,
+    unit: str | None,
+    position: tuple[float, float] | None,
+) -> Heights:
+    """The heights of a variable; see `read_oceansites` for `depths`."""
+    latitude = 45.0 if position is None else position[1]
+    others = tuple(
+        dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
+    )
+    instrument = _instruments(file, records)
+    levels = [
+        one
+        for one in file.variables.values()
+        if _is_height(one) and set(one.dims) <= {records, *variable.dims}
+    ]
+    own = [
+        one
+        for one in levels
+        if len(one.dims) == 1 and one.dims[0] in variable.dims and one.dims[0] != records
+    ]
+    own = [one for one in own if one.name == one.dims[0]] or own
+    absolute = [one for one in own if not _is_relative(one)]
+    if len(absolute) > 1 or len(others) > 1:
+        _refuse(variable, absolute)
+    if absolute:
+        z = _upward(absolute[0], unit).reshape(-1)
+        order = np.argsort(z, kind="stable")
+        check_increasing(file.path, absolute[0].name, z[order])
+        if z[order][-1] > 0.0:
+            got = f"a height of {z[order][-1]:g} m"
+            expected = "instruments in the water, depths counted downward"
+            advice = "correct its attribute 'positive', or leave the instrument out"
+            raise absolute[0].error(expected, got, advice)
+        return Heights(z[None], np.array(True), others, False, instrument is not None)
+    nominal = -float(depths) if not isinstance(depths, str) else _nominal(file, instrument, unit)
+    moving = [one for one in levels if records in one.dims and not _is_relative(one) and one.values.size > 1]
+    z = _measured(file, moving, records, variable.dims, unit, latitude)
+    if nominal is not None and others and not own:
+        nominal = None  # that of one instrument, and there are several
+    if z is None and nominal is None:
+        _refuse(variable, [])
+    moves = depths == "measured" and z is not None and np.isfinite(z).any()
+    if instrument is not None and z is not None and depths == "nominal" and not moves:
+        # Several values of an instrument at one time: cells, of which the nominal depth is not theirs.
+        times = next(
+            one for one in file.variables.values() if one.dims == (records,) and is_axis(one, "time")
+        )
+        moves = len(np.unique(np.stack([instrument, times.numbers()]), axis=1).T) < instrument.size
+    if not moves and nominal is None:
+        assert z is not None  # or it was refused
+        middle = np.nanmedian(z, axis=0, keepdims=True)
+        moves = bool(np.any(np.abs(z - middle) > np.maximum(_LEAST, -_SHARE * middle)))
+        nominal = middle
+    found = np.asarray(z if moves else nominal, dtype=float)
+    found = found if found.ndim == 2 else found.reshape(-1, 1)
+    if own:
+        cells = own[0].converted("z", unit if "units" not in own[0].attrs else None).reshape(1, -1)
+        found = found + (-cells if str(own[0].attrs.get("positive")).lower() == "down" else cells)
+    with np.errstate(invalid="ignore"):
+        placed = np.isfinite(found) & (found <= 0.0)
+    return Heights(found, placed, others, bool(moves), instrument is not None)
+
+
+def position_of(file: Contents) -> tuple[float, float] | None:
+    """Longitude and latitude [degrees] of a file, the first that are there; `None` without both."""
+    found = []
+    for name, attribute in (("longitude", "geospatial_lon_min"), ("latitude", "geospatial_lat_min")):
+        of_name = (one for one in file.variables.values() if _is_position(one, name))
+        numbers = [one.numbers().ravel() for one in of_name if one.values.dtype.kind in "fiu"]
+        known = [one[np.isfinite(one)] for one in numbers if np.isfinite(one).any()]
+        stated = _number(file.attrs.get(attribute))
+        found += [float(known[0][0])] if known else [] if stated is None else [stated]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _is_position(variable: Variable, name: str) -> bool:
+    short, said = name[:3], str(variable.attrs.get("standard_name", "")).lower()
+    return said == name or variable.name.lower() in (name, short, f"nav_{short}")
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _is_height(variable: Variable) -> bool:
+    """A height or depth, and not the largest of an hour, flags or the depth of the sea."""
+    words = f"{variable.attrs.get('cell_methods', '')} {variable.attrs.get('standard_name', '')}"
+    is_other = any(word in words for word in (*_STATISTICS, "flag", "number_of", "sea_floor"))
+    is_number = variable.values.dtype.kind in "fiu" and "pressure" not in words
+    known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
+    return is_number and not is_other and (is_axis(variable, "vertical") or variable.name.lower() in known)
+
+
+def _is_relative(variable: Variable) -> bool:
+    """Whether heights count from a sensor."""
+    said = str(variable.attrs.get("reference_datum", "")).lower()
+    return (
+        "sensor" in said or "sensor" in variable.name.lower() or variable.name.upper() == "DIST_ALONG_BEAMS"
+    )
+
+
+def _upward(variable: Variable, unit: str | None) -> np.ndarray:
+    """Heights of a depth or height, in metres where it says no unit."""
+    values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
+    stated = str(variable.attrs.get("positive", "")).lower()
+    is_up = stated == "up" or stated != "down" and variable.attrs.get("standard_name") in _UPWARD
+    return (values if is_up else -values) + 0.0
+
+
+def _instruments(file: Contents, records: str) -> np.ndarray | None:
+    """The number of the instrument of each record, where a file has several one after the other."""
+    for one in file.variables.values():
+        if "instance_dimension" in one.attrs and one.dims == (records,):
+            return one.numbers().astype(int)
+        if one.attrs.get("sample_dimension") == records and len(one.dims) == 1:
+            return np.repeat(np.arange(one.values.size), one.numbers().astype(int))
+    return None
+
+
+def _nominal(file: Contents, instrument: np.ndarray | None, unit: str | None) -> np.ndarray | None:
+    """The height at which an instrument should be: a number, or one for each record."""
+    of_depth = [one for one in file.variables.values() if _is_height(one) and not _is_relative(one)]
+    of_depth.sort(key=lambda one: "nominal" not in one.name.lower())
+    for one in of_depth:
+        values = _upward(one, unit).reshape(-1)
+        if (
+            instrument is not None
+            and len(one.dims) == 1
+            and values.size == instrument.max() + 1 < instrument.size
+        ):
+            return values[instrument]
+        if values.size == 1 and np.isfinite(values).all() and values[0] <= 0.0:
+            return values
+    stated = [depth for name in _NOMINAL if (depth := _number(file.attrs.get(name))) is not None]
+    bounds = [_number(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
+    if not stated and bounds[0] is not None and bounds[1] is not None:
+        middle = 0.5 * (bounds[0] + bounds[1])
+        stated = [middle] if abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle)) else []
+    return np.array([-abs(stated[0])]) if stated else None
+
+
+def _measured(
+    file: Contents,
+    moving: list[Variable],
+    records: str,
+    dims: tuple[str, ...],
+    unit: str | None,
+    latitude: float,
+) -> np.ndarray | None:
+    """Heights of each record and level, by depth or else by pressure; NaN where their flags are bad."""
+    pressures = [
+        one
+        for standard in _PRESSURES
+        for one in file.variables.values()
+        if one.attrs.get("standard_name") == standard
+        and records in one.dims
+        and set(one.dims) <= set(dims)
+        and not any(word in str(one.attrs.get("cell_methods")) for word in _STATISTICS)
+    ]
+    # Of those that are adjusted the adjusted one comes first.
+    pressures.sort(key=lambda one: not one.name.endswith("_ADJUSTED"))
+    for one in [*moving, *pressures]:
+        arranged = one.along(
+            (records, *(dim for dim in dims if dim in one.dims and dim != records and _long(one, dim))), ""
+        )
+        if one in moving:
+            z = _upward(arranged, unit)
+        else:
+            import gsw  # takes long
+
+            z = gsw.z_from_p(1e-4 * arranged.converted("air_pressure"), latitude)
+        for name in (f"{one.name}_QC", f"{one.name}_quality_control"):
+            if name in file and file[name].dims == one.dims:
+                flags = file[name].along(arranged.dims, "repair the file")
+                z = np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
+        if np.isfinite(z).any():
+            return z.reshape(z.shape[0], -1)
+    return None
+
+
+def _long(variable: Variable, dim: str) -> bool:
+    return variable.shape[variable.dims.index(dim)] > 1
+
+
+def _refuse(variable: Variable, several: list[Variable]) -> None:
+    """Raise `FileFormatError` for a variable without a depth, or with several."""
+    expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
+    got = " and ".join(one.name for one in several) or f"none over {variable.dims}"
+    raise variable.error(expected, got, "give the depth of the instrument (depths), or choose another file")
