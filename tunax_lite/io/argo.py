@@ -14,13 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import TimeAxis, as_sources, has_flag, measured, read_time
-from .errors import FileFormatError, names_its_file
+from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, read_time, stem_of
+from .errors import FileFormatError, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
-from .sea_water import absolute_salinity, conservative_temperature
+from .sea_water import SalinityGiven, absolute_salinity, conservative_temperature, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
+_OF_THE_OCEAN = 35.0
+"""Practical salinity for floats that measured temperature alone: 2 off moves a temperature by 0.04 K."""
 _PRESSURES = (-5.0, 12000.0)
 
 
@@ -52,19 +54,24 @@ class ArgoProfiles:
 
 
 @names_its_file("profiles of Argo floats")
-def read_argo_profiles(paths, *, good_flags: Sequence[int] = GOOD_FLAGS) -> ArgoProfiles:
+def read_argo_profiles(
+    paths, *, good_flags: Sequence[int] = GOOD_FLAGS, salinity: SalinityGiven | None = None
+) -> ArgoProfiles:
     """Read the primary sampling of Argo profiles.
 
     Args:
-        paths: one file, or several, such as the cycles of one float; sorted by the time of their first
-            profile.
-        good_flags: values with another quality flag are left out.
+        paths: one file or dataset of xarray, or several, such as the cycles of one float; sorted by the time
+            of their first profile: core files, synthetic profiles (Sprof), those of the Copernicus Marine
+            Service (GL_PR_PF) and of argopy.
+        good_flags: values with another quality flag are left out; all count in a file without flags.
+        salinity: practical salinity to convert temperatures with where there is no good one: a number, or
+            increasing heights [m] and values; 35 for floats that measured temperature alone.
 
     Raises:
-        FileFormatError: not a profile file, profiles that are not in order of time, pressures that do not
-            increase, or values that cannot be.
+        FileFormatError: not a profile file, or one of biogeochemical parameters alone, profiles that are not
+            in order of time, pressures that do not increase, or values that cannot be.
     """
-    read = [(path, _read_file(path, good_flags)) for path in as_sources(paths)]
+    read = [(name_of(one), _read_file(one, good_flags, salinity)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
         if after.time[0] <= before.time[-1]:
@@ -93,6 +100,7 @@ def read_argo(
     z=None,
     start_time: str,
     good_flags: Sequence[int] = GOOD_FLAGS,
+    salinity: SalinityGiven | None = None,
     largest_spacing: float = 200.0,
     name: str | None = None,
 ) -> Observations:
@@ -101,11 +109,11 @@ def read_argo(
     To given heights they are interpolated linearly, NaN above the uppermost value and below the deepest.
 
     Args:
-        paths: one file or several.
+        paths, good_flags, salinity: as `read_argo_profiles`. Without any measured salinity the observations
+            have none.
         z: heights [m], increasing, at most 0: those of the cells of a grid, or others; `None` for those at
             which was measured.
         start_time: ISO 8601 time at which the time of the observations is 0, Universal Time.
-        good_flags: values with another quality flag are left out.
         largest_spacing: of two good values [m] to interpolate between.
         name: of the observations; by default that of the first file.
 
@@ -113,21 +121,41 @@ def read_argo(
         FileFormatError: as `read_argo_profiles`.
         ValueError: heights that do not increase, or that lie above the surface.
     """
-    profiles = read_argo_profiles(paths, good_flags=good_flags)
+    profiles, sources = read_argo_profiles(paths, good_flags=good_flags, salinity=salinity), as_sources(paths)
     start = np.datetime64(start_of_case(start_time))
-    time = jnp.asarray((profiles.time - start) / np.timedelta64(1, "ms") / 1e3, dtype=float)
-    name = name or as_sources(paths)[0].stem
+    file = Variable(Path(name_of(sources[0])), "JULD", (), np.array(0), {})
+    time = as_seconds(file, (profiles.time - start) / np.timedelta64(1, "ms") / 1e3, start_time)
     if z is None:
         heights, values = _upwards(profiles)
-        return Observations(time, heights, values, name=name, rejected=profiles.n_rejected)
-    z = np.asarray(z, dtype=float)
-    if z.ndim != 1 or z.size < 1 or not np.all(np.diff(z) > 0.0) or not z[-1] <= 0.0:
-        raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
-    found = {}
-    for key in ("temperature", "salinity"):
-        columns = zip(profiles.z, getattr(profiles, key), strict=True)
-        found[key] = jnp.asarray(np.stack([_interpolate(z, *one, largest_spacing) for one in columns]))
-    return Observations(time, jnp.asarray(z), found, name=name, rejected=profiles.n_rejected)
+    else:
+        heights = np.asarray(z, dtype=float)
+        if (
+            heights.ndim != 1
+            or heights.size < 1
+            or not np.all(np.diff(heights) > 0.0)
+            or not heights[-1] <= 0.0
+        ):
+            raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
+        values = {}
+        for key in _QUANTITIES.values():
+            columns = zip(profiles.z, getattr(profiles, key), strict=True)
+            rows = [_interpolate(heights, *one, largest_spacing) for one in columns]
+            values[key] = jnp.asarray(np.stack(rows), dtype=float)
+    measured_at_all = {key for key in values if np.isfinite(getattr(profiles, key)).any()}
+    if not measured_at_all:
+        expected = (
+            f"values with quality flags among {tuple(good_flags)} of temperature, salinity and pressure"
+        )
+        got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
+        advice = "leave it out, or where only the salinity is bad give `salinity`"
+        raise FileFormatError(file.path, "file", expected, got, advice)
+    return Observations(
+        time,
+        jnp.asarray(heights, dtype=float),
+        {key: one for key, one in values.items() if key in measured_at_all},
+        name=name or stem_of(sources[0]),
+        rejected=profiles.n_rejected,
+    )
 
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
@@ -154,12 +182,8 @@ def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, lar
     return np.where((heights[above] - heights[above - 1] <= largest) | exact, found, np.nan)
 
 
-def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
-    file = read_contents(path)
-    for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP", "PSAL", "DATA_MODE"):
-        if key not in file or file[key].dims[:1] != ("N_PROF",):
-            expected = "a variable of a core Argo profile file, over N_PROF"
-            raise file.error(key, expected, "none", "use the files R*.nc, D*.nc or *_prof.nc of a float")
+def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None) -> ArgoProfiles:
+    file = _as_profiles(read_contents(source))
     kept = _kept(file)
     if not np.any(kept):
         expected = "a profile with a good time and position"
@@ -167,17 +191,22 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
     of_profiles = {name: one for name, one in file.variables.items() if one.dims[:1] == ("N_PROF",)}
     chosen = {name: one.with_values(one.values[kept]) for name, one in of_profiles.items()}
     file = dataclasses.replace(file, variables=file.variables | chosen)
+    if "PSAL" not in file and salinity is None:
+        salinity = _OF_THE_OCEAN
     axis = read_time(file["JULD"])
-    mode = _data_mode(file)
-    pressure, _ = _good_values(file, "PRES", mode, good_flags)
+    pressure, _ = _good_values(file, "PRES", good_flags)
     _check_pressure(file["PRES"], pressure, axis)
-    values, present = {}, {}
+    values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
+    present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
     for key, quantity in _QUANTITIES.items():
-        good, present[quantity] = _good_values(file, key, mode, good_flags)
-        values[quantity] = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
+        if key in file:
+            good, present[quantity] = _good_values(file, key, good_flags)
+            values[quantity] = measured(
+                file[key].with_values(good), quantity, axis, None, np.isfinite(pressure)
+            )
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
-    z, temperature, salinity = _modelled(pressure, values, longitude, latitude)
-    found = {"temperature": temperature, "salinity": salinity}
+    z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
+    found = {"temperature": temperature, "salinity": absolute}
     rejected = {key: int(present[key].sum() - np.isfinite(one).sum()) for key, one in found.items()}
     milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
     return ArgoProfiles(
@@ -186,10 +215,45 @@ def _read_file(path: Path, good_flags: Sequence[int]) -> ArgoProfiles:
         latitude=latitude,
         z=z,
         **found,
-        data_mode=mode,
+        data_mode=_data_mode(file, "TEMP"),
         n_left_out=int((~kept).sum()),
         n_rejected=rejected,
     )
+
+
+def _as_profiles(file: Contents) -> Contents:
+    """The file with the names of core files: synthetic profiles, those of argopy and of CMEMS are others."""
+    names = {"TIME": "JULD", "TIME_QC": "JULD_QC"}
+    pressure = file.variables.get("PRES")
+    if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
+        # Copernicus: every profile has a place of its own, on dimensions as long as that of the times.
+        n_profiles, dims = pressure.shape[0], {"TIME": "N_PROF", "DEPTH": "N_LEVELS"}
+        over_profiles = ("LATITUDE", "LONGITUDE", "POSITION")
+        dims |= {
+            one.dims[0]: "N_PROF"
+            for one in file.variables.values()
+            if one.dims and one.dims[0] in over_profiles and one.shape[0] == n_profiles
+        }
+        variables = {
+            name: dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
+            for name, one in file.variables.items()
+        }
+        file = dataclasses.replace(file, variables=variables)
+    missing = {old: new for old, new in names.items() if old in file and new not in file}
+    file = dataclasses.replace(
+        file, variables=file.variables | {new: file[old] for old, new in missing.items()}
+    )
+    if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file:
+        others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
+        got = f"a file of {', '.join(others) or 'other parameters'} without temperature and salinity"
+        advice = f"read the core file {file.path.name.removeprefix('B')}, or the *_Sprof.nc of the float"
+        raise file.error("TEMP", "temperature", got, advice)
+    for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
+        if key not in file or file[key].dims[:1] != ("N_PROF",):
+            expected = "a variable of a core Argo profile file, over N_PROF"
+            advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
+            raise file.error(key, expected, "none", advice)
+    return file
 
 
 def _kept(file: Contents) -> np.ndarray:
@@ -200,43 +264,53 @@ def _kept(file: Contents) -> np.ndarray:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
     # A file of one cycle often has a second, unpumped profile of the uppermost metres at the same time.
     if "VERTICAL_SAMPLING_SCHEME" in file:
-        rows = file["VERTICAL_SAMPLING_SCHEME"].values
-        schemes = [b"".join(row).strip(b" \0") for row in rows.reshape(-1, rows.shape[-1])]
-        kept &= np.array([not scheme or scheme.startswith(b"Primary") for scheme in schemes])
+        schemes = file["VERTICAL_SAMPLING_SCHEME"].texts()
+        kept &= np.array([not scheme or scheme.startswith("Primary") for scheme in schemes])
     return kept
 
 
-def _data_mode(file: Contents) -> np.ndarray:
-    modes = np.array([flag.decode() for flag in file["DATA_MODE"].values.ravel()], dtype=str)
+def _data_mode(file: Contents, key: str) -> np.ndarray:
+    """The mode of a parameter in each profile, as sent where the file does not say."""
+    name, n_profiles = "DATA_MODE", file["JULD"].shape[0]
+    if "PARAMETER_DATA_MODE" in file and "STATION_PARAMETERS" in file:
+        name = "PARAMETER_DATA_MODE"
+        of_key = file["STATION_PARAMETERS"].texts() == key
+        modes = file[name].texts()[np.arange(n_profiles), of_key.argmax(axis=1)]
+        modes = np.where(of_key.any(axis=1) & (modes != ""), modes, "R")
+    elif name in file:
+        modes = file[name].texts()
+    else:
+        adjusted = file.variables.get(f"{key}_ADJUSTED")
+        has = False if adjusted is None else np.isfinite(adjusted.numbers()).any(axis=1)
+        modes = np.where(np.broadcast_to(has, n_profiles), "A", "R")
     wrong = np.flatnonzero(~np.isin(modes, ("R", "A", "D")))
     if wrong.size:
         got = f"'{modes[wrong[0]]}' in profile {wrong[0]}"
-        raise file.error("DATA_MODE", "R, A or D", got, "repair the file")
+        raise file.error(name, "R, A or D", got, "repair the file")
     return modes
 
 
-def _good_values(
-    file: Contents, key: str, mode: np.ndarray, good_flags: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
+def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """The adjusted values where the mode says so and where there are any, else those that were sent.
 
-    NaN without a good flag; and where there is a value at all.
+    NaN without a good flag, where the file has flags; and where there is a value at all.
     """
 
-    def flags(name: str) -> Variable:
-        return file.named(f"{name}_QC", "the quality flag of each value", "repair the file")
+    def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
+        there = f"{name}_QC" in file
+        return has_flag(file[f"{name}_QC"].values, flags) if there else np.full(file[name].shape, default)
 
     def good(name: str) -> tuple[np.ndarray, np.ndarray]:
         values = file[name].numbers()
-        return np.where(has_flag(flags(name).values, good_flags), values, np.nan), np.isfinite(values)
+        return np.where(flagged(name, good_flags, True), values, np.nan), np.isfinite(values)
 
     sent, name = good(key), f"{key}_ADJUSTED"
     if name not in file:
         return sent
     filled = ~np.any(np.isfinite(file[name].numbers()), axis=1)
     # A profile that the delayed mode found beyond repair has no adjusted values and flags that say so.
-    rejected = np.any(has_flag(flags(name).values, (3, 4)), axis=1)
-    adjusted = np.isin(mode, ("A", "D")) & (~filled | rejected)
+    rejected = np.any(flagged(name, (3, 4), False), axis=1)
+    adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~filled | rejected)
     corrected = good(name)
     # What the delayed mode rejected has no adjusted values: it is there as it was sent.
     present = np.where(adjusted[:, None] & ~(filled & rejected)[:, None], corrected[1], sent[1])
@@ -260,16 +334,21 @@ def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) ->
 
 
 def _modelled(
-    pressure: np.ndarray, values: dict[str, np.ndarray], longitude: np.ndarray, latitude: np.ndarray
+    pressure: np.ndarray,
+    values: dict[str, np.ndarray],
+    longitude: np.ndarray,
+    latitude: np.ndarray,
+    given: SalinityGiven | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Heights, conservative temperature and absolute salinity."""
     import gsw
 
     z = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
-    salinity = absolute_salinity(
-        values["salinity"], pressure, longitude=longitude[:, None], latitude=latitude[:, None]
-    )
-    temperature = conservative_temperature(values["temperature"], salinity, pressure, "in_situ")
+    practical, place = values["salinity"], {"longitude": longitude[:, None], "latitude": latitude[:, None]}
+    complete = practical if given is None else salinity_at(z, practical, given)
+    absolute = absolute_salinity(complete, pressure, **place)
+    temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")
+    salinity = np.where(np.isnan(practical), np.nan, absolute)
     # Levels without a good pressure go: heights then decrease without gaps.
     order = np.argsort(np.isnan(z), axis=1, kind="stable")
     z, temperature, salinity = (np.take_along_axis(v, order, axis=1) for v in (z, temperature, salinity))

@@ -31,7 +31,7 @@ _STATISTICS = ("maximum", "minimum", "standard_deviation", "variance", "range")
 
 @dataclass(frozen=True)
 class _Samples:
-    """Values of one variable of one file, NaN where not good, with the time [s] and the height [m] of each."""
+    """Values of one variable of one file, NaN where not good, and the time [s] and height [m] of each."""
 
     key: str
     kind: str | None
