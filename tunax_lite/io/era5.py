@@ -1,12 +1,12 @@
-"""Hourly weather of the reanalysis ERA5 on single levels, at one place.
+"""Weather and surface fluxes of the reanalysis ERA5 on single levels, at one place.
 
-Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; documentation of ECMWF: radiation and
-precipitation are accumulated over the hour that ends at the stamp, and fluxes count downward.
+Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; documentation of ECMWF: radiation,
+precipitation and fluxes are accumulated over the hour that ends at the stamp, and count downward. Those of
+the ensemble are accumulated over three hours, and every other parameter is as the field at its stamp.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -25,27 +25,36 @@ from ..air_sea import (
     SolarPosition,
     Weather,
 )
+from ..forcing import TimeSeriesForcing
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .axes import Record, as_sources, in_order, joined, read_time
-from .errors import FileFormatError, names_its_file
-from .netcdf import Contents, Variable, read_contents
+from .axes import Record, as_sources, in_order, joined, read_time, stem_of
+from .errors import FileFormatError, name_of, names_its_file
+from .grib import opened
+from .netcdf import read_contents
+from .places import POSITIONS, one_version, place_on
 from .yaml_file import NAMES
 
+_TIMES = ("valid_time", "time")
 _HOUR = 3600.0
 _KELVIN = 273.15
 _SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
-_FARTHEST = 3.0
-"""Points of the grid on either side of a place are no farther from it than this [degrees]."""
 
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of ERA5: what it is called, its unit, and between what values it can be."""
+    """A parameter of ERA5: what it is called, its unit, and between what values it can be.
+
+    Means over the interval before their stamp are the same as sums: `means` are their names, `rate` is what
+    makes of one of them the sum of an hour, in the unit of the sums.
+    """
 
     names: list[str]
     units: list[str]
     possible: tuple[float, float]
+    download: str
+    means: list[str] = field(default_factory=list)
+    rate: float = _HOUR
     accumulated: bool = False
     rounding: float = 0.0
     hint: str = "check the unit"
@@ -53,17 +62,19 @@ class _Parameter:
 
 def _parameters(known: Mapping[str, dict[str, Any]]) -> dict[str, _Parameter]:
     found = {}
-    for field, one in known.items():
+    for key, one in known.items():
         low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]
         zero = one.get("zero", 0.0)
         others = {key: value for key, value in one.items() if key not in ("quantity", "zero", "possible")}
-        found[field] = _Parameter(possible=(low + zero, high + zero), **others)
+        found[key] = _Parameter(possible=(low + zero, high + zero), **others)
     return found
 
 
 _PARAMETERS = _parameters(NAMES["era5"])
 _RADIATION = {kind: _parameters(known) for kind, known in NAMES["era5_radiation"].items()}
-_OPTIONAL = ("cloud_cover", "precipitation")
+_FLUXES = _parameters(NAMES["era5_fluxes"])
+_OPTIONAL = ("cloud_cover", "precipitation", "evaporation")
+_DATA_SET = "reanalysis-era5-single-levels of the Climate Data Store"
 
 
 @names_its_file("a file of ERA5")
@@ -75,6 +86,7 @@ def read_era5(
     start_time: str,
     radiation: str = "downward",
     interpolation: str = "bilinear",
+    accumulation: float | None = None,
     bulk: AbstractBulkFormula | None = None,
     albedo: AbstractAlbedo | None = None,
     longwave: AbstractLongwave | None = None,
@@ -83,16 +95,20 @@ def read_era5(
 ) -> BulkForcing:
     """Bulk forcing with the weather of ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc, tp if there.
 
-    The mean of an accumulated parameter stands in the middle of its hour, linear in between. Where there is
-    precipitation there is evaporation too.
+    The mean of an accumulated parameter stands in the middle of its interval, linear in between. Where there
+    is precipitation there is evaporation too.
 
     Args:
-        paths: one file, or several: parameters apart, one month after the other.
+        paths: one file or dataset of xarray, or several: parameters apart, one month after the other; NetCDF,
+            or GRIB, for which the package cfgrib has to be installed.
         latitude, longitude: of the place [degrees north, degrees east].
         start_time: ISO 8601 time at which the time of the case is 0, Universal Time.
         radiation: "downward": ssrd less an albedo, strd less what the modelled water emits; "net": ssr and
             str, whose albedo and water temperature are those of ERA5.
         interpolation: between the four points of the grid around the place, or the nearest point.
+        accumulation: time before its stamp over which a parameter is accumulated [s]. By default one hour,
+            of which none may miss; or the time between records, where their radiation is more than an hour
+            can hold. With a number records may be farther apart.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
         albedo: of the water, where the shortwave radiation is not net; `Payne` by default.
         longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it
@@ -116,24 +132,20 @@ def read_era5(
         raise ValueError("albedo: expected none with net radiation, from which ERA5 took its own; leave it.")
     formulae = {"longwave": longwave, "shortwave": shortwave}
     cloudy = [f"{field} formula {type(formula).__name__}" for field, formula in formulae.items() if formula]
-    paths = as_sources(paths)
+    sources = opened(as_sources(paths))
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
-    names = {field: parameter.names for field, parameter in parameters.items()}
     place = {"latitude": latitude, "longitude": longitude}
-    found = _read_point(paths, names, place, start_time, interpolation)
-    for field, parameter in parameters.items():
-        hint, other = "", "downward" if is_net else "net"
-        if field in found:
-            found[field] = found[field].checked(parameter)
-            continue
-        if field == "cloud_cover" and cloudy:
+    found = _read_point(sources, parameters, place, start_time, interpolation)
+    missing, other = [key for key in parameters if key not in found], "downward" if is_net else "net"
+    for key in missing:
+        hint = ""
+        if key == "cloud_cover" and cloudy:
             hint = f", which the {' and the '.join(cloudy)} needs"
-        elif field in _OPTIONAL:
-            continue
-        elif field in formulae:
-            hint = f", choose radiation='{other}', or a {field} formula, which needs tcc"
-        expected = f"a variable {' or '.join(parameter.names)} in one of the files"
-        raise FileFormatError(paths[0], parameter.names[0], expected, "none", f"download it{hint}")
+        elif key in formulae:
+            hint = f", choose radiation='{other}', or a {key} formula, which needs tcc"
+        if hint or key not in _OPTIONAL:
+            raise _missing(sources[0], parameters, [key, *(k for k in missing if k != key)], hint)
+    found = _checked(found, parameters, accumulation)
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
     _check_dew_point(found["air_temperature"], found["humidity"])
     if "shortwave" in found:
@@ -141,7 +153,7 @@ def read_era5(
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
     return BulkForcing(
-        weather=_weather(found, parameters, name or paths[0].stem),
+        weather=_weather(found, name or stem_of(sources[0])),
         bulk=Fairall() if bulk is None else bulk,
         longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
         shortwave=shortwave,
@@ -152,13 +164,64 @@ def read_era5(
     )
 
 
+@names_its_file("a file of ERA5")
+def read_era5_fluxes(
+    paths,
+    *,
+    latitude: float,
+    longitude: float,
+    start_time: str,
+    interpolation: str = "bilinear",
+    accumulation: float | None = None,
+    name: str | None = None,
+) -> TimeSeriesForcing:
+    """The surface fluxes that ERA5 itself computed, over its own sea surface temperature.
+
+    Net radiation, turbulent heat and stress (ssr, str, sshf, slhf, ewss, nsss), accumulated or as means
+    (msnswrf or avg_snswrf, ...), and precipitation less evaporation where tp and e are there.
+
+    Args:
+        paths, latitude, longitude, start_time, interpolation, accumulation: as `read_era5`.
+        name: for messages; by default that of the first file.
+
+    Raises:
+        FileFormatError, ValueError: as `read_era5`.
+    """
+    sources, place = opened(as_sources(paths)), {"latitude": latitude, "longitude": longitude}
+    found = _read_point(sources, _FLUXES, place, start_time, interpolation)
+    missing = [key for key in _FLUXES if key not in found]
+    if set(missing) - set(_OPTIONAL):
+        raise _missing(sources[0], _FLUXES, missing, "; or read_era5 makes the fluxes of the weather")
+    found = _checked(found, _FLUXES, accumulation)
+    _check_shortwave(found["shortwave"], SolarPosition(start_time, latitude, longitude))
+    time, values = _common(found)
+    heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
+    fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
+    fluxes |= {"heat_flux": heat, "shortwave_flux": values["shortwave"]}
+    if "precipitation" in values and "evaporation" in values:
+        fluxes["freshwater_flux"] = 1000.0 * (values["precipitation"] + values["evaporation"])
+    return TimeSeriesForcing.from_values(time, **fluxes)
+
+
+def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
+    """The error for parameters that no file has: all of them, the first as the key."""
+    first, *others = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
+    expected = f"a variable {' or '.join(first.names)} ({first.download})"
+    expected += "".join(f", and {one.names[0]} ({one.download})" for one in others)
+    expected += f" of {_DATA_SET} in one of the files"
+    return FileFormatError(name_of(source), first.names[0], expected, "none", f"download it{hint}")
+
+
 @dataclass(frozen=True)
 class _Point:
-    """One parameter at the place: records of files in order, their times and values."""
+    """One parameter at the place: records of files in order, their times, and values, which are sums of an
+    hour where they were accumulated over an interval [s] before their stamp, else fields at their stamp.
+    """
 
     records: list[Record]
     time: np.ndarray
     values: np.ndarray
+    interval: float = 0.0
 
     def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
         """The error to raise for a value, with its file and date."""
@@ -169,28 +232,54 @@ class _Point:
             at -= record.time.size
         raise IndexError(at)
 
-    def checked(self, parameter: _Parameter) -> "_Point":
-        """The same in the unit of ERA5 and within its bounds, hourly where it is accumulated."""
+    def checked(self, parameter: _Parameter, interval: float, step: float | None) -> "_Point":
+        """The same in the unit of ERA5 and within its bounds, with a record every `step` [s]."""
+        values, variable = self.values, self.records[0].variable
+        is_mean = variable.name in parameter.means
         for record in self.records:
             unit = record.variable.attrs.get("units")
-            if unit is not None and unit not in parameter.units:
+            if unit is not None and unit not in parameter.units and not is_mean:
                 expected = f"the unit {parameter.units[0]}"
                 raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
+        if self.time.size < 2:
+            raise variable.error("at least two records", self.time.size, "add more hours")
         steps = np.diff(self.time)
-        usual = _HOUR if parameter.accumulated else float(np.min(steps))
+        usual = float(np.min(steps)) if step is None or not parameter.accumulated else step
         odd = np.flatnonzero(np.abs(steps - usual) > 1.0)
         if odd.size:
             expected, got = f"a record every {usual:g} s", f"a gap of {steps[odd[0]]:g} s"
-            raise self.error(int(odd[0]), expected, got, "download all hours", "after")
+            advice = "download all hours"
+            if np.ptp(steps) < 1.0:
+                advice += (
+                    f", or say over what time the records are summed (accumulation, such as {steps[0]:g})"
+                )
+            raise self.error(int(odd[0]), expected, got, advice, "after")
+        if parameter.accumulated:
+            values = values * (parameter.rate if is_mean else _HOUR / interval)
         (low, high), slack = parameter.possible, parameter.rounding
-        bad = np.flatnonzero(~((self.values >= low - slack) & (self.values <= high + slack)))
+        bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
         if bad.size:
-            value = self.values[bad[0]]
-            expected, advice = f"values from {low:g} to {high:g}", parameter.hint
-            if not np.isfinite(value):
-                expected, advice = "a value", "download it again"
-            raise self.error(int(bad[0]), expected, f"{value:g}", advice)
-        return replace(self, values=np.clip(self.values, low, high))
+            expected = f"values from {low:g} to {high:g}"
+            raise self.error(int(bad[0]), expected, f"{self.values[bad[0]]:g}", parameter.hint)
+        interval = interval if parameter.accumulated else 0.0
+        return replace(self, values=np.clip(values, low, high), interval=interval)
+
+
+def _checked(
+    found: dict[str, _Point], parameters: dict[str, _Parameter], accumulation: float | None
+) -> dict[str, _Point]:
+    """All parameters, with what their sums are sums of."""
+    if accumulation is not None and not accumulation > 0.0:
+        raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
+    interval, step = accumulation or _HOUR, None if accumulation else _HOUR
+    for key in ("shortwave", "longwave") if accumulation is None else ():
+        one, most = found.get(key), parameters[key].possible[1] if key in parameters else np.inf
+        if one is None or one.time.size < 2 or one.records[0].variable.name in parameters[key].means:
+            continue
+        own = float(np.min(np.diff(one.time)))
+        if own > _HOUR and np.max(one.values) > most:  # more than an hour can hold
+            interval = step = own
+    return {key: one.checked(parameters[key], interval, step) for key, one in found.items()}
 
 
 def _check_dew_point(air: _Point, dew: _Point) -> None:
@@ -205,8 +294,8 @@ def _check_dew_point(air: _Point, dew: _Point) -> None:
 
 def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
     """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
-    # The largest in the hour, and a quarter more on either side for the equation of time.
-    moments = point.time[:, None] + np.linspace(-1.25 * _HOUR, 0.25 * _HOUR, 7)
+    # The largest in the interval, and a quarter of an hour more on either side for the equation of time.
+    moments = point.time[:, None] + np.linspace(-point.interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
     bad = np.flatnonzero(point.values > most)
@@ -217,29 +306,36 @@ def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
         raise point.error(at, expected, f"{point.values[at]:g}", advice)
 
 
-def _weather(found: dict[str, _Point], parameters: dict[str, _Parameter], name: str) -> TimeSeries[Weather]:
-    """All series in our units on the union of stamps and middles of hours, linear in between."""
-    times, values = {}, {}
-    for field, point in found.items():
-        accumulated = parameters[field].accumulated
-        times[field] = point.time - 0.5 * _HOUR if accumulated else point.time
-        values[field] = point.values / _HOUR if accumulated else point.values
-    for field in ("air_temperature", "humidity"):
-        values[field] = values[field] - _KELVIN
-    # A mean holds from half an hour before its middle to half an hour after it.
-    first = max(t[0] - 0.5 * _HOUR * parameters[field].accumulated for field, t in times.items())
-    last = min(t[-1] + 0.5 * _HOUR * parameters[field].accumulated for field, t in times.items())
+def _common(found: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """All series, sums as means per second, on the union of stamps and middles, linear in between."""
+    times = {key: point.time - 0.5 * point.interval for key, point in found.items()}
+    # A mean holds from half its interval before its middle to half of it after.
+    first = max(times[key][0] - 0.5 * point.interval for key, point in found.items())
+    last = min(times[key][-1] + 0.5 * point.interval for key, point in found.items())
     common = np.unique(np.concatenate([*times.values(), [first, last]]))
     common = common[(common >= first) & (common <= last)]
     if common.size < 2:
-        path = found["wind_u"].records[0].variable.path
-        raise FileFormatError(path, "time", "times that all parameters have", "none", "download them again")
-    weather = {field: np.interp(common, times[field], values[field]) for field in found}
-    return TimeSeries(jnp.asarray(common, dtype=float), Weather(**weather), name)
+        variable = next(iter(found.values())).records[0].variable
+        raise FileFormatError(
+            variable.path, "time", "times that all parameters have", "none", "download them again"
+        )
+    values = {}
+    for key, point in found.items():
+        own = point.values / _HOUR if point.interval else point.values
+        values[key] = np.interp(common, times[key], own)
+    return common, values
+
+
+def _weather(found: dict[str, _Point], name: str) -> TimeSeries[Weather]:
+    """All series in our units."""
+    time, values = _common(found)
+    for key in ("air_temperature", "humidity"):
+        values[key] = values[key] - _KELVIN
+    return TimeSeries(jnp.asarray(time, dtype=float), Weather(**values), name)
 
 
 def _read_point(
-    paths: list[Path], names: dict[str, list[str]], place: dict[str, float], start: str, interpolation: str
+    sources: list, parameters: dict[str, _Parameter], place: dict[str, float], start: str, interpolation: str
 ) -> dict[str, _Point]:
     """Series at a place, by our name; of several names the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
@@ -248,86 +344,38 @@ def _read_point(
     if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):
         expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
         raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
+    names = {key: (*one.names, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
-    for path in paths:
-        for record in _read_file(path, wanted, place, start, interpolation):
+    for source in sources:
+        for record in _read_file(source, wanted, place, start, interpolation):
             pieces.setdefault(record.variable.name, []).append(record)
     found = {}
-    for field, known in names.items():
+    for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:
             records = in_order(pieces[name], "give each hour of a parameter once")
             series = joined(records)
-            found[field] = _Point(records, series.time, series.values)
+            found[key] = _Point(records, series.time, series.values)
     return found
 
 
 def _read_file(
-    path: Path, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
+    source, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
 ) -> list[Record]:
     """The parameters in one file; only points around the place are read: a global file need not fit."""
-    axes = read_contents(path, only=("valid_time", "time", *place))
+    axes = read_contents(source, only=(*_TIMES, *POSITIONS))
     if not wanted.intersection(axes.names):
         expected = f"a variable among {', '.join(sorted(wanted))}"
         raise axes.error("file", expected, axes.listing, "use a NetCDF file of ERA5 on single levels")
-    weights = {axis: _weights(axes, axis, place[axis], interpolation) for axis in place}
-    around = {axis: sorted(at for at, _ in pairs) for axis, pairs in weights.items()}
-    file = read_contents(path, only=wanted, at=around)
-    time = next((axes[n] for n in ("valid_time", "time") if n in axes and len(axes[n].dims) == 1), None)
+    there = place_on(source, axes, place, interpolation)
+    file = read_contents(source, only=wanted, at=there.at)
+    time = next((axes[n] for n in _TIMES if n in axes and len(axes[n].dims) == 1), None)
     if time is None:
         expected = "a variable valid_time or time over one dimension"
         raise file.error("valid_time", expected, "none", "download NetCDF")
     axis = read_time(time)
     seconds = axis.since(start_time)
-    if seconds.size < 2:
-        raise time.error("at least two records", seconds.size, "add more hours")
-    found = []
-    for variable in file.variables.values():
-        grid = _one_version(variable, time.dims[0]).values
-        values = np.zeros(seconds.size)
-        for i, of_latitude in weights["latitude"]:
-            for j, of_longitude in weights["longitude"]:
-                at = around["latitude"].index(i), around["longitude"].index(j)
-                values = values + of_latitude * of_longitude * grid[:, at[0], at[1]]
-        found.append(Record(variable, axis, seconds, values))
-    return found
-
-
-def _one_version(variable: Variable, time: str) -> Variable:
-    """Values over time, latitude and longitude; preliminary ones (ERA5T) where there are no final ones."""
-    if "expver" in variable.dims:
-        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
-        merged = versions[0]
-        for later in versions[1:]:
-            merged = np.where(np.isnan(merged), later, merged)
-        dims = tuple(dim for dim in variable.dims if dim != "expver")
-        variable = replace(variable, dims=dims, values=merged)
-    return variable.along((time, "latitude", "longitude"), "choose one member")
-
-
-def _weights(file: Contents, axis: str, target: float, interpolation: str) -> list[tuple[int, float]]:
-    """Points on either side of the place along one axis and their weights."""
-    if axis not in file or len(file[axis].dims) != 1:
-        raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
-    points = file[axis].numbers()
-    offset = points - target
-    if axis == "longitude":
-        # Files count from 0 to 360 or from -180 to 180.
-        offset = (offset + 180.0) % 360.0 - 180.0
-    nearest = int(np.argmin(np.abs(offset)))
-    spacing = np.min(np.abs(np.diff(points))) if points.size > 1 else 0.25
-    if abs(offset[nearest]) < 1e-6:
-        return [(nearest, 1.0)]
-    below, above = np.flatnonzero(offset < 0.0), np.flatnonzero(offset > 0.0)
-    inside = below.size > 0 and above.size > 0
-    low = int(below[np.argmax(offset[below])]) if inside else nearest
-    high = int(above[np.argmin(offset[above])]) if inside else nearest
-    inside = inside and max(-offset[low], offset[high]) <= _FARTHEST
-    # The cell of a point reaches half a spacing to either side.
-    if not inside and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
-        got = f"{points.min():g} to {points.max():g}"
-        raise file.error(axis, f"a grid around {target:g}", got, "download the area around the place")
-    if not inside or interpolation == "nearest":
-        return [(nearest, 1.0)]
-    weight = float(-offset[low] / (offset[high] - offset[low]))
-    return [(low, 1.0 - weight), (high, weight)]
+    return [
+        Record(one, axis, seconds, there.values(one_version(one), time.dims[0], axis))
+        for one in file.variables.values()
+    ]

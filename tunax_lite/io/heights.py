@@ -10,6 +10,7 @@ import numpy as np
 from .axes import has_flag, is_axis
 from .errors import check_increasing
 from .netcdf import Contents, Variable
+from .places import number_of
 from .series import BAD_FLAGS
 
 _STATISTICS = ("maximum", "minimum", "standard_deviation")
@@ -107,31 +108,6 @@ def heights_of(
     return Heights(found, placed, others, bool(moves), instrument is not None)
 
 
-def position_of(file: Contents) -> tuple[float, float] | None:
-    """Longitude and latitude [degrees] of a file, the first that are there; `None` without both."""
-    found = []
-    for name, attribute in (("longitude", "geospatial_lon_min"), ("latitude", "geospatial_lat_min")):
-        of_name = (one for one in file.variables.values() if _is_position(one, name))
-        numbers = [one.numbers().ravel() for one in of_name if one.values.dtype.kind in "fiu"]
-        known = [one[np.isfinite(one)] for one in numbers if np.isfinite(one).any()]
-        stated = _number(file.attrs.get(attribute))
-        found += [float(known[0][0])] if known else [] if stated is None else [stated]
-    return (found[0], found[1]) if len(found) == 2 else None
-
-
-def _is_position(variable: Variable, name: str) -> bool:
-    short, said = name[:3], str(variable.attrs.get("standard_name", "")).lower()
-    return said == name or variable.name.lower() in (name, short, f"nav_{short}")
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
-
-
 def _is_height(variable: Variable) -> bool:
     """A height or depth, and not the largest of an hour, flags or the depth of the sea."""
     words = f"{variable.attrs.get('cell_methods', '')} {variable.attrs.get('standard_name', '')}"
@@ -181,8 +157,8 @@ def _nominal(file: Contents, instrument: np.ndarray | None, unit: str | None) ->
             return values[instrument]
         if values.size == 1 and np.isfinite(values).all() and values[0] <= 0.0:
             return values
-    stated = [depth for name in _NOMINAL if (depth := _number(file.attrs.get(name))) is not None]
-    bounds = [_number(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
+    stated = [depth for name in _NOMINAL if (depth := number_of(file.attrs.get(name))) is not None]
+    bounds = [number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
     if not stated and bounds[0] is not None and bounds[1] is not None:
         middle = 0.5 * (bounds[0] + bounds[1])
         stated = [middle] if abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle)) else []
