@@ -1,6 +1,7 @@
 """Reading observation files and writing results: one reader per format, and names for known files.
 
-Every reader raises `FileNotFoundError` where there is no such file.
+Readers take a path, most of them a dataset of xarray too; where there is no such file they raise
+`FileNotFoundError`.
 Libraries that take long to import (xarray, netCDF4, h5py, gsw) are imported when they are first used.
 """
 
@@ -8,12 +9,13 @@ from .argo import ArgoProfiles, read_argo, read_argo_profiles
 from .cf_forcing import Mapping, write_observations
 from .cf_netcdf import read_cf_netcdf
 from .dataset import to_dataset, write_dataset, write_trajectory
-from .era5 import read_era5
+from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError
 from .les import read_legay, read_lesbrary
+from .netcdf import read_netcdf
 from .oceansites import read_oceansites
 from .protection import Provenance
 from .registry import read_manifest, resolve
-from .runs import count_frames, keep_variables, read_trajectory
+from .runs import count_frames, keep_variables, read_stored_run, read_trajectory
 from .table import read_numbers, read_series, read_table, read_weather
 from .writing import replacing

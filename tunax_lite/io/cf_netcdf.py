@@ -28,7 +28,7 @@ from .yaml_file import NAMES
 
 @names_its_file("a CF NetCDF file")
 def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observations]:
-    """Read profiles over time, the forcing and the rotation.
+    """Read profiles over time, the forcing and the rotation, of a file or a dataset of xarray.
 
     The case starts at the first record at which every profile is complete; earlier ones are left out.
     Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top

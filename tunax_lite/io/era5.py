@@ -31,7 +31,7 @@ from ..time_series import TimeSeries
 from .axes import Record, as_sources, in_order, joined, read_time, stem_of
 from .errors import FileFormatError, name_of, names_its_file
 from .grib import opened
-from .netcdf import read_contents
+from .netcdf import Contents, read_contents
 from .places import POSITIONS, one_version, place_on
 from .yaml_file import NAMES
 
@@ -205,11 +205,10 @@ def read_era5_fluxes(
 
 def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
     """The error for parameters that no file has: all of them, the first as the key."""
-    first, *others = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
-    expected = f"a variable {' or '.join(first.names)} ({first.download})"
-    expected += "".join(f", and {one.names[0]} ({one.download})" for one in others)
-    expected += f" of {_DATA_SET} in one of the files"
-    return FileFormatError(name_of(source), first.names[0], expected, "none", f"download it{hint}")
+    wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
+    listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
+    expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
+    return FileFormatError(name_of(source), name, expected, "none", f"download it{hint}")
 
 
 @dataclass(frozen=True)
@@ -347,9 +346,14 @@ def _read_point(
     names = {key: (*one.names, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
-    for source in sources:
-        for record in _read_file(source, wanted, place, start, interpolation):
-            pieces.setdefault(record.variable.name, []).append(record)
+    axes = [read_contents(source, only=(*_TIMES, *POSITIONS)) for source in sources]
+    if not any(wanted.intersection(file.names) for file in axes):
+        expected = f"a variable among {', '.join(sorted(wanted))}"
+        raise axes[0].error("file", expected, axes[0].listing, "use a NetCDF file of ERA5 on single levels")
+    for source, file in zip(sources, axes, strict=True):
+        if wanted.intersection(file.names):
+            for record in _read_file(source, file, wanted, place, start, interpolation):
+                pieces.setdefault(record.variable.name, []).append(record)
     found = {}
     for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:
@@ -360,13 +364,9 @@ def _read_point(
 
 
 def _read_file(
-    source, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
+    source, axes: Contents, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
 ) -> list[Record]:
     """The parameters in one file; only points around the place are read: a global file need not fit."""
-    axes = read_contents(source, only=(*_TIMES, *POSITIONS))
-    if not wanted.intersection(axes.names):
-        expected = f"a variable among {', '.join(sorted(wanted))}"
-        raise axes.error("file", expected, axes.listing, "use a NetCDF file of ERA5 on single levels")
     there = place_on(source, axes, place, interpolation)
     file = read_contents(source, only=wanted, at=there.at)
     time = next((axes[n] for n in _TIMES if n in axes and len(axes[n].dims) == 1), None)

@@ -4,6 +4,7 @@ Parameters of different steps or accumulations are datasets of their own. Foreca
 the time at which a field holds is that of the start and the step together.
 """
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def _is_grib(path) -> bool:
 
 def _datasets(path: Path) -> list[Any]:
     try:
-        import cfgrib
+        cfgrib = importlib.import_module("cfgrib")
     except (ImportError, RuntimeError) as error:  # of a missing ecCodes
         expected, advice = "NetCDF, or the package cfgrib", "pip install cfgrib, or download NetCDF"
         raise FileFormatError(path, "file", expected, f"GRIB without it ({error})", advice) from None

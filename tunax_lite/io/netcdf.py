@@ -214,13 +214,11 @@ def _of_dataset(
             values = np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
             attributes["units"] = "s"
         elif values.dtype == object and hasattr(next(iter(values.flat), None), "calendar"):
-            import cftime
+            import netCDF4  # takes long
 
-            attributes["units"] = "seconds since 1970-01-01"
-            attributes["calendar"] = next(iter(values.flat)).calendar
-            values = np.asarray(
-                cftime.date2num(values, attributes["units"], attributes["calendar"]), dtype=float
-            )
+            attributes |= {"units": "seconds since 1970-01-01", "calendar": next(iter(values.flat)).calendar}
+            seconds = netCDF4.date2num(values, attributes["units"], attributes["calendar"])
+            values = np.asarray(seconds, dtype=float)
         elif values.dtype.kind in "fiu":
             values = _decoded(values, attributes, valid_range)
         variables[name] = Variable(path, name, tuple(map(str, variable.dims)), values, attributes)

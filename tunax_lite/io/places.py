@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .axes import TimeAxis
+from .axes import TimeAxis, find_axis, read_time
 from .netcdf import Contents, Variable, read_contents
 
 _FARTHEST = 3.0
@@ -60,7 +60,7 @@ class Place:
 
     def _named(self, i: int, j: int) -> str:
         latitude, longitude = self.points[0][i], (self.points[1][j] + 180.0) % 360.0 - 180.0
-        return f"{abs(latitude):g} {'NS'[latitude < 0]} {abs(longitude):g} {'EW'[longitude < 0]}"
+        return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 
     def _nearest(self, name: str, time: str, record: int) -> str:
         """What to do about land: the nearest points that have values at that time."""
@@ -93,6 +93,18 @@ def place_on(source, file: Contents, place: Mapping[str, float], interpolation: 
     names = tuple(one.dims[0] if one.dims else one.name for one in axes)
     target = (place["latitude"], place["longitude"])
     return Place(source, (names[0], names[1]), (points[0], points[1]), (weights[0], weights[1]), target)
+
+
+def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
+    """The file with a variable at a longitude and latitude, where it has a grid of several points."""
+    variable = file.variables.get(name)
+    if variable is None or not set(variable.without_single().dims) & set(POSITIONS):
+        return file
+    place = place_on(source, file, {"latitude": position[1], "longitude": position[0]}, "bilinear")
+    time = find_axis(file, variable, None, "time")
+    part = one_version(read_contents(source, only=(name,), at=place.at)[name])
+    values = place.values(part, time.dims[0], read_time(time))
+    return replace(file, variables=file.variables | {name: replace(part, dims=time.dims, values=values)})
 
 
 def one_version(variable: Variable) -> Variable:

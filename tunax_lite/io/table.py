@@ -16,18 +16,21 @@ from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..observables import OBSERVABLES, is_number, parse
 from ..time_series import TimeSeries
-from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time
+from .axes import Record, as_sources, find_axis, has_flag, in_order, joined, measured, read_time, stem_of
 from .errors import (
     FileFormatError,
     check_names,
     check_possible,
     decimal,
     existing_file,
+    is_path,
+    name_of,
     names_its_file,
     read_text,
     reading,
 )
 from .netcdf import Contents, Variable, read_contents
+from .places import at_position
 from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
 from .yaml_file import NAMES
 
@@ -40,7 +43,7 @@ _Cells = list[tuple[int, str]]
 
 @names_its_file("a table")
 def read_table(path) -> Contents:
-    """The columns of a CSV file, or the variables of a NetCDF file, with their units as attributes.
+    """The columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
     The first line of a CSV file names the columns, `wind_u [m s-1]`; one of them is `time`, in ISO 8601, or
     a number with a unit such as `time [days since 2012-01-01]`. Lines that start with # are comments.
@@ -48,8 +51,8 @@ def read_table(path) -> Contents:
     Raises:
         FileFormatError: a file that is no table, with its line.
     """
-    path = existing_file(path)
-    return _read_csv(path) if path.suffix.lower() in _CSV_ENDINGS else read_contents(path)
+    is_csv = is_path(path) and existing_file(path).suffix.lower() in _CSV_ENDINGS
+    return _read_csv(Path(path)) if is_csv else read_contents(path)
 
 
 def read_series(path, name: str, quantity: str, *, start_time: str | None, unit: str | None = None) -> Series:
@@ -109,6 +112,7 @@ def read_numbers(
     unit: str | None = None,
     flags: str | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
+    position: tuple[float, float] | None = None,
 ) -> tuple[Series, int]:
     """An observable that is one number at a time, NaN where it is missing or its flag is not good.
 
@@ -117,6 +121,7 @@ def read_numbers(
         observable, variable: its name in the package and in the file.
         flags: name in the file of the quality flags, which are numbers.
         good_flags: values with another one are left out.
+        position: longitude and latitude [degrees], of a file with a grid of several points.
 
     Returns:
         The series, and how many values were left out because of their flags.
@@ -133,6 +138,8 @@ def read_numbers(
         )
     with reading(path, "a table"):
         table = read_table(path)
+        if position is not None:
+            table = at_position(path, table, variable, position)
         record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
         good, advice = np.ones(record.values.shape, dtype=bool), "correct its name (flags)"
         if flags is not None:
@@ -266,7 +273,7 @@ def read_weather(
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
         value, kind = given.get(field), kinds.get(field)
         if isinstance(value, (int, float)):
-            check_possible(paths[0], field, quantity, np.asarray([float(value)]))
+            check_possible(name_of(paths[0]), field, quantity, np.asarray([float(value)]))
             found[field] = float(value)
             continue
         parts = []
@@ -287,7 +294,9 @@ def read_weather(
             raise tables[0].error(field, wanted, f"only {there}", advice)
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
-    return TimeSeries(jnp.asarray(instants, dtype=float), Weather(**arrays), name or paths[0].name), measure
+    return TimeSeries(
+        jnp.asarray(instants, dtype=float), Weather(**arrays), name or stem_of(paths[0])
+    ), measure
 
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
