@@ -65,12 +65,20 @@ class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):
             raise invalid("no albedo where shortwave is net", got, "remove one of the two")
 
 
-class Era5Weather(Section):
-    """Hourly single levels of ERA5."""
+class Era5Source(Section):
+    """Single levels of ERA5."""
 
-    format: Literal["era5"]
     paths: Paths
     interpolation: Literal["bilinear", "nearest"] = key("between the points of the grid", "bilinear")
+    accumulation: float | None = key(
+        "time before its stamp over which a parameter is accumulated [s]; null for an hour", None, gt=0.0
+    )
+
+
+class Era5Weather(Era5Source):
+    """Weather of ERA5."""
+
+    format: Literal["era5"]
 
 
 class TableWeather(Section):
@@ -153,6 +161,7 @@ def bulk_forcing(
                 start_time=start_time,
                 radiation=_radiation_of_era5(section),
                 interpolation=weather.interpolation,
+                accumulation=weather.accumulation,
                 longwave=formula,
                 shortwave=sky,
             )

@@ -12,7 +12,7 @@ from .. import io
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..grid import Grid
-from ..io.sea_water import conservative_temperature, modelled_water
+from ..io.sea_water import conservative_temperature, modelled_water, practical_salinity
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
@@ -39,9 +39,9 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         start = _converted(section, start, np.asarray(grid.z_center))
         state = initial_state(section, grid, water, measured | start)
     if isinstance(section, cases.IdealisedCase):
-        forcing = _fluxes(section.forcing, setting, "forcing")
+        forcing = _fluxes(section.forcing, section, setting, "forcing")
     elif section.fluxes is not None:
-        forcing = _fluxes(section.fluxes, setting, "fluxes")
+        forcing = _fluxes(section.fluxes, section, setting, "fluxes")
     else:
         assert section.weather is not None  # or there are fluxes
         position, density = (section.longitude, section.latitude), float(water.reference_density)
@@ -87,7 +87,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         forcing.check_covers(0.0, section.duration)
         case.interior.check_covers(0.0, section.duration)
     compared = observations
-    if isinstance(section.observations, cases.ArgoProfilesSection) and section.observations.z == "measured":
+    if _keeps_heights(section.observations):
         compared = _observations(section, "observations", setting, own, at_values=True)
     if compared is not None and profiled is not None:
         compared = _within(compared, section, setting)
@@ -185,6 +185,34 @@ def _placed(time: np.ndarray, own: np.ndarray, values: Any) -> Any:
     return jnp.asarray(rows)
 
 
+def _keeps_heights(given: Any) -> bool:
+    """Whether profiles are compared at heights that change from time to time."""
+    if isinstance(given, cases.ArgoProfilesSection):
+        return given.z == "measured"
+    return isinstance(given, cases.MooringProfiles) and given.depths == "measured"
+
+
+def _practical(
+    given: cases.MooringProfiles | cases.ArgoProfilesSection,
+    section: cases.SiteCase,
+    key: str,
+    setting: Setting,
+    own: Mapping[str, Series],
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Heights and practical salinity to convert measured temperatures with, of the section or the case."""
+    z, start = np.asarray(setting.grid.z_center), np.zeros(1)
+    if given.practical_salinity is not None:
+        keys = (key, "practical_salinity")
+        series = profile_series(given.practical_salinity, "salinity", setting, *keys, whole=False)
+        return z, series.on(start)[0]
+    if "salinity" not in own:
+        return None
+    values = own["salinity"].on(start)[0]
+    if section.salinity_kind == "absolute":
+        values = practical_salinity(values, z, longitude=section.longitude, latitude=section.latitude)
+    return z, values
+
+
 def _observations(
     section: Placed, key: str, setting: Setting, own: Mapping[str, Series], at_values: bool = False
 ) -> Observations | None:
@@ -204,7 +232,8 @@ def _observations(
                 variables={str(name): value for name, value in given.variables.items()},
                 units={str(name): value for name, value in given.units.items()},
                 good_flags=given.good_flags,
-                salinity=given.practical_salinity,
+                depths="nominal" if given.depths == "measured" and not at_values else given.depths,
+                salinity=_practical(given, section, key, setting, own),
                 position=(section.longitude, section.latitude),
                 name=section.name,
             )
@@ -215,6 +244,7 @@ def _observations(
             z=None if at_values else np.asarray(heights),
             start_time=section.start_time,
             good_flags=given.good_flags,
+            salinity=_practical(given, section, key, setting, own),
             largest_spacing=given.largest_spacing,
             name=section.name,
         )
@@ -272,8 +302,21 @@ def _above(observations: Observations, lowest: float) -> Observations:
     )
 
 
-def _fluxes(section: cases.FluxesSection, setting: Setting, key: str) -> AbstractForcing:
-    names = [name for name in type(section).model_fields if name not in ("time", "tracer_fluxes")]
+def _fluxes(section: cases.FluxesSection, case: Placed, setting: Setting, key: str) -> AbstractForcing:
+    if section.era5 is not None:
+        if case.latitude is None or case.longitude is None or setting.start_time is None:
+            raise ConfigError(
+                f"{setting.at(key, 'era5')}: expected a case with `latitude`, `longitude` and `start_time`, "
+                "got none; choose the format site."
+            )
+        return io.read_era5_fluxes(
+            [setting.file(path, key, "era5", "paths") for path in section.era5.paths],
+            latitude=case.latitude,
+            longitude=case.longitude,
+            start_time=setting.start_time,
+            **section.era5.model_dump(exclude={"paths"}),
+        )
+    names = [name for name in type(section).model_fields if name not in ("time", "tracer_fluxes", "era5")]
     given = {
         name: read_timed(getattr(section, name), name, setting, key, name)
         for name in names
@@ -326,6 +369,8 @@ def _read(
     path = setting.file(given.path, "series", name, "path")
     with setting.naming("series", name):
         options = given.model_dump(include={"unit", "flags", "good_flags"})
+        if section.latitude is not None and section.longitude is not None:
+            options["position"] = (section.longitude, section.latitude)
         found, n_rejected = io.read_numbers(
             path, name, given.variable, start_time=setting.start_time, **options
         )

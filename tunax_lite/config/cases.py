@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from ..gotm import GotmOptions, ObservedInputs
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
-from .air_sea import AirSeaSection, WeatherSection
+from .air_sea import AirSeaSection, Era5Source, WeatherSection
 from .builder import Section, closest, invalid, key, part_of, section_of
 from .closures import TermSection, flatten
 from .interior import InteriorSection
@@ -21,26 +21,32 @@ GoodFlags = Annotated[
 _LONGEST_GAP = 15.0 * 86400.0
 
 
+_PRACTICAL_SALINITY = (
+    "practical salinity to convert temperatures with where none was measured; null for that of the case"
+)
+
+
 class MooringProfiles(Section):
-    """A mooring in the format of OceanSITES, or another CF NetCDF file of fixed depths."""
+    """A mooring in the format of OceanSITES, IMOS or CMEMS, or another CF NetCDF file."""
 
     format: Literal["oceansites"]
     paths: Paths
-    variables: dict[Literal["temperature", "salinity", "u", "v"], str] = key(
-        "names in the file of temperature, salinity, u, v", default_factory=dict
+    variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
+        "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
     )
     units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], str] = key(
         "units, instead of those in the file", default_factory=dict
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
-    practical_salinity: float | None = key(
-        "to convert temperatures with, where none was measured", None, ge=0.0, le=50.0
+    depths: Literal["nominal", "measured"] | float = key(
+        "of instruments whose depth moves; or the depth [m] of one whose file does not say it", "nominal"
     )
+    practical_salinity: ProfileSection | None = key(_PRACTICAL_SALINITY, None)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
 
 class ArgoProfilesSection(Section):
-    """Core profiles of Argo floats."""
+    """Profiles of Argo floats."""
 
     format: Literal["argo"]
     paths: Paths
@@ -48,6 +54,7 @@ class ArgoProfilesSection(Section):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
+    practical_salinity: ProfileSection | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
@@ -112,6 +119,14 @@ class FluxesSection(Quantities):
     tracer_fluxes: dict[str, TimedSection] = key(
         "tracer fluxes by name [tracer unit m s-1]", default_factory=dict
     )
+
+    era5: Era5Source | None = key("all of them, as ERA5 computed them", None)
+
+    def _check(self) -> None:
+        super()._check()
+        others = sorted(self.model_fields_set - {"era5"})
+        if self.era5 is not None and others:
+            raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
 
     @model_validator(mode="before")
     @classmethod

@@ -1,7 +1,7 @@
 """What readers of all formats do: times in seconds, heights upward, quality flags, gaps, records of files."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Arr
 
 def as_sources(given) -> list[Any]:
     """One path or dataset, or several, as a list."""
-    single = isinstance(given, (str, Path)) or hasattr(given, "data_vars")
+    single = isinstance(given, (str, Path)) or hasattr(given, "data_vars") or not isinstance(given, Iterable)
     several = [given] if single else list(given)
     if not several:
         raise ValueError("paths: expected at least one file, got none.")

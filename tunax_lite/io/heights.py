@@ -82,7 +82,10 @@ def heights_of(
     nominal = -float(depths) if not isinstance(depths, str) else _nominal(file, instrument, unit)
     moving = [one for one in levels if records in one.dims and not _is_relative(one) and one.values.size > 1]
     z = _measured(file, moving, records, variable.dims, unit, latitude)
-    if nominal is not None and others and not own:
+    if others and not own:
+        if z is None or z.shape[1] == 1:
+            expected, advice = f"the dimensions {(records,)}", "choose one place, or name another variable"
+            raise variable.error(expected, variable.dims, advice)
         nominal = None  # that of one instrument, and there are several
     if z is None and nominal is None:
         _refuse(variable, [])
@@ -130,7 +133,7 @@ def _upward(variable: Variable, unit: str | None) -> np.ndarray:
     values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
     stated = str(variable.attrs.get("positive", "")).lower()
     is_up = stated == "up" or stated != "down" and variable.attrs.get("standard_name") in _UPWARD
-    return (values if is_up else -values) + 0.0
+    return np.asarray((values if is_up else -values) + 0.0)
 
 
 def _instruments(file: Contents, records: str) -> np.ndarray | None:

@@ -57,6 +57,16 @@ def absolute_salinity(
     return np.where(np.abs(found - standard * ratio) < 1e-9, standard, found)
 
 
+def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, latitude: Numbers) -> np.ndarray:
+    """Practical salinity [1] of an absolute one [g kg-1] at heights z [m], at a place [degrees].
+
+    Source: IOC et al. (2010), by the library `gsw`.
+    """
+    import gsw
+
+    return np.asarray(gsw.SP_from_SA(salinity, pressure(z), longitude, latitude))
+
+
 def conservative_temperature(
     temperature: Numbers, salinity: Numbers, pressure: Numbers, kind: str
 ) -> np.ndarray:

@@ -1,0 +1,273 @@
+"""Moorings in the layouts of OceanSITES, IMOS and Copernicus, as files and as datasets of xarray."""
+
+from typing import Any
+
+import gsw
+import numpy as np
+import pytest
+import xarray as xr
+
+from tunax_lite.io import FileFormatError, read_oceansites
+
+START = "2018-12-13"
+N = 6
+HOURS = np.arange(N)
+TEMPERATURE = 18.0 + 0.25 * HOURS
+DAYS = 25183.0 + HOURS / 24.0  # since 1950
+IN_SITU = {"standard_name": "sea_water_temperature", "units": "degrees_Celsius"}
+OF_TIME = {"standard_name": "time", "units": "days since 1950-01-01 00:00:00 UTC", "calendar": "gregorian"}
+OF_DEPTH = {"standard_name": "depth", "units": "m", "positive": "down"}
+PLACE = {
+    "LATITUDE": ((), -32.0, {"standard_name": "latitude"}),
+    "LONGITUDE": ((), 115.4, {"standard_name": "longitude"}),
+}
+
+
+def instrument(**changed: Any) -> xr.Dataset:
+    """One instrument whose depth moves around 27 m, at 29 m on the mean."""
+    variables: dict[str, Any] = {
+        "TIME": ("TIME", DAYS, OF_TIME),
+        "TEMP": ("TIME", TEMPERATURE, IN_SITU | {"ancillary_variables": "TEMP_quality_control"}),
+        "TEMP_quality_control": ("TIME", np.array([1, 1, 4, 1, 1, 2], "i1"), {}),
+        "DEPTH": ("TIME", np.array([29.0, 28.5, 29.0, np.nan, 30.0, 31.0]), OF_DEPTH),
+        "DEPTH_quality_control": ("TIME", np.array([1, 1, 1, 1, 4, 1], "i1"), {}),
+        "NOMINAL_DEPTH": ((), 27.0, OF_DEPTH),
+        **PLACE,
+    }
+    return xr.Dataset({name: one for name, one in (variables | changed).items() if one is not None})
+
+
+def read(dataset, **options: Any):
+    return read_oceansites(dataset, **{"start_time": START, "conservative": False, **options})
+
+
+def test_an_instrument_whose_depth_moves():
+    good = [0, 1, 3, 4, 5]
+    nominal = read(instrument())
+    np.testing.assert_array_equal(nominal.z, [-27.0])
+    np.testing.assert_allclose(nominal.time, 3600.0 * HOURS[good])
+    np.testing.assert_allclose(nominal.profiles["temperature"][:, 0], TEMPERATURE[good])
+    assert nominal.rejected == {"temperature": 1}
+    moved = read(instrument(), depths="measured")
+    # A depth that is missing or flagged as bad is none.
+    np.testing.assert_allclose(moved.time, 3600.0 * HOURS[[0, 1, 5]])
+    np.testing.assert_allclose(moved.z, [[-29.0], [-28.5], [-31.0]])
+
+
+def test_without_a_nominal_depth_the_median_or_as_measured():
+    fixed = read(instrument(NOMINAL_DEPTH=None))
+    np.testing.assert_allclose(fixed.z, [-29.0])  # of 28.5, 29, 29 and 31
+    depth = ("TIME", np.linspace(10.0, 60.0, N), OF_DEPTH)
+    profiler = read(instrument(NOMINAL_DEPTH=None, DEPTH=depth, DEPTH_quality_control=None))
+    assert profiler.moves and float(profiler.z[-1, 0]) == -60.0
+    absent = {"NOMINAL_DEPTH": None, "DEPTH": None, "DEPTH_quality_control": None}
+    with pytest.raises(FileFormatError, match=r"TEMP: expected one depth: .* got none .*\(depths\)"):
+        read(instrument(**absent))
+    np.testing.assert_array_equal(read(instrument(**absent), depths=43.0).z, [-43.0])
+    stated = instrument(**absent).assign_attrs(geospatial_vertical_min=44.0, geospatial_vertical_max="46")
+    np.testing.assert_array_equal(read(stated).z, [-45.0])
+    pressure = ("TIME", np.full(N, 30.0), {"standard_name": "sea_water_pressure", "units": "decibar"})
+    of_pressure = read(instrument(**absent, PRES=pressure))
+    np.testing.assert_allclose(of_pressure.z, [gsw.z_from_p(30.0, -32.0)])
+    with pytest.raises(ValueError, match="depths: expected 'nominal', 'measured' or a depth"):
+        read(instrument(), depths="deep")
+
+
+def current_meter(**changed: Any) -> xr.Dataset:
+    """Four cells above a sensor at 44 m, the uppermost above the water."""
+    heights = np.array([10.0, 20.0, 30.0, 50.0])
+    speed = 0.1 * np.arange(4.0) + 0.01 * HOURS[:, None]
+    attributes = {"standard_name": "eastward_sea_water_velocity", "units": "m s-1"}
+    relative = {"standard_name": "height", "units": "m", "positive": "up", "reference_datum": "sensor"}
+    variables: dict[str, Any] = {
+        "HEIGHT_ABOVE_SENSOR": ("HEIGHT_ABOVE_SENSOR", heights, relative),
+        "UCUR": (("TIME", "HEIGHT_ABOVE_SENSOR", "STATION"), speed[:, :, None], attributes),
+        "DEPTH": ("TIME", 43.0 + 0.1 * HOURS, OF_DEPTH),
+        "DEPTH_quality_control": None,
+        "NOMINAL_DEPTH": ((), 44.0, OF_DEPTH),
+    }
+    return instrument(**(variables | changed))
+
+
+def test_cells_above_a_sensor():
+    found = read(current_meter())
+    np.testing.assert_allclose(found.z, [-44.0, -34.0, -24.0, -14.0])
+    np.testing.assert_allclose(found.profiles["u"][2, 1:], 0.02 + 0.1 * np.arange(3.0))
+    np.testing.assert_allclose(found.profiles["temperature"][0], [18.0, np.nan, np.nan, np.nan])
+    moved = read(current_meter(), depths="measured")
+    # Without the temperature, which is bad at the third time, the lowest value is that of the first cell.
+    np.testing.assert_allclose(moved.z[2, :3], [-33.2, -23.2, -13.2])
+    np.testing.assert_allclose(moved.profiles["u"][2, :3], 0.02 + 0.1 * np.arange(3.0))
+
+
+def aggregated(cells: bool = False) -> xr.Dataset:
+    """Values of two instruments one after the other, with the number of each."""
+    time = np.concatenate([DAYS, DAYS[:4]]) if not cells else np.repeat(DAYS[:5], 2)
+    index = np.array([0] * N + [1] * 4) if not cells else np.zeros(10, int)
+    depth = np.where(index == 0, 22.5, 54.0) if not cells else np.tile([20.0, 30.0], 5)
+    return xr.Dataset(
+        {
+            "TEMP": ("OBSERVATION", 18.0 + np.arange(10.0), IN_SITU),
+            "TEMP_max": ("OBSERVATION", 30.0 + np.arange(10.0), IN_SITU | {"cell_methods": "TIME: maximum"}),
+            "DEPTH": ("OBSERVATION", depth, OF_DEPTH),
+            "TIME": ("OBSERVATION", time, OF_TIME),
+            "instrument_index": ("OBSERVATION", index, {"instance_dimension": "INSTRUMENT"}),
+            "NOMINAL_DEPTH": ("INSTRUMENT", [23.0, 55.0], OF_DEPTH),
+            "LATITUDE": ("INSTRUMENT", [-32.0, -32.0], {"standard_name": "latitude"}),
+            "LONGITUDE": ("INSTRUMENT", [115.4, 115.4], {"standard_name": "longitude"}),
+        }
+    )
+
+
+def test_instruments_one_after_the_other():
+    found = read(aggregated())
+    np.testing.assert_array_equal(found.z, [-55.0, -23.0])
+    expected = np.array([[24.0, 25.0, 26.0, 27.0, np.nan, np.nan], 18.0 + np.arange(6.0)]).T
+    np.testing.assert_allclose(found.profiles["temperature"], expected)
+    contiguous = aggregated().drop_vars("instrument_index")
+    contiguous["row_size"] = ("INSTRUMENT", [6, 4], {"sample_dimension": "OBSERVATION"})
+    np.testing.assert_allclose(read(contiguous).profiles["temperature"], expected)
+    moved = read(aggregated(), depths="measured")
+    np.testing.assert_allclose(moved.z[0], [-54.0, -22.5])
+    # Several depths of one instrument at one time: the nominal one is that of none of them.
+    cells = read(aggregated(cells=True))
+    assert cells.moves and cells.z.shape == (5, 2)
+    np.testing.assert_allclose(cells.profiles["temperature"][1], [21.0, 20.0])
+
+
+def test_of_several_resolutions_that_of_most_quantities():
+    hours = {"TIME_HR": ("TIME_HR", DAYS[::2], OF_TIME), "TIME_DY": ("TIME_DY", DAYS[:1], OF_TIME)}
+    salt = {"standard_name": "sea_water_practical_salinity", "units": "1"}
+    dataset = instrument(
+        **hours,
+        TEMP_HR=(("TIME_HR", "DEPTH_", "LAT"), np.full((3, 1, 1), 19.0), IN_SITU),
+        TEMP_DY=("TIME_DY", [20.0], IN_SITU),
+        PSAL_HR=("TIME_HR", np.full(3, 35.5), salt),
+        PSAL_DY=("TIME_DY", [35.4], salt),
+    )
+    found = read(dataset)
+    assert found.time.shape == (3,) and float(found.profiles["salinity"][0, 0]) == 35.5
+    assert float(found.profiles["temperature"][0, 0]) == 19.0
+    fine = read(dataset, variables={"temperature": "TEMP", "salinity": None})
+    assert fine.time.shape == (5,) and set(fine.profiles) == {"temperature"}
+
+
+def test_levels_of_copernicus_and_packed_integers(tmp_path):
+    depth = np.tile([1.0, 10.0], (N, 1))
+    depth[2, 1] = np.nan
+    flags = np.array([[1, 1]] * (N - 1) + [[4, 9]], "i1")
+    dataset = xr.Dataset(
+        {
+            "TIME": ("TIME", DAYS, OF_TIME),
+            "TEMP": (("TIME", "DEPTH"), TEMPERATURE[:, None] - [0.0, 1.0], IN_SITU),
+            "TEMP_QC": (("TIME", "DEPTH"), flags, {}),
+            "DEPH": (("TIME", "DEPTH"), depth, OF_DEPTH),
+            "DEPH_QC": (("TIME", "DEPTH"), np.full((N, 2), 7, "i1"), {}),
+            "LATITUDE": ("LATITUDE", np.full(N, 50.0)),
+            "LONGITUDE": ("LONGITUDE", np.full(N, -145.0)),
+        }
+    )
+    packed = {"dtype": "i4", "scale_factor": 0.001, "_FillValue": -2147483647}
+    dataset.to_netcdf(tmp_path / "packed.nc", engine="netcdf4", encoding={"TEMP": packed})
+    for source in (dataset, tmp_path / "packed.nc"):
+        found = read(source)
+        np.testing.assert_array_equal(found.z, [-10.0, -1.0])
+        expected = (TEMPERATURE[:, None] - [1.0, 0.0])[: N - 1]
+        np.testing.assert_allclose(found.profiles["temperature"], expected, atol=1e-6)
+        assert found.rejected == {"temperature": 2}
+    measured = read(dataset, depths="measured", conservative=True, salinity=([-20.0, 0.0], [35.0, 33.0]))
+    assert np.isnan(measured.z[2, 1]) and set(measured.profiles) == {"temperature"}
+    absolute = gsw.SA_from_SP(34.0, 10.0, -145.0, 50.0)
+    expected = gsw.CT_from_t(absolute, TEMPERATURE[0] - 1.0, 10.0)
+    np.testing.assert_allclose(measured.profiles["temperature"][0, 0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"TEMP": None, "sea_temp": ("TIME", TEMPERATURE, IN_SITU | {"units": "deg C"})},
+        {"TEMP": ("TIME", TEMPERATURE + 273.15, IN_SITU | {"units": "K"})},
+        {"TEMP": None, "T_20": ("TIME", TEMPERATURE, {"units": "C"})},
+        {"DEPTH": ((), 27.0, {"standard_name": "depth"}), "NOMINAL_DEPTH": None},
+        {"NOMINAL_DEPTH": ((), -27.0, OF_DEPTH | {"positive": "up"})},
+        {"TEMP": ("TIME", 0.0 * TEMPERATURE, IN_SITU), "TEMP_ADJUSTED": ("TIME", TEMPERATURE, IN_SITU)},
+        {"TIME": ("TIME", 1440.0 * HOURS / 24.0, OF_TIME | {"units": "minutes since 2018-12-13"})},
+        {"LATITUDE": ("TIME", np.full(N, -32.0)), "LONGITUDE": ("TIME", np.full(N, 115.4))},
+    ],
+    ids=lambda changed: ", ".join(changed),
+)
+def test_other_names_and_units(changed):
+    found = read(instrument(TEMP_quality_control=None, DEPTH_quality_control=None, **changed))
+    np.testing.assert_allclose(found.z, [-27.0])
+    np.testing.assert_allclose(found.time, 3600.0 * HOURS, atol=0.5)
+    np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE)
+
+
+@pytest.mark.parametrize("name", ["temp_qc", "TEMP_FLAG", "TEMP_qc_flag"])
+def test_flags_under_other_names(name):
+    flags = {"TEMP_quality_control": None, name: ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})}
+    assert read(instrument(**flags)).rejected == {"temperature": 2}
+
+
+def test_flags_with_another_meaning():
+    said = {"flag_values": [1, 4, 5], "flag_meanings": "highest_quality lower_quality sensor_failed"}
+    flags = ("TIME", np.array([1, 1, 4, 1, 5, 1]), said)
+    assert read(instrument(TEMP_quality_control=flags)).rejected == {"temperature": 2}
+
+
+def test_one_profile_with_its_time_beside_it():
+    dataset = xr.Dataset(
+        {
+            "TEMP": ("DEPTH", [10.0, 9.0], IN_SITU),
+            "DEPTH": ("DEPTH", [5.0, 50.0], OF_DEPTH),
+            "TIME": ((), np.datetime64("2018-12-14T00:00:00", "ns")),
+        }
+    )
+    found = read(dataset)
+    np.testing.assert_allclose(found.time, [86400.0])
+    np.testing.assert_allclose(found.profiles["temperature"], [[9.0, 10.0]])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"TEMP_quality_control": ("TIME", np.full(N, 4, "i1"))},
+            r"quality_control: .*not 6 with 4.* none of 6",
+        ),
+        (
+            {"TIME": ("TIME", DAYS * 1e6, OF_TIME)},
+            r"TIME: .* years 1 and 9999, got 2.5183e\+10 in days .*record 0",
+        ),
+        (
+            {"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None},
+            "TEMP: .* below the surface",
+        ),
+        (
+            {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None},
+            r"TEMP: expected .*\('TIME',\), got \('TIME', 'STATION'\); choose one place",
+        ),
+    ],
+)
+def test_files_that_cannot_be_used(changed, message):
+    with pytest.raises(FileFormatError, match=rf"^buoy 7: .*{message}"):
+        read(instrument(DEPTH_quality_control=None, **changed).assign_attrs(title="buoy 7"))
+
+
+def test_a_bad_time_of_a_bad_value_is_no_harm():
+    days = DAYS.copy()
+    days[2] = -712224.0
+    assert read(instrument(TIME=("TIME", days, OF_TIME))).time.shape == (5,)
+
+
+def test_decoded_by_xarray_or_not(tmp_path):
+    instrument().to_netcdf(tmp_path / "one.nc", engine="netcdf4")
+    expected = read(tmp_path / "one.nc")
+    for options in ({}, {"decode_times": False}, {"decode_cf": False}):
+        with xr.open_dataset(tmp_path / "one.nc", engine="netcdf4", **options) as dataset:
+            found = read(dataset)
+        np.testing.assert_allclose(found.time, expected.time, atol=1e-3)
+        np.testing.assert_array_equal(found.profiles["temperature"], expected.profiles["temperature"])
+        assert found.name == "one"
+    with pytest.raises(ValueError, match="expected a path or a dataset of xarray, got int"):
+        read(1)
