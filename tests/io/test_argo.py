@@ -6,6 +6,7 @@ import gsw
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 
@@ -169,3 +170,87 @@ def test_another_kind_of_file_and_bad_heights(tmp_path):
         read_argo_profiles(tmp_path / "traj.nc")
     with pytest.raises(ValueError, match="heights"):
         read_argo(write(tmp_path / "f.nc"), z=[-1.0, -10.0], start_time=START)
+
+
+def edited(path, change):
+    """The file again, after `change` of its dataset, which xarray does not decode."""
+    with xr.open_dataset(path, decode_cf=False, engine="netcdf4") as dataset:
+        changed = change(dataset.load())
+    path.unlink()
+    changed.to_netcdf(path, engine="netcdf4")
+    return path
+
+
+def test_floats_that_measured_temperature_alone(tmp_path):
+    names = [f"PSAL{part}" for part in ("", "_QC", "_ADJUSTED", "_ADJUSTED_QC")]
+    path = edited(write(tmp_path / "t.nc"), lambda dataset: dataset.drop_vars(names))
+    found = read_argo(path, start_time=START)
+    assert set(found.profiles) == {"temperature"}
+    absolute = gsw.SA_from_SP(35.0, PRESSURE, LONGITUDE, LATITUDE)
+    wanted = gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE)[::-1]
+    np.testing.assert_allclose(found.profiles["temperature"][0], wanted, atol=1e-5)
+    given = read_argo_profiles(path, salinity=(np.array([-1000.0, 0.0]), np.array([34.0, 36.0])))
+    salty = np.interp(expected()[0], [-1000.0, 0.0], [34.0, 36.0])
+    absolute = gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE)
+    np.testing.assert_allclose(
+        given.temperature[0], gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE), atol=1e-5
+    )
+    assert np.isnan(given.salinity).all()
+
+
+def test_temperatures_whose_salinity_is_bad(tmp_path):
+    path = write(tmp_path / "s.nc", PSAL_QC="1441")
+    assert read_argo_profiles(path).n_rejected == {"temperature": 4, "salinity": 4}
+    given = read_argo_profiles(path, salinity=35.2)
+    assert given.n_rejected == {"temperature": 0, "salinity": 4}
+    with pytest.raises(
+        FileFormatError, match="quality flags among .* none of 8 of temperature.* give `salinity`"
+    ):
+        read_argo(write(tmp_path / "b.nc", PSAL_QC="4444"), start_time=START)
+
+
+def test_files_of_biogeochemical_parameters_alone(tmp_path):
+    path = write(tmp_path / "BR6903247_090.nc")
+    edited(
+        path, lambda dataset: dataset.drop_vars([name for name in dataset if name[:4] in ("TEMP", "PSAL")])
+    )
+    with pytest.raises(FileFormatError, match=r"TEMP: .* core file R6903247_090\.nc, or the \*_Sprof"):
+        read_argo(path, start_time=START)
+
+
+def test_the_mode_of_each_parameter(tmp_path):
+    adjusted = {"PSAL_ADJUSTED": SALINITY + 0.02, "TEMP_ADJUSTED": TEMPERATURE + 1.0}
+    adjusted |= {f"{key}_ADJUSTED_QC": "1111" for key in ("TEMP", "PSAL")}
+
+    def synthetic(dataset):
+        names = np.array([[list(name.ljust(16)) for name in ("PRES", "TEMP", "PSAL")]] * 2, "S1")
+        modes = np.array([list("RRD"), list("RAD")], "S1")
+        dims = ("N_PROF", "N_PARAM")
+        return dataset.drop_vars("DATA_MODE").assign(
+            STATION_PARAMETERS=((*dims, "STRING16"), names), PARAMETER_DATA_MODE=(dims, modes)
+        )
+
+    found = read_argo_profiles(edited(write(tmp_path / "1_Sprof.nc", **adjusted), synthetic))
+    assert list(found.data_mode) == ["R", "A"]
+    check(found, 0, *expected(salinity=SALINITY + 0.02))
+    check(found, 1, *expected(TEMPERATURE + 1.0, SALINITY + 0.02))
+
+
+def test_profiles_of_copernicus_and_of_argopy(tmp_path):
+    with xr.open_dataset(write(tmp_path / "f.nc"), engine="netcdf4") as dataset:
+        core = dataset.load()
+    wanted = read_argo_profiles(tmp_path / "f.nc")
+    assert wanted.time.size == read_argo_profiles(core).time.size
+    kept = core.drop_vars([n for n in core.variables if n.endswith("_ADJUSTED") or n.endswith("_QC")])
+    argopy = kept.drop_vars("DATA_MODE").rename(JULD="TIME")
+    copernicus = xr.Dataset(
+        {
+            name: (("TIME", "DEPTH"), argopy[name].values, argopy[name].attrs)
+            for name in ("PRES", "TEMP", "PSAL")
+        },
+        {name: (name, argopy[name].values) for name in ("TIME", "LATITUDE", "LONGITUDE")},
+    )
+    for dataset in (core, argopy, copernicus):
+        found = read_argo_profiles(dataset)
+        np.testing.assert_array_equal(found.time, wanted.time)
+        check(found, 1, wanted.z[1], wanted.temperature[1], wanted.salinity[1])

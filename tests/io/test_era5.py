@@ -1,16 +1,19 @@
 """The weather of ERA5 from files as they were before 2024 and as they are since."""
 
 import datetime
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 
 from tunax_lite.air_sea import Clark, ClearSky, ConstantAlbedo, DownwardLongwave, Payne
 from tunax_lite.forcing import WaterSurface
-from tunax_lite.io import FileFormatError, read_era5
+from tunax_lite.io import FileFormatError, read_era5, read_era5_fluxes, read_numbers
 
 LATITUDES = np.array([50.5, 50.25, 50.0])
 LONGITUDES = np.array([-145.25, -145.0, -144.75])
@@ -294,3 +297,128 @@ def test_options_that_do_not_exist(tmp_path):
             read(path, **options)
     with pytest.raises(FileFormatError, match=r"ssr: .*radiation='downward'"):
         read(path, radiation="net")
+
+
+FLUXES = {
+    "ssr": ("J m**-2", 3600.0 * 0.94 * SUN),
+    "str": ("J m**-2", -3600.0 * (60.0 + HOURS)),
+    "sshf": ("J m**-2", -3600.0 * 20.0 + 0.0 * HOURS),
+    "slhf": ("J m**-2", -3600.0 * 80.0 + 0.0 * HOURS),
+    "ewss": ("N m**-2 s", 3600.0 * 0.1 + 0.0 * HOURS),
+    "nsss": ("N m**-2 s", -3600.0 * 0.01 * HOURS),
+    "tp": ("m", 1e-3 * (HOURS % 5)),
+    "e": ("m of water equivalent", -1e-4 + 0.0 * HOURS),
+}
+MEANS = {
+    "ssr": "msnswrf",
+    "str": "avg_snlwrf",
+    "sshf": "msshf",
+    "slhf": "mslhf",
+    "ewss": "metss",
+    "nsss": "mntss",
+}
+
+
+def read_fluxes(path, **options) -> Any:
+    return read_era5_fluxes(path, **{"start_time": START, **PLACE, **options})
+
+
+def test_fluxes_that_era5_computed(tmp_path):
+    forcing = read_fluxes(write(tmp_path / "f.nc", FLUXES))
+    fluxes = forcing.at(20.5 * 3600.0)
+    found = [
+        fluxes.heat_flux,
+        fluxes.shortwave_flux,
+        fluxes.stress_u,
+        fluxes.stress_v,
+        fluxes.freshwater_flux,
+    ]
+    wanted = [-81.0 - 100.0, 0.94 * SUN[21], 0.1, -0.21, (1.0 - 0.1) / 3600.0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    forcing.check_covers(0.0, 48 * 3600.0)
+    # Means over the hour instead of sums, without precipitation.
+    means = {MEANS[key]: ("W m**-2", values / 3600.0) for key, (_, values) in FLUXES.items() if key in MEANS}
+    of_means = read_fluxes(write(tmp_path / "m.nc", means)).at(20.5 * 3600.0)
+    np.testing.assert_allclose(of_means.heat_flux, -181.0)
+    np.testing.assert_allclose(of_means.stress_v, -0.21)
+    assert of_means.freshwater_flux is None
+    few = {key: value for key, value in FLUXES.items() if key not in ("ewss", "nsss")}
+    with pytest.raises(
+        FileFormatError, match=r"ewss: .*eastward_turbulent_surface_stress.*, nsss \(northward"
+    ):
+        read_fluxes(write(tmp_path / "few.nc", few))
+
+
+def test_sums_over_three_hours(tmp_path):
+    accumulated = ("ssrd", "strd", "tp")
+    stamps = np.arange(3, 49, 3)
+    three = {key: (unit, values[stamps]) for key, (unit, values) in SERIES.items()}
+    sums = {key: SERIES[key][1][1:].reshape(-1, 3).sum(axis=1) for key in accumulated}
+    path = write(tmp_path / "three.nc", three, hours=stamps, **sums)
+    for options in ({}, {"accumulation": 10800.0}):
+        forcing = read(path, **options)
+        for at_stamp in (6, 24):
+            mean = SERIES["strd"][1][at_stamp - 2 : at_stamp + 1].mean() / 3600.0
+            np.testing.assert_allclose(at(forcing, at_stamp - 1.5).longwave, mean, rtol=1e-12)
+            rain = SERIES["tp"][1][at_stamp - 2 : at_stamp + 1].sum() / 10800.0
+            np.testing.assert_allclose(at(forcing, at_stamp - 1.5).precipitation, rain, rtol=1e-12)
+    # Every third of hourly sums.
+    third = read(write(tmp_path / "third.nc", three, hours=stamps), accumulation=3600.0)
+    np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
+    with pytest.raises(FileFormatError, match=r"gap of 10800 s .*\(accumulation, such as 10800\)"):
+        read(write(tmp_path / "unclear.nc", three, hours=stamps))
+    with pytest.raises(ValueError, match="accumulation: expected a time"):
+        read(path, accumulation=0.0)
+
+
+def test_all_that_is_missing_at_once(tmp_path):
+    with pytest.raises(FileFormatError) as caught:
+        read(write(tmp_path / "e.nc", without("d2m", "ssrd", "strd")))
+    for name in ("2m_dewpoint_temperature", "surface_thermal_radiation_downwards", "Climate Data Store"):
+        assert name in str(caught.value)
+
+
+def test_points_on_land(tmp_path):
+    path = write(tmp_path / "e.nc")
+    with netCDF4.Dataset(path, "a") as file:
+        file["t2m"][:, 1:, :2] = np.nan
+    message = (
+        r"t2m: .*nan at 2012-06-10T00:00:00 .* at the point 50.25 N 145 W; .* 50.25 N 144.75 W \(20 km\)"
+    )
+    with pytest.raises(FileFormatError, match=message):
+        read(path)
+    np.testing.assert_allclose(at(read(path, latitude=50.25, longitude=-144.75), 0).air_temperature, 10.0)
+    sst = write(tmp_path / "sst.nc", {"sst": SERIES["t2m"]})
+    numbers, _ = read_numbers(
+        sst, "sea_surface_temperature", "sst", start_time=START, position=(-144.9, 50.1)
+    )
+    np.testing.assert_allclose(numbers.values, SERIES["t2m"][1] - 273.15)
+
+
+def test_datasets_and_grib(tmp_path, monkeypatch):
+    path = write(tmp_path / "e.nc")
+    wanted = read(path).weather
+    with xr.open_dataset(path, engine="netcdf4") as dataset:
+        loaded = dataset.load().drop_vars(("number", "expver"))
+    np.testing.assert_allclose(read(loaded).weather.values.shortwave, wanted.values.shortwave)
+    (tmp_path / "e.grib").write_bytes(b"GRIB....")
+    monkeypatch.setitem(sys.modules, "cfgrib", None)
+    with pytest.raises(FileFormatError, match=r"e\.grib: file: .* cfgrib.*pip install cfgrib"):
+        read(tmp_path / "e.grib")
+    # As cfgrib gives them: sums as forecasts that start at 06 and 18, fields without a step.
+    sums, one = loaded[["ssrd", "strd", "tp"]], np.timedelta64(1, "h").astype("timedelta64[ns]")
+    fields = loaded.drop_vars(list(sums)).rename(valid_time="time")
+    fields = fields.assign_coords(valid_time=("time", fields["time"].values))
+    start, step = sums["valid_time"].values[:48:12], np.arange(12) * one
+    folded = {
+        name: (("time", "step", *array.dims[1:]), array.values[:48].reshape(4, 12, 3, 3), array.attrs)
+        for name, array in sums.items()
+    }
+    coordinates = {name: loaded[name] for name in ("latitude", "longitude")}
+    forecasts = xr.Dataset(folded, {"time": start, "step": step, **coordinates})
+    forecasts = forecasts.assign_coords(valid_time=(("time", "step"), start[:, None] + step))
+    made = SimpleNamespace(open_datasets=lambda path, backend_kwargs: [fields, forecasts])
+    monkeypatch.setitem(sys.modules, "cfgrib", made)
+    found = read(tmp_path / "e.grib").weather
+    np.testing.assert_allclose(found.at(3600.0 * 20.5).shortwave, wanted.at(3600.0 * 20.5).shortwave)
+    np.testing.assert_allclose(found.at(3600.0 * 20.0).wind_u, wanted.at(3600.0 * 20.0).wind_u)

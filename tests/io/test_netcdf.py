@@ -1,5 +1,7 @@
 """The door through which NetCDF files are read: missing values, packing, parts, and where errors are."""
 
+import zipfile
+
 import netCDF4
 import numpy as np
 import pytest
@@ -94,3 +96,24 @@ def test_units_are_those_of_the_package(path):
     ):
         with pytest.raises(FileFormatError, match=message):
             file[name].converted("z", given)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (b"\x1f\x8b\x08", r"got a file packed by gzip; unpack it \(gunzip\)"),
+        (b"GRIB\x00\x00", "got a GRIB file; use read_era5"),
+        (b"\n<!DOCTYPE html><html>", "got a web page; .* download it again"),
+    ],
+)
+def test_other_kinds_of_files_under_the_name(tmp_path, start, message):
+    (tmp_path / "e.nc").write_bytes(start)
+    with pytest.raises(FileFormatError, match=rf"e\.nc: file: expected a NetCDF file, {message}"):
+        read_contents(tmp_path / "e.nc")
+
+
+def test_an_archive_under_the_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "e.nc", "w") as archive:
+        archive.writestr("instant.nc", b"CDF")
+    with pytest.raises(FileFormatError, match=r"got a zip archive with instant\.nc; unpack it \(unzip\)"):
+        read_contents(tmp_path / "e.nc")

@@ -246,7 +246,10 @@ def _read(path: Path, variable: Any, index: tuple, valid_range: bool) -> Variabl
     values = np.asarray(variable[index or ...])
     if values.dtype.kind in "fiu":
         values = _decoded(values, attributes, valid_range)
-    return Variable(path, variable.name, tuple(variable.dimensions), values, attributes)
+    dims = tuple(variable.dimensions)
+    if values.dtype == "S1" and dims and dims[-1] == "string1":
+        dims, values = dims[:-1], values[..., 0]  # as xarray writes single characters
+    return Variable(path, variable.name, dims, values, attributes)
 
 
 def _decoded(values: np.ndarray, attributes: dict[str, Any], valid_range: bool) -> np.ndarray:

@@ -71,7 +71,9 @@ class Place:
         distance = 111.2 * np.hypot(
             self.points[0][i] - self.target[0], east * np.cos(np.deg2rad(self.target[0]))
         )
-        nearest = [f"{self._named(i[n], j[n])} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]]
+        nearest = [
+            f"{self._named(int(i[n]), int(j[n]))} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]
+        ]
         return f"take one of the nearest points with values: {', '.join(nearest)}" if nearest else ""
 
 
