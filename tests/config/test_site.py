@@ -16,6 +16,7 @@ from tests.io import test_oceansites as oceansites
 from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
 from tunax_lite.config import build_calibration, build_run, evaluation_of, load_calibration, load_run
 from tunax_lite.io import FileFormatError, read_era5
+from tunax_lite.io.errors import ConfigError
 from tunax_lite.io.series import profiles_on_grid
 from tunax_lite.io.table import read_table, read_weather
 from tunax_lite.observations import Observations
@@ -263,6 +264,45 @@ def test_argo_gives_the_start(load, tmp_path):
         np.testing.assert_allclose(
             got, np.interp(np.minimum(z, z[z <= heights[0]][-1]), heights[::-1], values[::-1]), atol=1e-9
         )
+
+
+def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
+    """Temperature alone, compared where it was measured; the surface from a grid."""
+    hours = np.arange(25.0)
+    of_depth = {"standard_name": "depth", "units": "m", "positive": "down"}
+    mooring = xr.Dataset(
+        {
+            "TEMP": ("TIME", 9.0 + 0.01 * hours, {"units": "degC", "standard_name": "sea_water_temperature"}),
+            "DEPTH": ("TIME", 20.0 + 0.1 * hours, of_depth),
+            "NOMINAL_DEPTH": ((), 20.0, of_depth),
+        },
+        {"TIME": ("TIME", np.datetime64(START, "ns") + (hours * 3600e9).astype("timedelta64[ns]"))},
+    )
+    mooring.to_netcdf(tmp_path / "T.nc", engine="netcdf4")
+    era5.write(tmp_path / "era5.nc", era5.FLUXES | {"sst": era5.SERIES["t2m"]})
+    site = {
+        "temperature": {"surface": 10.0, "gradient": 0.05},
+        "salinity": 33.0,
+        "observations": {"format": "oceansites", "paths": "T.nc", "depths": "measured"},
+        "series": {"sea_surface_temperature": {"path": "era5.nc", "variable": "sst", "kind": "conservative"}},
+        "fluxes": {"era5": {"paths": "era5.nc", "interpolation": "nearest"}},
+    }
+    run = build_run(load(**site))
+    forcing: Any = run.case.forcing
+    np.testing.assert_allclose(forcing.at(3600.0 * 20.5).heat_flux, -181.0)
+    found: Any = run.observations
+    np.testing.assert_allclose(found.z[:, 0], -20.0 - 0.1 * hours, atol=1e-6)
+    conservative = gsw.CT_from_t(33.0, 9.0 + 0.01 * hours, 20.0 + 0.1 * hours)
+    np.testing.assert_allclose(found.profiles["temperature"][:, 0], conservative, atol=1e-5)
+    np.testing.assert_allclose(found.series["sea_surface_temperature"], era5.SERIES["t2m"][1][:25] - 273.15)
+    salty = site["observations"] | {"practical_salinity": {"z": [-40.0, 0.0], "values": [34.0, 32.0]}}
+    other: Any = build_run(load(**site | {"observations": salty})).observations
+    absolute = gsw.SA_from_SP(33.0, 20.0, -144.9, 50.1)
+    np.testing.assert_allclose(
+        other.profiles["temperature"][0, 0], gsw.CT_from_t(absolute, 9.0, 20.0), atol=1e-5
+    )
+    with pytest.raises(ConfigError, match=r"case\.fluxes: expected `era5` alone, got heat_flux too"):
+        load(**site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
 
 
 def test_calibration_on_a_site(tmp_path, monkeypatch):

@@ -1,0 +1,134 @@
+"""Which files of others are read, by which reader with which arguments, and why the rest is refused.
+
+    python -m benchmarks.observation_files docs/observation_files.md
+
+reads every file below `moorings`, `argo`, `era5`, `les`, `lesbrary` and `les_legay` of `$TUNAX_LITE_DATA` and writes
+the table of the page anew.
+"""
+
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tunax_lite as tl
+from tunax_lite import io
+
+START = "2010-01-01"
+_NEMO = dict(
+    zip(
+        "wind_u wind_v air_temperature humidity air_pressure shortwave longwave precipitation".split(),
+        "sowinu10 sowinv10 sotemair sohumspe somslpre sosudosw sosudolw sowaprec".split(),
+        strict=True,
+    )
+)
+_UNITS = {"wind_u": "m/s", "wind_v": "m/s", "air_temperature": "K", "air_pressure": "Pa"}
+_PLACES = {
+    "feedinlib": (52.6, 13.2),
+    "pvlib": (55.695, 12.495),
+    "newcds_java": (-7.85, 108.79),
+    "earthkit": (52.0, 0.0),
+}
+_PLACES |= {"newcds_telangana": (17.5, 79.0), "newcds_valdivia": (-39.5, -74.0)}
+
+
+def _era5(path: Path, reader: Callable[..., Any]) -> Any:
+    latitude, longitude = next(place for name, place in _PLACES.items() if name in path.parts)
+    return reader(path, latitude=latitude, longitude=longitude, start_time=START)
+
+
+def _sst(path: Path) -> Any:
+    latitude, longitude = next(place for name, place in _PLACES.items() if name in path.parts)
+    position = (longitude, latitude)
+    return io.read_numbers(path, "sea_surface_temperature", "sst", start_time=START, position=position)[0]
+
+
+READERS: list[tuple[str, str, Callable[[Path], Any]]] = [
+    (
+        "moorings/papa_nemo_c1d/forcing",
+        "`read_weather(variables, units)`",
+        lambda path: io.read_weather(
+            path, start_time=START, variables=_NEMO, units=_UNITS, humidity_measure="specific"
+        ),
+    ),
+    (
+        r"moorings/.*\.nc",
+        "`read_oceansites(salinity=35.0)`",
+        lambda path: io.read_oceansites(path, start_time=START, salinity=35.0),
+    ),
+    (r"argo/.*\.nc", "`read_argo()`", lambda path: io.read_argo(path, start_time=START)),
+    (
+        r"argo/.*\.nc",
+        "`read_argo(salinity=35.0)`",
+        lambda path: io.read_argo(path, start_time=START, salinity=35.0),
+    ),
+    (r"era5/.*valdivia.*accum", "`read_era5_fluxes()`", lambda path: _era5(path, io.read_era5_fluxes)),
+    (r"era5/.*(java|valdivia).*instant", '`read_numbers("sst", position)`', _sst),
+    (r"era5/", "`read_era5()`", lambda path: _era5(path, io.read_era5)),
+    (r"les/.*\.nc", "`read_cf_netcdf()`", io.read_cf_netcdf),
+    (r"les_legay/.*\.nc", "`read_legay()`", io.read_legay),
+    (r"lesbrary/.*\.jld2", "`read_lesbrary()`", io.read_lesbrary),
+]
+"""Expressions for paths, and readers; the first that reads a file counts, or the first that fits it."""
+
+
+def _found(read: Any) -> str:
+    """What a reader gave, in a few words."""
+    read = read[1] if isinstance(read, tuple) and hasattr(read[1], "profiles") else read
+    if hasattr(read, "profiles"):
+        parts = [f"{int(np.isfinite(np.asarray(v)).sum())} {name}" for name, v in read.profiles.items()]
+        rejected = sum(read.rejected.values())
+        parts += [f"{rejected} flagged"] if rejected else []
+        return f"{read.time.size} times, " + ", ".join(parts) + (", heights that move" if read.moves else "")
+    series = read[0] if isinstance(read, tuple) else read
+    return f"{series.time.size} times"
+
+
+def rows(folder: Path) -> Iterator[tuple[str, str, bool, str]]:
+    """Path, reader, whether it read the file, and what it found or why it refused."""
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        fitting = [(label, read) for pattern, label, read in READERS if re.match(pattern, name)]
+        if not path.is_file() or not fitting:
+            continue
+        refused = ""
+        for label, read in fitting:
+            try:
+                yield name, label, True, _found(read(path))
+                break
+            except (ValueError, FileNotFoundError) as error:
+                said = str(error).removeprefix(str(path)).removeprefix(": ")
+                refused = refused or textwrap.shorten(said.replace(str(folder) + "/", ""), 240)
+        else:
+            yield name, fitting[0][0], False, refused
+
+
+def table(folder: Path) -> str:
+    """The table of the page."""
+    found = list(rows(folder))
+    lines = ["| folder | files | read |", "| --- | --- | --- |"]
+    kinds = dict.fromkeys(name.split("/")[0] for name, *_ in found)
+    for kind in kinds:
+        own = [is_read for name, _, is_read, _ in found if name.split("/")[0] == kind]
+        lines.append(f"| `{kind}` | {len(own)} | {sum(own)} |")
+    lines += ["", "| file | reader | what it gives, or why it is refused |", "| --- | --- | --- |"]
+    for name, label, is_read, said in found:
+        said = said if is_read else f"refused: {said}"
+        lines.append(f"| `{name}` | {label} | {said.replace('|', ' ')} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    tl.configure(cache_folder=None)
+    page = Path(sys.argv[1])
+    before, mark, _ = page.read_text(encoding="utf-8").partition("<!-- the table -->\n")
+    page.write_text(before + mark + table(Path(os.environ["TUNAX_LITE_DATA"])) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
