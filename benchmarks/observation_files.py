@@ -2,7 +2,7 @@
 
     python -m benchmarks.observation_files docs/observation_files.md
 
-reads every file below `moorings`, `argo`, `era5`, `les`, `lesbrary` and `les_legay` of `$TUNAX_LITE_DATA` and writes
+reads every file below `moorings`, `argo`, `era5` and those of simulations in `$TUNAX_LITE_DATA`, and writes
 the table of the page anew.
 """
 
