@@ -134,6 +134,28 @@ def stem_of(source) -> str:
     return Path(name_of(source)).stem
 
 
+def flags_of(file: Contents, variable: Variable) -> Variable | None:
+    """The quality flags of a variable, arranged as it is: those that it names, or by their own names."""
+    lower = {name.lower(): name for name in file.variables}
+    stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
+    names = [one for one in stated if any(word in one.lower() for word in ("qc", "quality", "flag"))]
+    names += [
+        variable.name + end for end in ("_qc", "_quality_control", "_flag", "_qc_flag", "_quality_flag")
+    ]
+    for name in (lower[name.lower()] for name in names if name.lower() in lower):
+        flags = file[name].without_single(variable.dims)
+        if set(flags.dims) == set(variable.dims):
+            return flags.along(variable.dims, "repair the file")
+    return None
+
+
+def has_statistics(variable: Variable) -> bool:
+    """Whether it is text, or the extremes or the scatter of an interval."""
+    methods = str(variable.attrs.get("cell_methods"))
+    words = ("maximum", "minimum", "standard_deviation", "variance", "range")
+    return variable.values.dtype.kind not in "fiu" or any(word in methods for word in words)
+
+
 def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
     """Where a quality flag, a number or a character, is one of those wanted."""
     if flags.dtype.kind in "fiu":

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .axes import has_flag, is_axis
+from .axes import flags_of, has_flag, has_statistics, is_axis
 from .errors import check_increasing
 from .netcdf import Contents, Variable
 from .places import number_of
 from .series import BAD_FLAGS
 
-_STATISTICS = ("maximum", "minimum", "standard_deviation")
 _PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
 _UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
 _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
@@ -50,26 +49,15 @@ def heights_of(
     position: tuple[float, float] | None,
 ) -> Heights:
     """The heights of a variable; see `read_oceansites` for `depths`."""
-    latitude = 45.0 if position is None else position[1]
     others = tuple(
         dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
     )
     instrument = _instruments(file, records)
-    levels = [
-        one
-        for one in file.variables.values()
-        if _is_height(one) and set(one.dims) <= {records, *variable.dims}
-    ]
-    own = [
-        one
-        for one in levels
-        if len(one.dims) == 1 and one.dims[0] in variable.dims and one.dims[0] != records
-    ]
+    levels = [one for one in file.variables.values() if _is_height(one)]
+    own = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     own = [one for one in own if one.name == one.dims[0]] or own
     absolute = [one for one in own if not _is_relative(one)]
-    if len(absolute) > 1 or len(others) > 1:
-        _refuse(variable, absolute)
-    if absolute:
+    if len(absolute) == 1 and len(others) < 2:
         z = _upward(absolute[0], unit).reshape(-1)
         order = np.argsort(z, kind="stable")
         check_increasing(file.path, absolute[0].name, z[order])
@@ -79,23 +67,22 @@ def heights_of(
             advice = "correct its attribute 'positive', or leave the instrument out"
             raise absolute[0].error(expected, got, advice)
         return Heights(z[None], np.array(True), others, False, instrument is not None)
-    nominal = -float(depths) if not isinstance(depths, str) else _nominal(file, instrument, unit)
-    moving = [one for one in levels if records in one.dims and not _is_relative(one) and one.values.size > 1]
-    z = _measured(file, moving, records, variable.dims, unit, latitude)
+    nominal = -float(depths) if not isinstance(depths, str) else _nominal(file, levels, instrument, unit)
+    z = _measured(file, levels, (records, *others), unit, 45.0 if position is None else position[1])
     if others and not own:
-        if z is None or z.shape[1] == 1:
-            expected, advice = f"the dimensions {(records,)}", "choose one place, or name another variable"
-            raise variable.error(expected, variable.dims, advice)
         nominal = None  # that of one instrument, and there are several
-    if z is None and nominal is None:
-        _refuse(variable, [])
+    is_one = z is None or z.shape[1] == 1
+    if absolute or len(others) > 1 or (z is None and nominal is None) or (others and not own and is_one):
+        expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
+        got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
+        advice = "give the depth of the instrument (depths), choose one place, or name another variable"
+        raise variable.error(expected, got, advice)
     moves = depths == "measured" and z is not None and np.isfinite(z).any()
     if instrument is not None and z is not None and depths == "nominal" and not moves:
         # Several values of an instrument at one time: cells, of which the nominal depth is not theirs.
-        times = next(
-            one for one in file.variables.values() if one.dims == (records,) and is_axis(one, "time")
-        )
-        moves = len(np.unique(np.stack([instrument, times.numbers()]), axis=1).T) < instrument.size
+        on_records = [one for one in file.variables.values() if one.dims == (records,)]
+        times = next(one for one in on_records if is_axis(one, "time")).numbers()
+        moves = np.unique(np.stack([instrument, times]), axis=1).shape[1] < times.size
     if not moves and nominal is None:
         assert z is not None  # or it was refused
         middle = np.nanmedian(z, axis=0, keepdims=True)
@@ -113,26 +100,24 @@ def heights_of(
 
 def _is_height(variable: Variable) -> bool:
     """A height or depth, and not the largest of an hour, flags or the depth of the sea."""
-    words = f"{variable.attrs.get('cell_methods', '')} {variable.attrs.get('standard_name', '')}"
-    is_other = any(word in words for word in (*_STATISTICS, "flag", "number_of", "sea_floor"))
-    is_number = variable.values.dtype.kind in "fiu" and "pressure" not in words
+    words = str(variable.attrs.get("standard_name", ""))
+    is_other = has_statistics(variable) or any(word in words for word in ("pressure", "flag", "number_of"))
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
-    return is_number and not is_other and (is_axis(variable, "vertical") or variable.name.lower() in known)
+    return not is_other and (is_axis(variable, "vertical") or variable.name.lower() in known)
 
 
 def _is_relative(variable: Variable) -> bool:
     """Whether heights count from a sensor."""
-    said = str(variable.attrs.get("reference_datum", "")).lower()
-    return (
-        "sensor" in said or "sensor" in variable.name.lower() or variable.name.upper() == "DIST_ALONG_BEAMS"
-    )
+    words = f"{variable.attrs.get('reference_datum', '')} {variable.name}".lower()
+    return "sensor" in words or "along_beam" in words
 
 
 def _upward(variable: Variable, unit: str | None) -> np.ndarray:
     """Heights of a depth or height, in metres where it says no unit."""
     values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
     stated = str(variable.attrs.get("positive", "")).lower()
-    is_up = stated == "up" or stated != "down" and variable.attrs.get("standard_name") in _UPWARD
+    counts_up = variable.attrs.get("standard_name") in _UPWARD or bool(np.nanmax(values, initial=-1.0) < 0.0)
+    is_up = stated == "up" or stated != "down" and counts_up
     return np.asarray((values if is_up else -values) + 0.0)
 
 
@@ -146,17 +131,13 @@ def _instruments(file: Contents, records: str) -> np.ndarray | None:
     return None
 
 
-def _nominal(file: Contents, instrument: np.ndarray | None, unit: str | None) -> np.ndarray | None:
+def _nominal(
+    file: Contents, levels: list[Variable], instrument: np.ndarray | None, unit: str | None
+) -> np.ndarray | None:
     """The height at which an instrument should be: a number, or one for each record."""
-    of_depth = [one for one in file.variables.values() if _is_height(one) and not _is_relative(one)]
-    of_depth.sort(key=lambda one: "nominal" not in one.name.lower())
-    for one in of_depth:
-        values = _upward(one, unit).reshape(-1)
-        if (
-            instrument is not None
-            and len(one.dims) == 1
-            and values.size == instrument.max() + 1 < instrument.size
-        ):
+    for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
+        values = np.array([np.nan]) if _is_relative(one) else _upward(one, unit).reshape(-1)
+        if instrument is not None and values.size == instrument.max() + 1 < instrument.size:
             return values[instrument]
         if values.size == 1 and np.isfinite(values).all() and values[0] <= 0.0:
             return values
@@ -169,50 +150,26 @@ def _nominal(file: Contents, instrument: np.ndarray | None, unit: str | None) ->
 
 
 def _measured(
-    file: Contents,
-    moving: list[Variable],
-    records: str,
-    dims: tuple[str, ...],
-    unit: str | None,
-    latitude: float,
+    file: Contents, levels: list[Variable], dims: tuple[str, ...], unit: str | None, latitude: float
 ) -> np.ndarray | None:
     """Heights of each record and level, by depth or else by pressure; NaN where their flags are bad."""
-    pressures = [
-        one
-        for standard in _PRESSURES
-        for one in file.variables.values()
-        if one.attrs.get("standard_name") == standard
-        and records in one.dims
-        and set(one.dims) <= set(dims)
-        and not any(word in str(one.attrs.get("cell_methods")) for word in _STATISTICS)
-    ]
+    numbers = [one for one in file.variables.values() if not has_statistics(one)]
+    pressures = [one for name in _PRESSURES for one in numbers if one.attrs.get("standard_name") == name]
     # Of those that are adjusted the adjusted one comes first.
     pressures.sort(key=lambda one: not one.name.endswith("_ADJUSTED"))
-    for one in [*moving, *pressures]:
-        arranged = one.along(
-            (records, *(dim for dim in dims if dim in one.dims and dim != records and _long(one, dim))), ""
-        )
-        if one in moving:
+    for one in (*(one for one in levels if not _is_relative(one)), *pressures):
+        arranged = one.without_single()
+        if dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
+            continue
+        arranged = arranged.along([dim for dim in dims if dim in arranged.dims], "")
+        if one in levels:
             z = _upward(arranged, unit)
         else:
             import gsw  # takes long
 
             z = gsw.z_from_p(1e-4 * arranged.converted("air_pressure"), latitude)
-        for name in (f"{one.name}_QC", f"{one.name}_quality_control"):
-            if name in file and file[name].dims == one.dims:
-                flags = file[name].along(arranged.dims, "repair the file")
-                z = np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
+        flags = flags_of(file, arranged)
+        z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
         if np.isfinite(z).any():
             return z.reshape(z.shape[0], -1)
     return None
-
-
-def _long(variable: Variable, dim: str) -> bool:
-    return variable.shape[variable.dims.index(dim)] > 1
-
-
-def _refuse(variable: Variable, several: list[Variable]) -> None:
-    """Raise `FileFormatError` for a variable without a depth, or with several."""
-    expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
-    got = " and ".join(one.name for one in several) or f"none over {variable.dims}"
-    raise variable.error(expected, got, "give the depth of the instrument (depths), or choose another file")

@@ -9,6 +9,8 @@ Source: OceanSITES Data Format Reference Manual 1.4 (2020): depths count downwar
 Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 """
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +19,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..observations import Observations
-from .axes import TimeAxis, as_seconds, as_sources, find_axis, has_flag, is_axis, measured, read_time, stem_of
+from .axes import (
+    TimeAxis,
+    as_seconds,
+    as_sources,
+    find_axis,
+    flags_of,
+    has_flag,
+    has_statistics,
+    is_axis,
+    measured,
+    read_time,
+    stem_of,
+)
 from .errors import FileFormatError, check_names, names_its_file
-from .heights import heights_of
+from .heights import Heights, heights_of
 from .netcdf import Contents, Variable, read_contents
 from .places import position_of
 from .sea_water import SalinityGiven, modelled_water, salinity_at
@@ -27,7 +41,6 @@ from .series import BAD_FLAGS, GOOD_FLAGS
 from .yaml_file import NAMES
 
 _KNOWN = NAMES["oceansites"]
-_STATISTICS = ("maximum", "minimum", "standard_deviation", "variance", "range")
 
 
 @dataclass(frozen=True)
@@ -98,14 +111,12 @@ def read_oceansites(
     found = []
     for source in sources:
         file = read_contents(source)
-        for key, variable in _find(file, given).items():
-            options = {
-                "units": units,
-                "good_flags": tuple(good_flags),
-                "depths": depths,
-                "position": position,
-            }
-            found.append(_read(file, key, variable, start_time, longest_gap, **options))
+        place = position_of(file) or position
+        for key, (times, variable) in _find(file, given).items():
+            heights = heights_of(file, variable, times.dims[0], depths, units.get("z"), place)
+            variable = variable.along((times.dims[0], *heights.dims), "choose one place")
+            good = _good(file, variable, tuple(good_flags))
+            found.append(_samples(file, key, times, variable, heights, good, units, start_time, longest_gap))
     time, z, profiles = _merged(found)
     if conservative:
         profiles = _modelled(found, profiles, z, salinity, position)
@@ -118,40 +129,37 @@ def read_oceansites(
     )
 
 
-def _find(file: Contents, given: dict[str, str | None]) -> dict[str, Variable]:
-    """Variables by our name; of several resolutions that which most quantities have, then the finest."""
-    candidates: dict[str, list[Variable]] = {}
+def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Variable, Variable]]:
+    """Times and variables by our name; of several resolutions that of most quantities, then the finest."""
+    lower = {name.lower(): one for name, one in file.variables.items()}
+    candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
     for key, known in _KNOWN.items():
         if key in given:
-            name = given[key]
-            candidates[key] = [] if name is None or name not in file else [file[name]]
-            continue
-        named = [file[name] for name in known["names"] if name in file][:1]
-        adjusted = [file[f"{one.name}_ADJUSTED"] for one in named if f"{one.name}_ADJUSTED" in file]
-        adjusted = [one for one in adjusted if np.isfinite(one.numbers()).any()]
-        others = [
-            one
-            for one in file.variables.values()
-            if one.attrs.get("standard_name") in known["kinds"]
-            and one.values.dtype.kind in "fiu"
-            and not any(word in str(one.attrs.get("cell_methods")) for word in _STATISTICS)
-            and (not named or set(one.dims) != set(named[0].dims))
-        ]
-        candidates[key] = (adjusted or named) + others
-    times = {one.name: _times(file, one)[0].name for several in candidates.values() for one in several}
+            several = [] if given[key] is None else [given[key]]
+            named, others = [file[name] for name in several if name in file], []
+        else:
+            named = [
+                lower[name] for name in map(str.lower, (*known["names"], *known["kinds"])) if name in lower
+            ][:1]
+            adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]
+            named = [one for one in adjusted if np.isfinite(one.numbers()).any()] or named
+            others = [
+                one for one in file.variables.values() if one.attrs.get("standard_name") in known["kinds"]
+            ]
+            others = [one for one in others if not has_statistics(one)]
+            others = [one for one in others if not named or set(one.dims) != set(named[0].dims)]
+        candidates[key] = [(*_times(file, one), one in named) for one in (*named, *others)]
     found = {}
     for key, several in candidates.items():
         ranks = []
-        for one in several:
-            shared = sum(any(times[of.name] == times[one.name] for of in c) for c in candidates.values())
-            is_usual = one.name.removesuffix("_ADJUSTED") in _KNOWN[key]["names"]
-            ranks.append((shared, is_usual, one.values.size))
+        for time, one, is_named in several:
+            shared = sum(any(time.name == of[0].name for of in other) for other in candidates.values())
+            ranks.append((shared, is_named, one.values.size))
         best = [one for one, rank in zip(several, ranks, strict=True) if rank == max(ranks)]
         if len(best) > 1:
-            got = " and ".join(one.name for one in best)
+            got = " and ".join(one.name for _, one, _ in best)
             raise file.error(key, "one variable with its CF standard name", got, "choose one (variables)")
-        if best:
-            found[key] = best[0]
+        found |= {key: one[:2] for key, one in zip([key], best, strict=False)}
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         raise file.error("file", expected, file.listing, "name it (variables)")
@@ -160,67 +168,58 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, Variable]:
 
 def _times(file: Contents, variable: Variable) -> tuple[Variable, Variable]:
     """The times of a variable, and the variable over them; one profile may have its time beside it."""
-    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in variable.dims]
-    single = [one for one in file.variables.values() if one.values.size == 1 and is_axis(one, "time")]
-    if not any(is_axis(one, "time") for one in along) and len(single) == 1:
-        time = Variable(file.path, single[0].name, ("time",), single[0].values.reshape(1), single[0].attrs)
-        values = variable.values[None]
-        return time, Variable(file.path, variable.name, ("time", *variable.dims), values, variable.attrs)
+    times = [one for one in file.variables.values() if is_axis(one, "time")]
+    single = [one for one in times if one.values.size == 1]
+    if len(single) == 1 and not any(len(one.dims) == 1 and one.dims[0] in variable.dims for one in times):
+        time = dataclasses.replace(single[0], dims=("time",), values=single[0].values.reshape(1))
+        return time, dataclasses.replace(
+            variable, dims=("time", *variable.dims), values=variable.values[None]
+        )
     return find_axis(file, variable, None, "time"), variable
 
 
-def _read(
+def _samples(
     file: Contents,
     key: str,
+    times: Variable,
     variable: Variable,
+    heights: Heights,
+    good: np.ndarray,
+    units: dict[str, str],
     start_time: str,
     longest_gap: float | None,
-    *,
-    units: dict[str, str],
-    good_flags: tuple[int, ...],
-    depths: str | float,
-    position: tuple[float, float] | None,
 ) -> _Samples:
-    time, variable = _times(file, variable)
-    rows = time.dims[0]
-    heights = heights_of(file, variable, rows, depths, units.get("z"), position_of(file) or position)
-    dims = (rows, *heights.dims)
-    variable = variable.along(dims, "choose one place, or name another variable (variables)")
-    shape = (time.values.size, -1)
-    numbers = variable.numbers().reshape(shape)
-    there, good = np.isfinite(numbers), _good(file, variable, good_flags).reshape(shape)
+    shape = (times.values.size, -1)
+    numbers, good = variable.numbers().reshape(shape), good.reshape(shape)
     # What has no good depth, or is above the water, has no place in the column.
-    placed = np.broadcast_to(heights.placed, numbers.shape)
-    kept = there & good & placed
-    flags = file.variables.get(f"{time.name}_QC") or file.variables.get(f"{time.name}_quality_control")
-    if flags is not None and flags.shape == time.shape:
+    there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
+    kept, flags = there & good & placed, flags_of(file, times)
+    if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     if there.any() and not kept.any():
         expected = "values at a known depth below the surface and with a good time"
         raise variable.error(expected, f"none of {int(there.sum())}", "check the depths and the flags")
     # A record without any good value need not have a time that can be.
     chosen = kept.any(axis=1)
-    axis = read_time(
-        time.with_values(time.values[chosen]), units.get("time"), increasing=not heights.is_ragged
-    )
-    # The deepest first, where heights are fixed: in the order in which messages count.
-    order = np.argsort(heights.z[0], kind="stable") if len(heights.z) == 1 else slice(None)
-    values, kept = numbers[chosen][:, order], kept[chosen][:, order]
-    one = variable.with_values(values)
-    values = measured(one, key, axis, units.get(key), kept)
+    times = times.with_values(times.values[chosen])
+    axis = read_time(times, units.get("time"), increasing=not heights.is_ragged)
     if not heights.is_ragged:
         axis.check_gaps(longest_gap)
-    seconds = _rounded(axis, start_time)
+    # The deepest first, where heights are fixed: in the order in which messages count.
+    is_fixed = len(heights.z) == 1
+    order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
+    numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
+    z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
+    values = measured(variable.with_values(numbers), key, axis, units.get(key), kept)
     # Fixed heights are there whether or not they ever had a good value.
-    row, column = np.nonzero(placed[chosen][:, order] if len(heights.z) == 1 else kept)
-    z = np.broadcast_to(heights.z, placed.shape)[chosen][:, order]
+    row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]
     said = (str(variable.attrs.get("standard_name")), variable.name)
     return _Samples(
         key=key,
         kind=next((kinds[word] for word in said if word in kinds), next(iter(kinds.values()))),
         variable=variable,
-        time=seconds[row],
+        time=_rounded(axis, start_time)[row],
         z=z[row, column],
         values=values[row, column],
         moves=heights.moves,
@@ -238,36 +237,24 @@ def _rounded(axis: TimeAxis, start_time: str) -> np.ndarray:
 
 def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np.ndarray:
     """Where the value has one of the good flags; everywhere in a file without flags."""
-    stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
-    lower = {name.lower(): name for name in file.variables}
-    endings = ("_qc", "_quality_control", "_flag", "_qc_flag", "_quality_flag", "_flags")
-    named = [lower[name] for name in (variable.name.lower() + end for end in endings) if name in lower]
-    is_flag = ("qc", "flag", "quality")
-    names = [name for name in stated if name in file and any(word in name.lower() for word in is_flag)]
-    several = [file[name] for name in (*names, *named) if file[name].without_single().values.ndim]
-    several = [one for one in several if set(variable.without_single().dims) <= set(one.dims)]
-    if not several:
+    flags, there = flags_of(file, variable), np.isfinite(variable.numbers())
+    if flags is None:
         return np.ones(variable.shape, dtype=bool)
-    flags = several[0].along(variable.dims, "repair the file")
     # Some files give other meanings to the numbers, such as `sensor_failed` to 5.
     meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
     if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
-        bad = [
-            str(n) for n, word in zip(numbers, meanings, strict=True) if "fail" in word or "missing" in word
-        ]
-        good_flags = tuple(flag for flag in good_flags if str(flag) not in bad)
+        meant = {str(number): word for number, word in zip(numbers, meanings, strict=True)}
+        bad = [flag for flag in good_flags if re.search("fail|missing", meant.get(str(flag), ""))]
+        good_flags = tuple(flag for flag in good_flags if flag not in bad)
     good = has_flag(flags.values, good_flags)
-    there = np.isfinite(variable.numbers())
     if there.any() and not np.any(good & there):
-        expected = f"values with a quality flag among {good_flags}"
-        advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        names, counts = np.unique(flags.values[there], return_counts=True)
-        if not has_flag(names, (0,)).any():
-            advice = "leave it out (variables), or choose another file"
-        shown = [f"{n.decode() if isinstance(n, bytes) else f'{n:g}'}" for n in names]
-        listed = ", ".join(f"{count} with {one}" for one, count in zip(shown, counts, strict=True))
-        raise flags.error(f"{expected} (not {listed})", f"none of {int(there.sum())}", advice)
+        shown = np.unique(flags.values[there]).tolist()
+        expected = f"values with a quality flag among {good_flags}, and not {shown} alone"
+        advice = "leave it out (variables), or choose another file"
+        if has_flag(np.array(shown), (0,)).any():
+            advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
+        raise flags.error(expected, f"none of {int(there.sum())}", advice)
     return good
 
 

@@ -30,7 +30,9 @@ _CELSIUS = {
     *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
 }
 _PERCENT = {"%", "percent", "per cent"}
-_SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"}
+_SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
+    *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
+}
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 # What else a unit is taken for: fluxes per mass or heat capacity, with the constants of the package, and rain
 # as a mass of fresh water.
