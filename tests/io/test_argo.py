@@ -241,7 +241,7 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
         core = dataset.load()
     wanted = read_argo_profiles(tmp_path / "f.nc")
     assert wanted.time.size == read_argo_profiles(core).time.size
-    kept = core.drop_vars([n for n in core.variables if n.endswith("_ADJUSTED") or n.endswith("_QC")])
+    kept = core.drop_vars([n for n in map(str, core.variables) if n.endswith(("_ADJUSTED", "_QC"))])
     argopy = kept.drop_vars("DATA_MODE").rename(JULD="TIME")
     copernicus = xr.Dataset(
         {

@@ -143,7 +143,7 @@ def test_of_several_resolutions_that_of_most_quantities():
         TEMP_HR=(("TIME_HR", "DEPTH_", "LAT"), np.full((3, 1, 1), 19.0), IN_SITU),
         TEMP_DY=("TIME_DY", [20.0], IN_SITU),
         PSAL_HR=("TIME_HR", np.full(3, 35.5), salt),
-        PSAL_DY=("TIME_DY", [35.4], salt),
+        PSAL_DY=("TIME_DY", [35.4], {"standard_name": "sea_water_practical_salinity"}),
     )
     found = read(dataset)
     assert found.time.shape == (3,) and float(found.profiles["salinity"][0, 0]) == 35.5
@@ -188,6 +188,12 @@ def test_levels_of_copernicus_and_packed_integers(tmp_path):
         {"TEMP": None, "sea_temp": ("TIME", TEMPERATURE, IN_SITU | {"units": "deg C"})},
         {"TEMP": ("TIME", TEMPERATURE + 273.15, IN_SITU | {"units": "K"})},
         {"TEMP": None, "T_20": ("TIME", TEMPERATURE, {"units": "C"})},
+        {"TEMP": None, "Sea_Water_Temperature": ("TIME", TEMPERATURE + 273.15, {"units": "Kelvin"})},
+        {
+            "TEMP": ("TIME", TEMPERATURE, IN_SITU | {"sensor_depth": 27.0}),
+            "NOMINAL_DEPTH": None,
+            "DEPTH": None,
+        },
         {"DEPTH": ((), 27.0, {"standard_name": "depth"}), "NOMINAL_DEPTH": None},
         {"NOMINAL_DEPTH": ((), -27.0, OF_DEPTH | {"positive": "up"})},
         {"TEMP": ("TIME", 0.0 * TEMPERATURE, IN_SITU), "TEMP_ADJUSTED": ("TIME", TEMPERATURE, IN_SITU)},
@@ -207,6 +213,31 @@ def test_other_names_and_units(changed):
 def test_flags_under_other_names(name):
     flags = {"TEMP_quality_control": None, name: ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})}
     assert read(instrument(**flags)).rejected == {"temperature": 2}
+
+
+def test_pressure_in_place_of_depth():
+    values = TEMPERATURE[:, None] - [0.0, 1.0]
+    of_pressure = {"standard_name": "sea_water_pressure", "units": "decibar"}
+    pressure, dims = np.array([5.0, 50.0]), ("TIME", "PRES")
+    dataset = xr.Dataset(
+        {"TEMP": (dims, values, IN_SITU), "PRES": ("PRES", pressure, of_pressure)},
+        {"TIME": ("TIME", DAYS, OF_TIME)},
+        {"geospatial_lat_min": "50.1", "geospatial_lon_min": -145.0},
+    )
+    z = gsw.z_from_p(pressure[::-1], 50.1)
+    np.testing.assert_allclose(read(dataset).z, z)
+    of_each = dataset.rename_dims(PRES="LEVEL").drop_vars("PRES")
+    of_each["PRES"] = (("TIME", "LEVEL"), np.tile(pressure, (N, 1)), {"units": "dbar"})
+    np.testing.assert_allclose(read(of_each).z, z)
+    # That of IMOS includes the air.
+    total = dataset.assign_attrs(Conventions="CF-1.6,IMOS-1.4")
+    total["PRES"] = ("PRES", pressure + 10.1325, of_pressure)
+    np.testing.assert_allclose(read(total).z, z)
+    np.testing.assert_allclose(
+        read(dataset, position=(0.0, 0.0), conservative=True, salinity=35.0).profiles["temperature"][0, 1],
+        gsw.CT_from_t(gsw.SA_from_SP(35.0, 5.0, -145.0, 50.1), TEMPERATURE[0], 4.96),
+        atol=1e-5,
+    )
 
 
 def test_flags_with_another_meaning():
@@ -264,6 +295,7 @@ def test_decoded_by_xarray_or_not(tmp_path):
     instrument().to_netcdf(tmp_path / "one.nc", engine="netcdf4")
     expected = read(tmp_path / "one.nc")
     for options in ({}, {"decode_times": False}, {"decode_cf": False}):
+        options: Any
         with xr.open_dataset(tmp_path / "one.nc", engine="netcdf4", **options) as dataset:
             found = read(dataset)
         np.testing.assert_allclose(found.time, expected.time, atol=1e-3)

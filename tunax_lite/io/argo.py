@@ -22,7 +22,7 @@ from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _OF_THE_OCEAN = 35.0
-"""Practical salinity for floats that measured temperature alone: 2 off moves a temperature by 0.04 K."""
+"""Practical salinity for floats that measured temperature alone: 2 off moves 10 degC by 0.04 K."""
 _PRESSURES = (-5.0, 12000.0)
 
 
@@ -201,9 +201,8 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     for key, quantity in _QUANTITIES.items():
         if key in file:
             good, present[quantity] = _good_values(file, key, good_flags)
-            values[quantity] = measured(
-                file[key].with_values(good), quantity, axis, None, np.isfinite(pressure)
-            )
+            good = measured(file[key].with_values(good), quantity, axis, None, np.isfinite(pressure))
+            values[quantity] = good
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
     found = {"temperature": temperature, "salinity": absolute}
@@ -223,31 +222,25 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
 
 def _as_profiles(file: Contents) -> Contents:
     """The file with the names of core files: synthetic profiles, those of argopy and of CMEMS are others."""
-    names = {"TIME": "JULD", "TIME_QC": "JULD_QC"}
-    pressure = file.variables.get("PRES")
+    dims, pressure = {}, file.variables.get("PRES")
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
         # Copernicus: every profile has a place of its own, on dimensions as long as that of the times.
-        n_profiles, dims = pressure.shape[0], {"TIME": "N_PROF", "DEPTH": "N_LEVELS"}
-        over_profiles = ("LATITUDE", "LONGITUDE", "POSITION")
-        dims |= {
-            one.dims[0]: "N_PROF"
-            for one in file.variables.values()
-            if one.dims and one.dims[0] in over_profiles and one.shape[0] == n_profiles
-        }
-        variables = {
-            name: dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
-            for name, one in file.variables.items()
-        }
-        file = dataclasses.replace(file, variables=variables)
-    missing = {old: new for old, new in names.items() if old in file and new not in file}
-    file = dataclasses.replace(
-        file, variables=file.variables | {new: file[old] for old, new in missing.items()}
-    )
+        dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
+    found = {}
+    for name, one in file.variables.items():
+        new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(name, name)
+        own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
+        found[name if new in file else new] = own
+    file = dataclasses.replace(file, variables=found)
     if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file:
         others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
         got = f"a file of {', '.join(others) or 'other parameters'} without temperature and salinity"
         advice = f"read the core file {file.path.name.removeprefix('B')}, or the *_Sprof.nc of the float"
         raise file.error("TEMP", "temperature", got, advice)
+    floats = np.unique(file["PLATFORM_NUMBER"].texts()) if "PLATFORM_NUMBER" in file else np.zeros(1)
+    if floats.size > 1:
+        got, advice = f"{floats.size}: {', '.join(map(str, floats[:3]))}, ...", "choose those of one float"
+        raise file.error("PLATFORM_NUMBER", "profiles of one float", got, advice)
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
@@ -344,9 +337,10 @@ def _modelled(
     import gsw
 
     z = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
-    practical, place = values["salinity"], {"longitude": longitude[:, None], "latitude": latitude[:, None]}
+    practical = values["salinity"]
     complete = practical if given is None else salinity_at(z, practical, given)
-    absolute = absolute_salinity(complete, pressure, **place)
+    longitude, latitude = longitude[:, None], latitude[:, None]
+    absolute = absolute_salinity(complete, pressure, longitude=longitude, latitude=latitude)
     temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")
     salinity = np.where(np.isnan(practical), np.nan, absolute)
     # Levels without a good pressure go: heights then decrease without gaps.

@@ -120,7 +120,7 @@ def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Arr
     return found
 
 
-def as_sources(given) -> list[Any]:
+def as_sources(given: Any) -> list[Any]:
     """One path or dataset, or several, as a list."""
     single = isinstance(given, (str, Path)) or hasattr(given, "data_vars") or not isinstance(given, Iterable)
     several = [given] if single else list(given)

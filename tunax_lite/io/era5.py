@@ -152,8 +152,11 @@ def read_era5(
         _check_shortwave(found["shortwave"], sun)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
+    time, values = _common(found)
+    celsius = {key: values[key] - _KELVIN for key in ("air_temperature", "humidity")}
+    weather = Weather(**values | celsius)
     return BulkForcing(
-        weather=_weather(found, name or stem_of(sources[0])),
+        weather=TimeSeries(jnp.asarray(time, dtype=float), weather, name or stem_of(sources[0])),
         bulk=Fairall() if bulk is None else bulk,
         longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
         shortwave=shortwave,
@@ -173,7 +176,6 @@ def read_era5_fluxes(
     start_time: str,
     interpolation: str = "bilinear",
     accumulation: float | None = None,
-    name: str | None = None,
 ) -> TimeSeriesForcing:
     """The surface fluxes that ERA5 itself computed, over its own sea surface temperature.
 
@@ -182,7 +184,6 @@ def read_era5_fluxes(
 
     Args:
         paths, latitude, longitude, start_time, interpolation, accumulation: as `read_era5`.
-        name: for messages; by default that of the first file.
 
     Raises:
         FileFormatError, ValueError: as `read_era5`.
@@ -249,9 +250,7 @@ class _Point:
             expected, got = f"a record every {usual:g} s", f"a gap of {steps[odd[0]]:g} s"
             advice = "download all hours"
             if np.ptp(steps) < 1.0:
-                advice += (
-                    f", or say over what time the records are summed (accumulation, such as {steps[0]:g})"
-                )
+                advice += f", or say over what time they are summed (accumulation, such as {steps[0]:g})"
             raise self.error(int(odd[0]), expected, got, advice, "after")
         if parameter.accumulated:
             values = values * (parameter.rate if is_mean else _HOUR / interval)
@@ -259,7 +258,7 @@ class _Point:
         bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
         if bad.size:
             expected = f"values from {low:g} to {high:g}"
-            raise self.error(int(bad[0]), expected, f"{self.values[bad[0]]:g}", parameter.hint)
+            raise self.error(int(bad[0]), expected, f"{values[bad[0]]:g}", parameter.hint)
         interval = interval if parameter.accumulated else 0.0
         return replace(self, values=np.clip(values, low, high), interval=interval)
 
@@ -314,23 +313,10 @@ def _common(found: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]
     common = np.unique(np.concatenate([*times.values(), [first, last]]))
     common = common[(common >= first) & (common <= last)]
     if common.size < 2:
-        variable = next(iter(found.values())).records[0].variable
-        raise FileFormatError(
-            variable.path, "time", "times that all parameters have", "none", "download them again"
-        )
-    values = {}
-    for key, point in found.items():
-        own = point.values / _HOUR if point.interval else point.values
-        values[key] = np.interp(common, times[key], own)
-    return common, values
-
-
-def _weather(found: dict[str, _Point], name: str) -> TimeSeries[Weather]:
-    """All series in our units."""
-    time, values = _common(found)
-    for key in ("air_temperature", "humidity"):
-        values[key] = values[key] - _KELVIN
-    return TimeSeries(jnp.asarray(time, dtype=float), Weather(**values), name)
+        path, expected = next(iter(found.values())).records[0].variable.path, "times that all parameters have"
+        raise FileFormatError(path, "time", expected, "none", "download them again")
+    sums = {key: point.values / (_HOUR if point.interval else 1.0) for key, point in found.items()}
+    return common, {key: np.interp(common, times[key], values) for key, values in sums.items()}
 
 
 def _read_point(
@@ -343,12 +329,14 @@ def _read_point(
     if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):
         expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
         raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
-    names = {key: (*one.names, *one.means) for key, one in parameters.items()}
+    names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
     axes = [read_contents(source, only=(*_TIMES, *POSITIONS)) for source in sources]
     if not any(wanted.intersection(file.names) for file in axes):
-        expected = f"a variable among {', '.join(sorted(wanted))}"
+        expected = (
+            f"a variable among {', '.join(sorted(n for one in parameters.values() for n in one.names))}"
+        )
         raise axes[0].error("file", expected, axes[0].listing, "use a NetCDF file of ERA5 on single levels")
     for source, file in zip(sources, axes, strict=True):
         if wanted.intersection(file.names):

@@ -3,6 +3,8 @@
 Heights [m] count upward from the surface.
 """
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,7 @@ _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instru
 """Attributes of files that give the depth of an instrument."""
 _LEAST, _SHARE = 5.0, 0.05
 """A depth that stays within so many metres, or this share, of its median counts as fixed."""
+_Upward = Callable[[Variable], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,16 @@ def heights_of(
         dim for dim, n in zip(variable.dims, variable.shape, strict=True) if dim != records and n > 1
     )
     instrument = _instruments(file, records)
+    # A depth comes before a pressure, and of those an adjusted one first.
     levels = [one for one in file.variables.values() if _is_height(one)]
+    levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
+    upward = functools.partial(_upward, file, unit, 45.0 if position is None else position[1])
     own = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     own = [one for one in own if one.name == one.dims[0]] or own
     absolute = [one for one in own if not _is_relative(one)]
+    absolute = [one for one in absolute if not _is_pressure(one)] or absolute
     if len(absolute) == 1 and len(others) < 2:
-        z = _upward(absolute[0], unit).reshape(-1)
+        z = upward(absolute[0]).reshape(-1)
         order = np.argsort(z, kind="stable")
         check_increasing(file.path, absolute[0].name, z[order])
         if z[order][-1] > 0.0:
@@ -67,8 +74,12 @@ def heights_of(
             advice = "correct its attribute 'positive', or leave the instrument out"
             raise absolute[0].error(expected, got, advice)
         return Heights(z[None], np.array(True), others, False, instrument is not None)
-    nominal = -float(depths) if not isinstance(depths, str) else _nominal(file, levels, instrument, unit)
-    z = _measured(file, levels, (records, *others), unit, 45.0 if position is None else position[1])
+    nominal = (
+        -float(depths)
+        if not isinstance(depths, str)
+        else _nominal(file, variable, levels, instrument, upward)
+    )
+    z = _measured(file, levels, (records, *others), upward)
     if others and not own:
         nominal = None  # that of one instrument, and there are several
     is_one = z is None or z.shape[1] == 1
@@ -99,11 +110,18 @@ def heights_of(
 
 
 def _is_height(variable: Variable) -> bool:
-    """A height or depth, and not the largest of an hour, flags or the depth of the sea."""
+    """A height, depth or pressure, and not the largest of an hour, flags or the depth of the sea."""
     words = str(variable.attrs.get("standard_name", ""))
-    is_other = has_statistics(variable) or any(word in words for word in ("pressure", "flag", "number_of"))
+    is_other = has_statistics(variable) or any(word in words for word in ("flag", "number_of", "air_"))
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
-    return not is_other and (is_axis(variable, "vertical") or variable.name.lower() in known)
+    is_one = is_axis(variable, "vertical") or variable.name.lower() in known or _is_pressure(variable)
+    return is_one and not is_other
+
+
+def _is_pressure(variable: Variable) -> bool:
+    """Whether it is the pressure of the sea."""
+    is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
+    return is_named or variable.attrs.get("standard_name") in _PRESSURES
 
 
 def _is_relative(variable: Variable) -> bool:
@@ -112,8 +130,16 @@ def _is_relative(variable: Variable) -> bool:
     return "sensor" in words or "along_beam" in words
 
 
-def _upward(variable: Variable, unit: str | None) -> np.ndarray:
-    """Heights of a depth or height, in metres where it says no unit."""
+def _upward(file: Contents, unit: str | None, latitude: float, variable: Variable) -> np.ndarray:
+    """Heights of a depth, height or pressure; a depth is in metres where it says no unit."""
+    if _is_pressure(variable):
+        import gsw  # takes long
+
+        pressure = 1e-4 * variable.converted("air_pressure")
+        # What IMOS calls `sea_water_pressure` includes that of the air.
+        is_total = variable.attrs.get("standard_name") == _PRESSURES[1]
+        is_total = is_total and "IMOS" in str(file.attrs.get("Conventions"))
+        return np.asarray(gsw.z_from_p(pressure - (10.1325 if is_total else 0.0), latitude))
     values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
     stated = str(variable.attrs.get("positive", "")).lower()
     counts_up = variable.attrs.get("standard_name") in _UPWARD or bool(np.nanmax(values, initial=-1.0) < 0.0)
@@ -132,43 +158,34 @@ def _instruments(file: Contents, records: str) -> np.ndarray | None:
 
 
 def _nominal(
-    file: Contents, levels: list[Variable], instrument: np.ndarray | None, unit: str | None
+    file: Contents, variable: Variable, levels: list[Variable], instrument: np.ndarray | None, upward: _Upward
 ) -> np.ndarray | None:
     """The height at which an instrument should be: a number, or one for each record."""
     for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
-        values = np.array([np.nan]) if _is_relative(one) else _upward(one, unit).reshape(-1)
+        values = np.array([np.nan]) if _is_relative(one) else upward(one).reshape(-1)
         if instrument is not None and values.size == instrument.max() + 1 < instrument.size:
             return values[instrument]
         if values.size == 1 and np.isfinite(values).all() and values[0] <= 0.0:
             return values
-    stated = [depth for name in _NOMINAL if (depth := number_of(file.attrs.get(name))) is not None]
+    stated = [number_of(attrs.get(name)) for attrs in (variable.attrs, file.attrs) for name in _NOMINAL]
     bounds = [number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
-    if not stated and bounds[0] is not None and bounds[1] is not None:
+    if bounds[0] is not None and bounds[1] is not None:
         middle = 0.5 * (bounds[0] + bounds[1])
-        stated = [middle] if abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle)) else []
-    return np.array([-abs(stated[0])]) if stated else None
+        is_narrow = abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle))
+        stated += [middle] if is_narrow else []
+    return next((np.array([-abs(depth)]) for depth in stated if depth is not None), None)
 
 
 def _measured(
-    file: Contents, levels: list[Variable], dims: tuple[str, ...], unit: str | None, latitude: float
+    file: Contents, levels: list[Variable], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
     """Heights of each record and level, by depth or else by pressure; NaN where their flags are bad."""
-    numbers = [one for one in file.variables.values() if not has_statistics(one)]
-    pressures = [one for name in _PRESSURES for one in numbers if one.attrs.get("standard_name") == name]
-    # Of those that are adjusted the adjusted one comes first.
-    pressures.sort(key=lambda one: not one.name.endswith("_ADJUSTED"))
-    for one in (*(one for one in levels if not _is_relative(one)), *pressures):
+    for one in levels:
         arranged = one.without_single()
-        if dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
+        if _is_relative(one) or dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
             continue
         arranged = arranged.along([dim for dim in dims if dim in arranged.dims], "")
-        if one in levels:
-            z = _upward(arranged, unit)
-        else:
-            import gsw  # takes long
-
-            z = gsw.z_from_p(1e-4 * arranged.converted("air_pressure"), latitude)
-        flags = flags_of(file, arranged)
+        z, flags = upward(arranged), flags_of(file, arranged)
         z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
         if np.isfinite(z).any():
             return z.reshape(z.shape[0], -1)

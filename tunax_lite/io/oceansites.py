@@ -210,7 +210,9 @@ def _samples(
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
     z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
-    values = measured(variable.with_values(numbers), key, axis, units.get(key), kept)
+    # Practical salinity has none.
+    unit = "1" if key == "salinity" and "units" not in variable.attrs else None
+    values = measured(variable.with_values(numbers), key, axis, units.get(key, unit), kept)
     # Fixed heights are there whether or not they ever had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]

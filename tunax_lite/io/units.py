@@ -29,6 +29,7 @@ _CELSIUS = {
     *("degc", "deg_c", "degree_c", "degrees_c", "celsius", "degree_celsius", "degrees_celsius"),
     *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
 }
+_KELVIN = {"kelvin", "degk", "deg_k", "degree_kelvin", "degrees_kelvin", "deg k"}
 _PERCENT = {"%", "percent", "per cent"}
 _SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
     *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
@@ -77,7 +78,7 @@ def conversion(quantity: str, unit: str) -> tuple[float, float]:
     if is_temperature and plain in _CELSIUS or is_salinity and plain in (*_SALINITY, "1"):
         return 1.0, 0.0
     try:
-        scale, dimensions = _parse("%" if plain in _PERCENT else unit)
+        scale, dimensions = _parse("%" if plain in _PERCENT else "K" if plain in _KELVIN else unit)
     except KeyError:
         raise refused from None
     size, wanted = _parse("K" if is_temperature else target.unit)
