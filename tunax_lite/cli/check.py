@@ -43,6 +43,7 @@ def check(
             help="Of a case of GOTM: write the configuration of the package that runs it.",
         ),
     ] = None,
+    strict: session.Strict = False,
     overwrite: session.Overwrite = False,
 ) -> None:
     """Check a configuration and the files that it names, and say what it would do.
@@ -50,7 +51,7 @@ def check(
     Of a configuration of GOTM, say what becomes of every setting.
     """
     if session.is_gotm(config):
-        _check_gotm(config, settings or [], write_config, overwrite)
+        _check_gotm(config, settings or [], write_config, overwrite=overwrite, strict=strict)
         return
     if write_config is not None:
         raise ConfigError(
@@ -67,7 +68,9 @@ def check(
     echo(f"{config}: fine")
 
 
-def _check_gotm(config: Path, settings: list[str], write_config: Path | None, overwrite: bool) -> None:
+def _check_gotm(
+    config: Path, settings: list[str], write_config: Path | None, *, overwrite: bool, strict: bool
+) -> None:
     source = load_gotm(config, settings)
     with session.precision(source):
         made = build_gotm(source)
@@ -75,7 +78,7 @@ def _check_gotm(config: Path, settings: list[str], write_config: Path | None, ov
             echo(line)
         if made.run is not None:
             _describe_run(made.run)
-        made.report.check()
+        made.report.check(strict=strict)
         if write_config is not None and made.run is not None:
             _write(write_config, configuration_of(source), overwrite)
     echo(f"{config}: fine")

@@ -59,6 +59,7 @@ def run(
             help="Run a case of GOTM without those of its settings that are not supported.",
         ),
     ] = False,
+    strict: session.Strict = False,
     overwrite: session.Overwrite = False,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
@@ -69,7 +70,7 @@ def run(
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     with session.precision(loaded):
-        setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported)
+        setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported, strict=strict)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"

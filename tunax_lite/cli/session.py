@@ -50,6 +50,9 @@ Parameters = Annotated[
 Overwrite = Annotated[
     bool, Option("--overwrite", help="Replace files that are there and are not results of the same command.")
 ]
+Strict = Annotated[
+    bool, Option("--strict", help="Refuse a case of GOTM with what is odd in its files, instead of a note.")
+]
 Resume = Annotated[bool, Option("--resume", help="Go on with what is in the folder.")]
 Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that holds such results.")]
 Folder = Annotated[
@@ -208,12 +211,13 @@ def is_gotm(config: Path) -> bool:
     return looks_like_gotm(read_document(config).data)
 
 
-def build_source(source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False) -> Run:
+def build_source(
+    source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False, strict: bool = False
+) -> Run:
     """The objects of a run, with values of a parameter file; says what it is run without."""
     if isinstance(source, LoadedGotm):
         made = build_gotm(source)
-        if not ignore_unsupported or made.run is None:
-            made.report.check()
+        made.report.check(strict=strict, unsupported=not ignore_unsupported or made.run is None)
         assert made.run is not None  # without a run there is an error
         run = made.run
     else:

@@ -33,7 +33,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.step if "step" in config.time.model_fields_set else None
         own, report = _in_our_words(config.case, loaded.place.below("case"), grid, step)
-        told = report.errors + report.differences
+        told = report.errors + report.differences + report.warnings
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
     made = build_case(own.config.case, own.config.grid, own.place.below("case"), time.step)
@@ -43,9 +43,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
     return Run(
-        model=build_model(
-            config.model if "model" in config.model_fields_set else model, loaded.place, parameters
-        ),
+        model=build_model(model, loaded.place, parameters),
         case=case,
         observations=made.observations,
         dt=time.step,
@@ -102,7 +100,7 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Go
     if "model" not in made.content:
         return GotmRun(None, made.report)
     run = build_run(_translated(made, source.path))
-    report = dataclasses.replace(made.report, warnings=run.notes)
+    report = dataclasses.replace(made.report, warnings=(*made.report.warnings, *run.notes))
     notes = (*report.errors, *report.differences, *report.warnings)
     return GotmRun(dataclasses.replace(run, notes=notes), report)
 

@@ -201,7 +201,8 @@ class Setting(Place):
     @property
     def warnings(self) -> list[str]:
         """What is odd in the files that were read."""
-        return self.series.warnings if "series" in self.__dict__ else []
+        used = (reader for name in ("series", "profiles") if (reader := self.__dict__.get(name)))
+        return [warning for reader in used for warning in reader.warnings]
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:

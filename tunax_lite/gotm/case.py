@@ -80,7 +80,7 @@ class Report:
         without_effect: keys of the file that are not at their default and change nothing, with the reason.
         unsupported: keys of the file that are not supported, and at their default.
         errors: keys that change the result and cannot be followed.
-        warnings: what is odd in the forcing files.
+        warnings: what is odd in the configuration and its files, and read all the same.
     """
 
     source: str
@@ -116,11 +116,14 @@ class Report:
             without_effect=tuple(_grouped(settings, inactive)),
             unsupported=tuple(unsupported),
             errors=tuple(errors),
+            warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
         )
 
-    def check(self) -> None:
-        """Raise `ConfigError` with all errors, if there are any."""
-        if self.errors:
+    def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
+        """Raise `ConfigError` with all that is not supported, or strictly with all that is odd."""
+        if strict and self.warnings:
+            raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
+        if unsupported and self.errors:
             raise ConfigError(
                 "\n".join(self.errors)
                 + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "

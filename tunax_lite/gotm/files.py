@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -203,6 +203,60 @@ class Period:
         return slice(first, max(int(reaches[0]), first + 1) + 1)
 
 
+class Knots(NamedTuple):
+    """Increasing times [s] since 1970, and the two records of a file between which the value of each lies."""
+
+    time: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    weight: np.ndarray  # of the record after [1]
+
+    @classmethod
+    def of_records(cls, time: np.ndarray) -> "Knots":
+        """Of the times of all records, as they follow each other in the file.
+
+        GOTM goes through a file once, and draws a line from the last record that it has passed to the first
+        that lies ahead. A record that is not later than one before it is thus where the next line comes from,
+        and the series jumps at the record before: between two of the whole seconds that GOTM's clock counts.
+        """
+        latest = np.maximum.accumulate(time)
+        ahead = np.flatnonzero(np.append(True, time[1:] > latest[:-1]))
+        knots = cls(time[ahead], ahead, ahead, np.zeros(ahead.size))
+        new = ahead[1:][(np.diff(ahead) > 1) & (np.diff(time[ahead]) > 1)]
+        if not new.size:
+            return knots
+        jump, behind = latest[new - 1] + 1, new - 1
+        weight = (jump - time[behind]) / (time[new] - time[behind])
+        joined = [np.concatenate(pair) for pair in zip(knots, (jump, behind, new, weight), strict=True)]
+        order = np.argsort(joined[0])
+        return cls(*(each[order] for each in joined))
+
+    def cut(self, part: slice) -> tuple[np.ndarray, "Knots"]:
+        """The records that some knots need, and these knots, which count in them."""
+        time, before, after, weight = (each[part] for each in self)
+        records, places = np.unique(np.concatenate([before, after]), return_inverse=True)
+        return records, Knots(time, *np.split(places, 2), weight)
+
+    def values(self, of_records: np.ndarray) -> np.ndarray:
+        """Values at the times, from those of the records along the first axis."""
+        weight = self.weight.reshape((-1,) + (1,) * (of_records.ndim - 1))
+        return of_records[self.before] + weight * (of_records[self.after] - of_records[self.before])
+
+
+def warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray, warnings: list[str]) -> None:
+    """Note how many records, at lines with some indices, are not later than all before them."""
+    latest = np.maximum.accumulate(time)
+    back = np.flatnonzero(time[1:] <= latest[:-1]) + 1
+    if back.size:
+        first, n_again = int(back[0]), int(np.sum(time[back] == time[back - 1]))
+        again = f" ({n_again} at the time of the record before)" if n_again else ""
+        warnings.append(
+            f"{file.path}: line {file.numbers[indices[first]]}: {iso(time[first])} is not after "
+            f"{iso(latest[first - 1])}; {back.size} of {time.size} records are out of order{again}. They "
+            "are read as GOTM reads them, with a jump at each; sort the records by time."
+        )
+
+
 class SeriesReader:
     """Reads series of the files of a case over a period, each file once."""
 
@@ -217,26 +271,26 @@ class SeriesReader:
         Raises:
             FileNotFoundError: no such file.
             FileFormatError: with file, line, time and value: a line that is no record, times that do not
-                increase or do not cover the run, a gap, a value that cannot be.
+                cover the run, a gap, a value that cannot be.
         """
         with reading(column.file, "a series of GOTM"):
             if column.file not in self._files:
                 file = read_text(column.file, column.where)
-                time = read_times(file, np.arange(len(file.texts)))
-                check_order(file, np.arange(time.size), time)
-                self._files[column.file] = (file, time)
+                indices = np.arange(len(file.texts))
+                time = read_times(file, indices)
+                warn_of_order(file, indices, time, self.warnings)
+                self._files[column.file] = (file, time, Knots.of_records(time))
             return self._read(column, *self._files[column.file])
 
-    def _read(self, column: Column, file: TextFile, time: np.ndarray) -> Series:
-        part = self.period.within(time, column)
-        indices = np.arange(time.size)[part]
+    def _read(self, column: Column, file: TextFile, time: np.ndarray, knots: Knots) -> Series:
+        indices, knots = knots.cut(self.period.within(knots.time, column))
         raw = read_columns(file, indices, (column.number - 1,), skip=TIME_WIDTH, names=column.quantity)[:, 0]
         values = column.scaled(raw)
         if column.quantity in _IN_KELVIN:
             values = np.where(values > 100.0, values - _KELVIN, values)
-        check_plausible(column, file, indices, time[part], values)
-        self._warn_of_gap(file, indices, time[part])
-        return Series((time[part] - self.period.start).astype(float), values)
+        check_plausible(column, file, indices, time[indices], values)
+        self._warn_of_gap(file, indices[knots.after], knots.time)
+        return Series((knots.time - self.period.start).astype(float), knots.values(values))
 
     def _warn_of_gap(self, file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
         steps = np.diff(time)
@@ -248,17 +302,3 @@ class SeriesReader:
             )
             if warning not in self.warnings:
                 self.warnings.append(warning)
-
-
-def check_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
-    """Raise `FileFormatError` unless the times increase."""
-    stuck = np.flatnonzero(np.diff(time) <= 0)
-    if stuck.size:
-        at = int(stuck[0])
-        same = time[at + 1] == time[at]
-        raise file.error(
-            int(indices[at + 1]),
-            f"a time after {iso(time[at])}, that of line {file.numbers[indices[at]]}",
-            f"{iso(time[at + 1])}{' again' if same else ''}",
-            "remove one of the two records" if same else "sort the records by time",
-        )

@@ -39,10 +39,13 @@ def _constant_tide_or_file(settings: Settings, path: str, group: str, times: Map
     harmonics = []
     for n in (1, 2):
         period = settings.said(f"{group}.period_{n}")
-        if period.value <= 0.0:
-            raise settings.error(period.key, f"expected a positive period [s], got {period.value:g}")
         phase = settings[f"{path}.tidal.phase_{n}"] - times["since_midnight"]
         amplitude = settings.said(f"{path}.tidal.amp_{n}")
+        if period.value == 0.0:
+            raise settings.error(period.key, "expected a period [s] that is not 0, got 0; correct it")
+        if period.value < 0.0:
+            settings.odd(period.key, "a negative period is read as GOTM reads it: the tide falls first")
+            amplitude, period = (said._replace(value=-said.value) for said in (amplitude, period))
         harmonics.append({"amplitude": amplitude, "period": period, "phase": phase})
     n_times = min(round(times["length"] / times["dt"]), _MOST_KNOTS) + 1
     constant = Said(settings.peek(f"{path}.constant_value"), f"{path}.constant_value")

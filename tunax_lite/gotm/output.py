@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
@@ -168,11 +169,16 @@ def read_times(settings: Settings) -> dict[str, Any]:
 
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:
-    text = settings[path]
+    text, date = settings[path], r"(\d{4}).([ \d]\d).([ \d]\d)"
+    # As in a record: GOTM takes any letter between the numbers, and 0 for seconds that are missing.
+    found = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
     try:
-        return datetime.datetime.strptime(text.replace("T", " "), "%Y-%m-%d %H:%M:%S")
-    except ValueError:
+        numbers = [int(part or 0) for part in found.groups()] if found else []
+        is_midnight = numbers[3:] == [24, 0, 0]
+        when = datetime.datetime(*numbers[:3], *([0, 0, 0] if is_midnight else numbers[3:]))  # pyright: ignore
+    except (TypeError, ValueError):
         raise settings.error(path, f"expected YYYY-MM-DD HH:MM:SS, got {text!r}; correct the date") from None
+    return when + datetime.timedelta(days=is_midnight)
 
 
 def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from ..io.errors import reading
 from ..io.series import Series
 from . import files
-from .files import TIME_WIDTH, Column, Period, TextFile, iso, read_text
+from .files import TIME_WIDTH, Column, Knots, Period, TextFile, iso, read_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +27,7 @@ class ProfileReader:
     def __init__(self, period: Period, z_center: np.ndarray):
         self.period = period
         self.z_center = z_center
+        self.warnings: list[str] = []
         self._files: dict = {}
 
     def read(self, column: Column, *, whole_period: bool = True) -> Series:
@@ -39,25 +40,28 @@ class ProfileReader:
         Raises:
             FileNotFoundError: no such file.
             FileFormatError: with file, line, time and value: a wrong number of levels, heights that do not
-                increase, times that do not increase or do not cover the run, a gap, an impossible value.
+                increase, times that do not cover the run, a gap, an impossible value.
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                self._files[column.file] = _find_profiles(read_text(column.file, column.where))
+                found = _find_profiles(read_text(column.file, column.where))
+                files.warn_of_order(found.file, found.headers, found.time, self.warnings)
+                self._files[column.file] = found
             return self._read(column, self._files[column.file], whole_period)
 
     def _read(self, column: Column, found: _Profiles, whole_period: bool) -> Series:
-        needed = np.arange(found.time.size)
+        knots, part = Knots.of_records(found.time), slice(None)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
-            needed = needed[period.within(found.time, column)]
+            part = period.within(knots.time, column)
+        needed, knots = knots.cut(part)
         z, values, indices, of_profile = self._levels(found, needed, column)
         values = column.scaled(values)
         files.check_plausible(column, found.file, indices, found.time[of_profile], values)
         on_cells = self._interpolated(found, needed, z, values)
         if needed.size == 1:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))
-        return Series((found.time[needed] - self.period.start).astype(float), on_cells)
+        return Series((knots.time - self.period.start).astype(float), knots.values(on_cells))
 
     def _levels(
         self, found: _Profiles, needed: np.ndarray, column: Column
@@ -149,7 +153,6 @@ def _find_profiles(file: TextFile) -> _Profiles:
         index += 1 + count
     places = np.asarray(headers)
     time = files.read_times(file, places)
-    files.check_order(file, places, time)
     return _Profiles(file, places, np.asarray(counts), np.asarray(upward), time)
 
 

@@ -56,6 +56,7 @@ class Settings:
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, str]] = []
+        self.oddities: list[tuple[str, str]] = []
         _check_version(document)
         problems: list[str] = []
         self._read(document.data, (), document.origins, problems)
@@ -180,6 +181,11 @@ class Settings:
         """Say what is done in another way than in GOTM."""
         self.used.add(path)
         self.notes.append((path, difference))
+
+    def odd(self, path: str, what: str) -> None:
+        """Say what is hardly meant as it is written."""
+        if (path, what) not in self.oddities:
+            self.oddities.append((path, what))
 
     def refuse(self, path: str, reason: str) -> None:
         """Say that a setting changes the result and cannot be followed; collected for the report."""
