@@ -36,7 +36,7 @@ from .terms.surface import (
     shortwave_heating,
     surface_stress,
 )
-from .transport import Mixing, Solver, transport
+from .transport import Mixing, Solver, sum_of_all, transport
 
 
 class Model(eqx.Module):
@@ -240,6 +240,7 @@ class Model(eqx.Module):
             radiative_buoyancy_flux=None if passing is None else eos.gravity * alpha_of_shortwave * passing,
             waves=_waves(state, column, case),
             bottom=self._bottom(state, column, case),
+            stirring=sum_of_all(term.stirring(state) for term in acted),
             acted=acted,
             tridiagonal_method=self.solver,
             explicit_waves=self.like_gotm,

@@ -76,7 +76,7 @@ class Group(NamedTuple):
             grid.cell_thickness,
             column.dt,
             source={name: _added(of) for name, of in self.tendencies.items()},
-            sink_rate=_total(part.loss_rate for part in parts),
+            sink_rate=sum_of_all(part.loss_rate for part in parts),
             theta=theta,
             flow=_carrying(parts),
         )
@@ -171,7 +171,7 @@ def _groups(
     return list(groups.values())
 
 
-def _total(parts: Iterable[Any]) -> Any:
+def sum_of_all(parts: Iterable[Any]) -> Any:
     """Sum of what is there, in order; `None` of nothing."""
     given = [part for part in parts if part is not None]
     return functools.reduce(operator.add, given) if given else None
@@ -183,11 +183,11 @@ def _added(parts: Sequence[Tendency]) -> Added:
     if len(sinking) > 1:
         raise ValueError("transport: expected one term that sinks in exchange for what rises, got two.")
     return Added(
-        volumes=_total(part.cells for part in parts),
-        bottom=_total(part.bottom for part in parts),
-        surface=_total(part.surface for part in parts),
-        sinking=_total(sinking),
-        downward=_total(of for part in parts for of in (part.downward, part.against_gradient)),
+        volumes=sum_of_all(part.cells for part in parts),
+        bottom=sum_of_all(part.bottom for part in parts),
+        surface=sum_of_all(part.surface for part in parts),
+        sinking=sum_of_all(sinking),
+        downward=sum_of_all(of for part in parts for of in (part.downward, part.against_gradient)),
     )
 
 
@@ -196,7 +196,7 @@ def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
     if not rates:
         return None
     return CarryingRates(
-        upward=_total(rate.upward for rate in rates), downward=_total(rate.downward for rate in rates)
+        upward=sum_of_all(rate.upward for rate in rates), downward=sum_of_all(rate.downward for rate in rates)
     )
 
 

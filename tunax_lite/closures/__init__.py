@@ -18,7 +18,7 @@ from .epbl import EPBL, ConstantWindEnergy, EPBLState, OM4WindEnergy, ReichlHall
 from .epbl_march import EnergyVelocity
 from .harcourt import Harcourt
 from .k_epsilon_theta import KEpsilonTheta
-from .kpp import KPP, KPPState
+from .kpp import KPP, BottomLayer, KPPState
 from .kpp_interior import DoubleDiffusion, InteriorConvection, LargeShear, PacanowskiPhilanderShear
 from .kpp_layer import VelocityScales
 from .langmuir import Langmuir, LangmuirCells

@@ -84,6 +84,7 @@ class ClosureInputs(eqx.Module):
     waves: SurfaceWaves | None = None  # at the surface
     bottom: BottomFlow | None = None  # where something drags there
     plume_energy: PlumeEnergy | None = None  # for the closure around plumes: what their mass flux did
+    stirring: InnerFaceArray | None = None  # k that terms make [m2 s-3]
     acted: tuple[AbstractTerm, ...] = ()  # the terms of the step, those of the closure's own state too
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
     explicit_waves: bool = eqx.field(default=False, static=True)  # even those that take energy, as in GOTM

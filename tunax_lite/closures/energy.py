@@ -149,6 +149,8 @@ class EnergyStepper(AbstractEnergyStepper):
         if plume is not None:
             by_shear = by_shear + plume.shear_production
             by_buoyancy = by_buoyancy + plume.buoyancy_production
+        if inputs.stirring is not None:
+            by_shear = by_shear + inputs.stirring
         if waves is None:
             return Production(by_shear, by_buoyancy, None)
         by_waves = viscosity * waves.shear

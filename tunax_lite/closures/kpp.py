@@ -4,19 +4,22 @@
 
 In convection a fraction C_s G of the surface flux is carried without a gradient. The order is that of GOTM's
 driver of CVMix: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
-that h; convection of the interior.
+that h; the same for a layer on the bottom, of the column upside down; convection of the interior.
 
 Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403; CVMix and GOTM where they leave a
 choice.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import named, setting
+from ..declarations import check_settings, named, setting
+from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, inverse_cube_root, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, NonlocalTransport
@@ -28,13 +31,14 @@ from .langmuir import Langmuir, LangmuirEffect
 
 
 class KPPState(CloState):
-    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, depth of the boundary layer [m]."""
+    """Eddy coefficients [m2 s-1] and non-local fraction [1] on faces, how far the layers reach [m]."""
 
     eddy_viscosity: FaceArray
     eddy_diffusivity: FaceArray
     nonlocal_transport: FaceArray
     boundary_layer_depth: Scalar
     eddy_salt_diffusivity: FaceArray | None = None
+    bottom_layer_thickness: Scalar | None = None
 
     def salt_diffusivity(self) -> FaceArray | None:
         return self.eddy_salt_diffusivity
@@ -50,6 +54,22 @@ class Layer(NamedTuple):
     buoyancy_flux: Scalar  # into the water above h [m2 s-3]
     friction: Friction  # powers of u*
     effect: LangmuirEffect | None
+
+
+class BottomLayer(eqx.Module):
+    """A boundary layer on the bottom: what it has of its own, with the meaning and defaults of `KPP`."""
+
+    critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
+    surface_layer_fraction: Scalar = parameter(0.1, valid_range=(0.01, 0.9))
+    unresolved_shear_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-14, 1e-2))
+    depth_interpolation: str = setting("quadratic", choices=("linear", "quadratic", "cubic"))
+    shape: str = setting("simple", choices=("simple", "parabolic_nonlocal", "match_gradient", "match_both"))
+    match_slope: bool = setting(False)
+    limit_by_ekman_depth: bool = setting(False)
+    limit_by_monin_obukhov_depth: bool = setting(False)
+
+    def __check_init__(self):
+        check_settings(self)
 
 
 @named("kpp")
@@ -75,6 +95,8 @@ class KPP(AbstractPlainClosure[KPPState]):
         enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
         limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
         n_smoothing: running means over Ri of the interior shear.
+        surface_layer: whether there is a boundary layer at the surface.
+        bottom_layer: one on the bottom; `None` for none, and without effect where nothing drags there.
     """
 
     critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
@@ -101,6 +123,8 @@ class KPP(AbstractPlainClosure[KPPState]):
     limit_by_ekman_depth: bool = setting(False)
     limit_by_monin_obukhov_depth: bool = setting(False)
     n_smoothing: int = setting(1, at_least=0)
+    surface_layer: bool = setting(True)
+    bottom_layer: BottomLayer | None = None
 
     @property
     def von_karman(self) -> Scalar:
@@ -111,18 +135,20 @@ class KPP(AbstractPlainClosure[KPPState]):
         nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared))
         start = nothing + self.initial_eddy_coefficient
         salt = None if self.double_diffusion is None else start
-        return KPPState(start, start, nothing, jnp.zeros_like(nothing[0]), salt)
+        thin = jnp.zeros_like(nothing[0])
+        return KPPState(start, start, nothing, thin, salt, None if self.bottom_layer is None else thin)
 
     def step(self, clo_state: KPPState, inputs: ClosureInputs, dt: ScalarLike) -> KPPState:
-        interior = self._interior(inputs)
-        friction = Friction.of(inputs.surface_friction_velocity)
-        before = clo_state.boundary_layer_depth
-        effect = None
-        if self.langmuir is not None:
-            effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
-        depth = self._depth(before, friction, effect, inputs)
-        layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
-        mixing, nonlocal_fraction = self._mix(layer, interior, inputs)
+        mixing, depth, of_bottom = self._interior(inputs), clo_state.boundary_layer_depth, None
+        nonlocal_fraction = jnp.zeros_like(mixing.viscosity)
+        if self.surface_layer:
+            eos, surface = inputs.equation_of_state, jnp.zeros((), depth.dtype)
+            buoyancy = eos.buoyancy(inputs.state.temperature, inputs.state.salinity, surface)
+            mixing, nonlocal_fraction, depth = self._with_layer(mixing, depth, buoyancy, inputs)
+        if self.bottom_layer is not None and clo_state.bottom_layer_thickness is not None:
+            of_bottom = clo_state.bottom_layer_thickness
+            if inputs.bottom is not None:
+                mixing, of_bottom = self._with_bottom_layer(mixing, of_bottom, inputs)
         viscosity, diffusivity, salt = mixing
         if self.convection is not None:
             weight = self.convection.weight(inputs.buoyancy_frequency_squared)
@@ -131,7 +157,44 @@ class KPP(AbstractPlainClosure[KPPState]):
             salt = None if salt is None else salt + more
         viscosity, diffusivity, fraction = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
         salt = None if salt is None else with_end_faces(salt)
-        return KPPState(viscosity, diffusivity, fraction, depth, salt)
+        return KPPState(viscosity, diffusivity, fraction, depth, salt, of_bottom)
+
+    def _with_layer(
+        self, mixing: Coefficients, before: Scalar, buoyancy: CenterArray, inputs: ClosureInputs
+    ) -> tuple[Coefficients, InnerFaceArray, Scalar]:
+        """Coefficients with the boundary layer, its non-local fraction, and its depth [m]."""
+        friction, effect = Friction.of(inputs.surface_friction_velocity), None
+        if self.langmuir is not None:
+            effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
+        depth = self._depth(before, friction, effect, buoyancy, inputs)
+        layer = Layer(depth, _buoyancy_flux_above(depth, inputs), friction, effect)
+        return *self._mix(layer, mixing, inputs), depth
+
+    def _with_bottom_layer(
+        self, mixing: Coefficients, before: Scalar, inputs: ClosureInputs
+    ) -> tuple[Coefficients, Scalar]:
+        """Coefficients with the layer on the bottom, which is that of the column upside down."""
+        assert self.bottom_layer is not None and inputs.bottom is not None
+        own = {
+            field.name: getattr(self.bottom_layer, field.name)
+            for field in dataclasses.fields(self.bottom_layer)
+        }
+        upside_down = dataclasses.replace(self, **own, langmuir=None, enhanced_diffusivity=False)
+        eos, surface = inputs.equation_of_state, jnp.zeros((), before.dtype)
+        buoyancy = -eos.buoyancy(inputs.state.temperature, inputs.state.salinity, surface)
+        z_face, light = inputs.grid.z_face, inputs.radiative_buoyancy_flux
+        turned = dataclasses.replace(
+            inputs,
+            grid=Grid((z_face[0] - z_face)[::-1]),
+            state=jax.tree.map(lambda values: values[::-1], inputs.state),
+            buoyancy_frequency_squared=inputs.buoyancy_frequency_squared[::-1],
+            surface_friction_velocity=inputs.bottom.friction_velocity,
+            surface_buoyancy_flux=jnp.zeros_like(inputs.surface_buoyancy_flux),
+            radiative_buoyancy_flux=None if light is None else light[::-1],
+        )
+        of_column = Coefficients(*(None if each is None else each[::-1] for each in mixing))
+        found, _, thickness = upside_down._with_layer(of_column, before, buoyancy[::-1], turned)
+        return Coefficients(*(None if each is None else each[::-1] for each in found)), thickness
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""
@@ -147,11 +210,17 @@ class KPP(AbstractPlainClosure[KPPState]):
         return Coefficients(viscosity, diffusivity + heat, diffusivity + salt)
 
     def _depth(
-        self, before: Scalar, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
+        self,
+        before: Scalar,
+        friction: Friction,
+        effect: LangmuirEffect | None,
+        buoyancy: CenterArray,
+        inputs: ClosureInputs,
     ) -> Scalar:
         """Depth of the boundary layer [m]."""
         depth = -inputs.grid.z_center
-        richardson = self._bulk_richardson_number(depth, friction, effect, inputs)
+        unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
+        richardson = self._bulk_richardson_number(depth, buoyancy, unresolved, inputs)
         critical = self.critical_richardson_number
         found = kpp_layer.first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
@@ -170,16 +239,13 @@ class KPP(AbstractPlainClosure[KPPState]):
         return at_least(found, depth[-1])
 
     def _bulk_richardson_number(
-        self, depth: CenterArray, friction: Friction, effect: LangmuirEffect | None, inputs: ClosureInputs
+        self, depth: CenterArray, buoyancy: CenterArray, unresolved: CenterArray, inputs: ClosureInputs
     ) -> CenterArray:
         """Ri_b at the centers [1]."""
         state, eps = inputs.state, self.surface_layer_fraction
-        surface, eos = jnp.zeros((), depth.dtype), inputs.equation_of_state
-        buoyancy = eos.buoyancy(state.temperature, state.salinity, surface)
         fields = (buoyancy - buoyancy[-1], state.u, state.v)
         upper = kpp_layer.means_over_upper_part(fields, eps * depth, inputs.grid)
         excess, u, v = (mean - values for mean, values in zip(upper, fields, strict=True))
-        unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
         denominator = u * u + v * v + at_least(unresolved, self.unresolved_shear_floor)
         return (1.0 - 0.5 * eps) * depth * excess * reciprocal(denominator)
 

@@ -68,15 +68,19 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
 
     sources = {"case": given} if profiled is None else {"case": given, "observations": observed}
+    interior = section.interior.read(setting, sources, wind_of(forcing))
+    terms = {name: term_of(given) for name, given in section.terms.items()}
+    memory = {name for term in (*interior.terms(), *terms.values()) for name in term.own_tracers()}
+    at_rest = {name: 0.0 * state.temperature for name in sorted(memory - state.tracers.keys())}
     case = Case(
         grid=grid,
-        initial_state=state,
+        initial_state=dataclasses.replace(state, tracers=state.tracers | at_rest),
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,
         absorption=section.absorption.build(),
-        interior=section.interior.read(setting, sources, wind_of(forcing)),
-        terms={name: term_of(given) for name, given in section.terms.items()},
+        interior=interior,
+        terms=terms,
         duration=section.duration,
         name=section.name,
         start_time=None if section.start_time is None else start_of_case(section.start_time).isoformat(),

@@ -222,6 +222,20 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme")):
         return terms.VerticalVelocity(series, n_substeps=n_substeps, **self.given())
 
 
+class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
+    """A canopy on the bottom: numbers at heights."""
+
+    height: list[float] = key("above the bottom, to the top of the canopy [m]", min_length=2)
+    excursion: list[float] = key("displacement at which leaves are taut, at these heights [m]")
+    friction: list[float] = key("of taut leaves, at these heights [1]")
+
+    def read(self, setting: Setting) -> terms.Seagrass:
+        """The canopy."""
+        with setting.naming("interior", "seagrass"):
+            profiles = {key: jnp.asarray(getattr(self, key)) for key in ("height", "excursion", "friction")}
+            return terms.Seagrass(**profiles, **self.given())
+
+
 class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth")):
     """A drift that decays exponentially with depth."""
 
@@ -325,6 +339,7 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
         "horizontal gradients of temperature and salinity, or a plume", None
     )
     vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
+    seagrass: SeagrassSection | None = key("canopy on the bottom", None)
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
     held: list[Literal["temperature", "salinity"]] = key(
@@ -368,6 +383,7 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
                 else gradient.build(),
                 vertical_velocity=part(self.vertical_velocity),
                 stokes_drift=part(self.stokes_drift, wind),
+                seagrass=part(self.seagrass),
                 surface_elevation=elevation,
                 **self.given(),
             )

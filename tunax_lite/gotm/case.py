@@ -273,7 +273,7 @@ def _check_extensions(settings: Settings) -> None:
             settings.note("fabm.use", text)
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
-    _ = settings["seagrass.method"], settings["restart.load"]  # which the rules refuse
+    _ = settings["restart.load"]  # which the rules refuse
     if settings["surface.ice.H"] > 0.0 and settings["surface.ice.model"] != "no_ice":
         settings.refuse("surface.ice.H", "water that starts under ice is not supported; set it to 0")
 

@@ -221,36 +221,43 @@ _LEAST_WAVES = 0.02
 """Height of the waves that GOTM assumes at least [m]."""
 
 
-def kpp_section(settings: Settings) -> dict[str, Any] | None:
-    """The closure, or `None` after a refusal that leaves none."""
-    get = lambda key: settings[f"cvmix.surface_layer.{key}"]  # noqa: E731
-    if not get("use"):  # which the rules refuse, as they do a layer at the bottom
-        return None
-    _ = settings["cvmix.bottom_layer.use"]
-    shape = get("match_technique")
+def kpp_section(settings: Settings) -> dict[str, Any]:
+    """The closure: what mixes between its two layers, of which either may be absent."""
+    options, parameters = _interior(settings)
+    surface, bottom = (f"cvmix.{end}_layer" for end in ("surface", "bottom"))
+    if settings[f"{surface}.use"]:
+        of_layer, numbers = _layer(settings, surface)
+        options |= of_layer | {"enhanced_diffusivity": settings[f"{surface}.use_enhanced_diff"]}
+        options["langmuir"] = _langmuir(settings)
+        parameters |= numbers | {"unresolved_shear_floor": 1e-14}  # GOTM has none
+    else:
+        options["surface_layer"] = False
+    if settings[f"{bottom}.use"]:
+        of_layer, numbers = _layer(settings, bottom)
+        options["bottom_layer"] = of_layer | numbers
+        if settings["surface.swr.method"] != "constant" or settings["surface.swr.constant_value"] > 0.0:
+            settings.note(
+                f"{bottom}.use",
+                "light that warms the water near the bottom thickens the layer; in GOTM it thins it",
+            )
+    return {"name": "kpp", "options": options, "parameters": parameters}
+
+
+def _layer(settings: Settings, group: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options and parameters of a boundary layer at one end."""
+    shape = settings[f"{group}.match_technique"]
     matches = shape in ("gradient", "both")
-    if matches and get("OBL_interp_type") != "lmd94":
-        settings.refuse("cvmix.surface_layer.OBL_interp_type", "only lmd94 is supported")
-    options, background = _interior(settings)
-    return {
-        "name": "kpp",
-        "options": {
-            "depth_interpolation": get("bulk_Ri_interp_type"),
-            "shape": WORDS["shapes"][shape],
-            "match_slope": matches and not get("use_noDGat1"),
-            "enhanced_diffusivity": get("use_enhanced_diff"),
-            "limit_by_ekman_depth": get("check_Ekman_length"),
-            "limit_by_monin_obukhov_depth": get("check_MonOb_length"),
-            "langmuir": _langmuir(settings),
-            **options,
-        },
-        "parameters": {
-            "critical_richardson_number": settings.said("cvmix.surface_layer.Ri_c"),
-            "surface_layer_fraction": settings.said("cvmix.surface_layer.surface_layer_extent"),
-            "unresolved_shear_floor": 1e-14,  # GOTM has none
-            **background,
-        },
+    if matches and settings[f"{group}.OBL_interp_type"] != "lmd94":
+        settings.refuse(f"{group}.OBL_interp_type", "only lmd94 is supported")
+    options = {
+        "depth_interpolation": settings[f"{group}.bulk_Ri_interp_type"],
+        "shape": WORDS["shapes"][shape],
+        "match_slope": matches and not settings[f"{group}.use_noDGat1"],
+        "limit_by_ekman_depth": settings[f"{group}.check_Ekman_length"],
+        "limit_by_monin_obukhov_depth": settings[f"{group}.check_MonOb_length"],
     }
+    names = {"Ri_c": "critical_richardson_number", "surface_layer_extent": "surface_layer_fraction"}
+    return options, settings.renamed(group, names)
 
 
 def _langmuir(settings: Settings) -> dict[str, Any] | None:

@@ -3,6 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from ..io.errors import reading
+from .files import read_columns, read_text
+from .keys import WORDS
 from .settings import Said, Settings, is_zero
 
 _MOST_KNOTS = 1_000_000
@@ -21,6 +26,7 @@ def interior_section(
         "buoyancy_gradient": _internal_pressure(settings),
         "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
         "bottom_friction": _bottom_friction(settings),
+        "seagrass": _seagrass(settings),
         "stokes_drift": _stokes_drift(settings),
         "surface_elevation": _elevation(settings, times),
         "freezing_bound": freezes or None,
@@ -127,6 +133,42 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
         "von_karman": None if has_wall else settings.said("turbulence.turb_param.kappa"),
         "viscosity": settings.said("physical_constants.avmolu"),
     }
+
+
+def _seagrass(settings: Settings) -> dict[str, Any] | None:
+    """The canopy of a file: the number of levels, and a line for each with height, excursion and friction."""
+    if settings["seagrass.method"] == "off":
+        return None
+    name = settings.file("seagrass.file").value
+    with reading(name, "a file of sea grass"):
+        file = read_text(name, settings.where("seagrass.file"))
+        rows = np.arange(1, len(file.texts))
+        (n_levels,) = read_columns(file, np.arange(1), (0,), skip=0, names="number of levels")[0]
+        if not 2 <= n_levels <= rows.size:
+            raise file.error(
+                0,
+                "the number of levels, at least 2, and as many lines",
+                f"{n_levels:g} and {rows.size} lines",
+                "correct the file",
+            )
+        names = "height, excursion and friction of a level"
+        levels = read_columns(file, rows[: int(n_levels)], (0, 1, 2), skip=0, names=names)
+    profiles = dict(zip(("height", "excursion", "friction"), levels.T.tolist(), strict=True))
+    _check_canopy_in_turbulence(settings)
+    return profiles | {"efficiency": settings.said("seagrass.alpha")}
+
+
+def _check_canopy_in_turbulence(settings: Settings) -> None:
+    """What leaves make of turbulence enters the equation for its length with the constant of shear."""
+    equation = WORDS["equations"].get(settings["turbulence.len_scale_method"])
+    if equation is None or settings["turbulence.turb_method"] in ("no_model", "cvmix"):
+        return
+    prefix, (of_shear, of_leaves) = f"turbulence.{equation['group']}.", equation["canopy"]
+    numbers = settings[prefix + of_shear], settings[prefix + of_leaves]
+    if settings["seagrass.alpha"] > 0.0 and numbers[0] != numbers[1]:
+        settings.refuse(
+            prefix + of_leaves, f"another number than {of_shear}, {numbers[0]:g}, is not supported; use that"
+        )
 
 
 def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from .pressure import (
     VelocityAndHeight,
     VelocityAtHeight,
 )
+from .seagrass import Seagrass
 from .stokes_drift import (
     AbstractStokesDrift,
     DriftProfiles,

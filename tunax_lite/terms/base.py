@@ -119,6 +119,10 @@ class AbstractTerm(eqx.Module):
         """The new velocity [m s-1], from that which was solved for."""
         return u, v
 
+    def stirring(self, state: State) -> InnerFaceArray | None:
+        """Turbulent kinetic energy that it makes in the step that ends in a state [m2 s-3]."""
+        return None
+
     def own_tracers(self) -> tuple[str, ...]:
         """Tracers that are the term's own memory: nothing mixes, carries or changes them but the term."""
         return ()

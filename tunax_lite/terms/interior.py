@@ -16,6 +16,7 @@ from ..time_series import TimeSeries
 from .advection import VerticalVelocity
 from .base import AbstractTerm, Column, Tendency
 from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, PlumeOnSlope
+from .seagrass import Seagrass
 from .stokes_drift import AbstractStokesDrift
 
 
@@ -152,6 +153,7 @@ class Interior(eqx.Module):
         buoyancy_gradient: horizontal gradients of temperature and salinity, or a plume on a slope.
         vertical_velocity: that carries all profiles up or down.
         bottom_friction: drag of the bottom.
+        seagrass: a canopy on the bottom.
         stokes_drift: of surface waves.
         freezing_bound: the freezing point, below which the water at the surface does not cool.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
@@ -168,6 +170,7 @@ class Interior(eqx.Module):
     buoyancy_gradient: BuoyancyGradient | PlumeOnSlope | None = None
     vertical_velocity: VerticalVelocity | None = None
     bottom_friction: BottomFriction | None = None
+    seagrass: Seagrass | None = None
     stokes_drift: AbstractStokesDrift | None = None
     freezing_bound: FreezingBound | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
@@ -200,6 +203,7 @@ class Interior(eqx.Module):
             self.buoyancy_gradient,
             self.relaxation,
             self.bottom_friction,
+            self.seagrass,
         )
         return tuple(part for part in parts if part is not None)
 
