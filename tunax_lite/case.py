@@ -16,6 +16,7 @@ from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .state import State
 from .terms import AbstractTerm, Interior
+from .time_series import check_covers
 
 
 class Case(eqx.Module):
@@ -106,6 +107,7 @@ class Case(eqx.Module):
         """Raise `ValueError` if anything that acts on the column is not known from `start` to `end` [s]."""
         for part in (self.forcing, self.interior, *self.terms.values()):
             part.check_covers(start, end)
+        check_covers(self.absorption, start, end)
 
     @property
     def start_state(self) -> State:

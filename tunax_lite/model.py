@@ -184,7 +184,7 @@ class Model(eqx.Module):
             velocity=(state.u, state.v),
             grid=case.grid,
             equation_of_state=case.equation_of_state,
-            absorption=case.absorption,
+            absorption=case.absorption.at(end),
             coriolis_parameter=case.coriolis_parameter,
             fluxes=fluxes,
             fluxes_before=case.forcing.at(time, water) if self.like_gotm else fluxes,

@@ -78,7 +78,7 @@ def crossing(ri, depth, interpolation):
     return top + real[(real >= -1e-12) & (real <= d * (1.0 + 1e-9))][0]
 
 
-def coefficients(column, h, flux, speed, shape, interior):
+def coefficients(column, h, flux, speed, shape, interior, enhanced=True):
     """nu, kappa and the non-local fraction on inner faces, from the surface downward."""
     thickness = column["thickness"]
     faces = np.concatenate([[0.0], np.cumsum(thickness)])
@@ -111,7 +111,8 @@ def coefficients(column, h, flux, speed, shape, interior):
         k = np.array([layer(d)[0] if d <= h else below[j] for j, d in enumerate(faces)])
         reach = (h - centers[base - 1]) / (centers[base] - centers[base - 1])
         blend = (1.0 - reach) ** 2 * layer(centers[base - 1])[0] + reach**2 * k[base]
-        k[base] = (1.0 - reach) * below[base] + reach * blend
+        if enhanced:
+            k[base] = (1.0 - reach) * below[base] + reach * blend
         results.append(k[1:-1])
         shape_of = {
             "simple": lambda s: s * (1.0 - s) ** 2,

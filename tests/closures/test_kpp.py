@@ -13,6 +13,7 @@ from tests.closures.columns import closure_inputs, random_grid, surface_waves
 from tunax_lite import Grid
 from tunax_lite.closures import (
     KPP,
+    BottomLayer,
     DoubleDiffusion,
     InteriorConvection,
     KPPState,
@@ -21,6 +22,7 @@ from tunax_lite.closures import (
     PacanowskiPhilanderShear,
     VelocityScales,
 )
+from tunax_lite.closures.base import BottomFlow
 from tunax_lite.closures.kpp_interior import smoothed
 from tunax_lite.closures.kpp_layer import Friction, first_crossing, means_over_upper_part
 from tunax_lite.numerics.elementary import inverse_cube_root
@@ -270,3 +272,41 @@ def test_inverse_cube_root(dtype, rtol):
     assert root.dtype == dtype
     np.testing.assert_allclose(root, exact, rtol=2.0 * rtol)
     np.testing.assert_allclose(slope, -exact / 3.0, rtol=20.0 * rtol)
+
+
+@pytest.mark.parametrize("shape", ["simple", "match_gradient"])
+def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
+    """The loops, from the bottom up, with buoyancy of the other sign; the surface is left alone."""
+    speed, grid = 0.012, random_grid(5, 24)
+    inputs = column_of("cooling under the sun", grid)
+    z = inputs.grid.z_center + inputs.grid.depth
+    parts = 0.1 * jnp.log1p(z), 10.0 + 2.0 / (1.0 + jnp.exp(14.0 - z))
+    state = eqx.tree_at(lambda s: (s.u, s.temperature), inputs.state, parts)
+    n_squared = 9.81 * 2e-4 * np.diff(np.asarray(state.temperature)) / np.asarray(grid.center_spacing)
+    changes = {"buoyancy_frequency_squared": jnp.asarray(n_squared)}
+    changes |= {"bottom": BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3))}
+    inputs = dataclasses.replace(inputs, state=state, **changes)
+    own = BottomLayer(shape=shape, match_slope=shape != "simple")
+    closure = KPP(surface_layer=False, bottom_layer=own)
+    ours = STEP(closure, closure.init(inputs), inputs)
+    column = {
+        "thickness": np.asarray(grid.cell_thickness),
+        "n_squared": np.concatenate([[0.0], n_squared, [0.0]]),
+    }
+    column |= {"buoyancy": -9.81 * 2e-4 * np.asarray(state.temperature)}
+    column |= {"u": np.asarray(state.u), "v": np.asarray(state.v)}
+    light, height = np.asarray(inputs.radiative_buoyancy_flux), np.asarray(grid.z_face - grid.z_face[0])
+
+    def flux_below(above_bottom):
+        return light[0] - np.interp(above_bottom, height, light)
+
+    ri = kpp_numpy.bulk_richardson(column, speed, flux_below)
+    h = kpp_numpy.crossing(ri, np.asarray(z), "quadratic")
+    same(ours.bottom_layer_thickness, h)
+    assert 5.0 < h < 35.0 and float(ours.boundary_layer_depth) == 0.0
+    shear = kpp_numpy.shear_mixing(n_squared / (1e-4 + 1e-14))
+    interior = [np.concatenate([[0.0], shear + more, [0.0]]) for more in (1e-4, 1e-5)]
+    nu, kappa, _ = kpp_numpy.coefficients(column, h, flux_below(h), speed, shape, interior, enhanced=False)
+    same(ours.eddy_viscosity[1:-1], nu)
+    same(ours.eddy_diffusivity[1:-1], kappa)
+    np.testing.assert_array_equal(ours.nonlocal_transport, 0.0)

@@ -71,11 +71,11 @@ def test_settings_have_the_names_of_gotm_nested_or_dotted(build):
 
 
 def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
-    change = {"seagrass": {"method": 1}}
-    with pytest.raises(ConfigError, match=r"line \d+: seagrass.method: sea grass is not supported"):
+    change = {"fabm": {"use": True, "feedbacks": {"shade": True}}}
+    with pytest.raises(ConfigError, match=r"line \d+: fabm.use: biogeochemistry that acts back"):
         build(change=change)
     run = build({"ignore_unsupported": True}, change)
-    assert any("seagrass.method" in note for note in run.notes)
+    assert any("fabm.use" in note for note in run.notes)
 
 
 @pytest.mark.parametrize(

@@ -560,8 +560,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
 @pytest.mark.parametrize(
     ("change", "fragments"),
     [
-        (_kpp(bottom_layer={"use": True}), ("cvmix.bottom_layer.use", "line ")),
-        (_kpp(surface_layer={"use": False}), ("cvmix.surface_layer.use", "line ")),
         (_kpp(interior={"use": True, "tidal_mixing": {"use": True}}), ("tidal_mixing.use",)),
         (_kpp(interior={"use": True, "shear": {"use": True, "KPP_exp": 2.0}}), ("shear.KPP_exp",)),
         (_kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), ("OBL_interp_type",)),
@@ -573,7 +571,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
         ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton")),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
-        ({"seagrass": {"method": 1}}, ("seagrass.method",)),
         ({"restart": {"load": True}}, ("restart.load",)),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
         (
@@ -646,3 +643,79 @@ def test_a_surface_below_the_bottom_is_an_error_and_given_layers_do_not_move(tmp
 def test_overrides_replace_values(tmp_path):
     run = build(tmp_path, overrides=["time.dt=1200", "location.latitude=0"]).run
     assert run is not None and run.dt == 1200.0 and float(run.case.coriolis_parameter) == 0.0
+
+
+def test_sea_grass_of_a_file(tmp_path):
+    (tmp_path / "grass.dat").write_text("3 levels\n0.1 0.0 0.05\n0.5 2.d-2 0.1 # a comment\n1.5 0.05 0.2\n")
+    grass = {"method": 1, "file": "grass.dat", "alpha": 0.2}
+    run = run_of(tmp_path, {"seagrass": grass})
+    canopy = run.case.interior.seagrass
+    np.testing.assert_allclose(canopy.height, [0.1, 0.5, 1.5])
+    np.testing.assert_allclose(canopy.excursion, [0.0, 0.02, 0.05])
+    np.testing.assert_allclose(canopy.friction, [0.05, 0.1, 0.2])
+    assert float(canopy.efficiency) == 0.2 and set(canopy.own_tracers()) <= set(
+        run.case.initial_state.tracers
+    )
+    assert "keps.cex" in errors_of(tmp_path, {"seagrass": grass, "turbulence": {"keps": {"cex": 1.2}}})
+    (tmp_path / "grass.dat").write_text("5\n0.1 0.0 0.05\n0.5 0.02 0.1\n")
+    with pytest.raises(
+        FileFormatError, match=r"grass.dat: line 1: expected the number of levels.*5 and 2 lines"
+    ):
+        run_of(tmp_path, {"seagrass": grass})
+
+
+def test_kpp_on_the_bottom_alone(tmp_path):
+    bottom = {"use": True, "Ri_c": 0.4, "match_technique": "gradient", "use_noDGat1": False}
+    closure = run_of(tmp_path, _kpp(surface_layer={"use": False}, bottom_layer=bottom)).model.closure
+    assert closure.surface_layer is False and closure.shear is None
+    layer = closure.bottom_layer
+    assert (layer.shape, layer.match_slope, float(layer.critical_richardson_number)) == (
+        "match_gradient",
+        True,
+        0.4,
+    )
+    assert float(layer.unresolved_shear_floor) == 1e-10  # CVMix's, which GOTM leaves there
+    assert run_of(tmp_path, _kpp()).model.closure.bottom_layer is None
+
+
+def test_light_extinction_of_a_file_changes_in_time(tmp_path):
+    write_series(tmp_path / "light.dat", [0.5, 0.7], [1.0, 3.0], step=86400)
+    given = {name: {"method": "file", "file": "light.dat", "column": i} for name, i in (("A", 1), ("g1", 2))}
+    case = run_of(tmp_path, {"light_extinction": {"method": "custom", **given, "g2": 10.0}}).case
+    z = np.asarray(case.grid.z_face)
+    for day, (fraction, depth) in ((0.0, (0.5, 1.0)), (0.25, (0.55, 1.5)), (1.0, (0.7, 3.0))):
+        expected = fraction * np.exp(z / depth) + (1.0 - fraction) * np.exp(z / 10.0)
+        np.testing.assert_allclose(case.absorption.at(86400.0 * day).fraction(case.grid.z_face), expected)
+    write_series(tmp_path / "light.dat", [0.5, 1.7], [1.0, 3.0], step=86400)
+    with pytest.raises(FileFormatError, match=r"line 2: expected a value from 0 to 1"):
+        run_of(tmp_path, {"light_extinction": {"method": "custom", **given}})
+
+
+def test_gradients_may_be_carried_and_not_drive(tmp_path):
+    given = {"gradients": {"dsdx": {"method": "constant", "constant_value": 1e-5}}, "s_adv": True}
+    term = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
+    assert (term.accelerates, term.advect_salinity, term.advect_temperature) == (False, True, False)
+    given["type"] = "gradients"
+    assert run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient.accelerates
+
+
+@pytest.mark.parametrize(
+    ("turbulence", "fragments"),
+    [
+        ({"generic": {"gen_d": 0.0}}, ("generic.gen_d", "gen_d 0,", "line ")),
+        ({"generic": {"gen_alpha": 0.0}}, ("gen_alpha 0,",)),
+        ({"generic": {"gen_l": 5.0}}, ("gen_l 5,",)),
+        ({"turb_method": "first_order", "turb_param": {"cm0_fix": 0.0}}, ("turb_param.cm0_fix above 0",)),
+        ({"generic": {"gen_alpha": -100.0}}, ("generic.compute_param", "sigma_k", "line ")),
+        (
+            {"len_scale_method": "dissipation", "scnd": {"scnd_coeff": "custom", "cc1": 0.0}},
+            ("scnd.scnd_coeff", "line "),
+        ),
+    ],
+)
+def test_constants_from_which_nothing_follows_name_their_line(tmp_path, turbulence, fragments):
+    turbulence = {"len_scale_method": "gls", **turbulence}
+    turbulence["generic"] = {"compute_param": True} | turbulence.get("generic", {})
+    with pytest.raises(ConfigError) as error:
+        run_of(tmp_path, {"turbulence": turbulence})
+    assert all(fragment in str(error.value) for fragment in ("small.gotm.yaml", *fragments)), error.value

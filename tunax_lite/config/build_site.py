@@ -20,7 +20,7 @@ from ..physics import AbstractEquationOfState, coriolis_parameter
 from . import cases
 from .air_sea import bulk_forcing, wind_of
 from .closures import term_of
-from .profiles import initial_state, profile_series, stratified
+from .profiles import TwoBandSeriesSection, initial_state, profile_series, stratified
 from .series import Setting, read_timed
 
 Placed = cases.IdealisedCase | cases.SiteCase
@@ -72,13 +72,14 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     terms = {name: term_of(given) for name, given in section.terms.items()}
     memory = {name for term in (*interior.terms(), *terms.values()) for name in term.own_tracers()}
     at_rest = {name: 0.0 * state.temperature for name in sorted(memory - state.tracers.keys())}
+    light = section.absorption
     case = Case(
         grid=grid,
         initial_state=dataclasses.replace(state, tracers=state.tracers | at_rest),
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,
-        absorption=section.absorption.build(),
+        absorption=light.build_over(setting) if isinstance(light, TwoBandSeriesSection) else light.build(),
         interior=interior,
         terms=terms,
         duration=section.duration,

@@ -166,7 +166,7 @@ _NO_GRADIENT = Profile(surface=0.0)
 _GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect_salinity")):
+class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect_salinity accelerates")):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
     kind: Literal["gradients"]

@@ -12,12 +12,18 @@ from pydantic import BeforeValidator
 
 from ..grid import Grid
 from ..io.series import Series
-from ..physics import AbstractAbsorption, AbstractEquationOfState, LinearEquationOfState
+from ..physics import (
+    AbstractAbsorption,
+    AbstractEquationOfState,
+    LinearEquationOfState,
+    Optics,
+    TwoBandSeries,
+)
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
 from .builder import Section, invalid, key, one_of, part_of
-from .series import ColumnNumber, Setting, check_keys, check_table, increases
+from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
 
 
 class TwoLayers(Section):
@@ -249,5 +255,21 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
 
 
 EquationOfStateSection: Any = one_of(AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection})
-AbsorptionSection: Any = one_of(AbstractAbsorption)
+
+
+class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", name="two_band_series")):
+    infrared_fraction: TimedSection = key("infrared fraction of the light [1]")
+    infrared_depth: TimedSection = key("e-folding depth of the infrared light [m]")
+    visible_depth: TimedSection = key("e-folding depth of the visible light [m]")
+
+    def build_over(self, setting: Setting) -> TwoBandSeries:
+        """The absorption over the time of a case."""
+        names = ("infrared_fraction", "infrared_depth", "visible_depth")
+        series = read_together(
+            self, Optics, "optics", setting, "absorption", **dict(zip(names, names, strict=True))
+        )
+        return TwoBandSeries(series, **self.given())
+
+
+AbsorptionSection: Any = one_of(AbstractAbsorption, replaced={TwoBandSeries: TwoBandSeriesSection})
 """How deep shortwave radiation goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""

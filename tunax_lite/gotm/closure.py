@@ -3,6 +3,7 @@
 A closure is a name, options (parts and switches) and parameters (numbers).
 """
 
+import math
 from typing import Any
 
 from ..closures import GenericLengthScale
@@ -86,15 +87,24 @@ def _two_equations(
 
 def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, Any]) -> dict[str, Any]:
     """Exponents and constants that follow from properties of turbulence, as GOTM computes them."""
-    made = GenericLengthScale.generated(
-        von_karman=settings["turbulence.turb_param.kappa"],
-        m=given["gen_m"].value,
-        p=given["gen_p"].value,
-        stability=_made(stability),
-        **{ours: given[theirs].value for theirs, ours in _PROPERTIES.items()},
-    )
+    asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
+    try:
+        made = GenericLengthScale.generated(
+            von_karman=settings["turbulence.turb_param.kappa"],
+            stability=_made(stability),
+            **{ours: given[theirs].value for theirs, ours in asked.items()},
+        )
+    except (ValueError, ZeroDivisionError):
+        got = ", ".join(f"{name} {given[name].value:g}" for name in asked)
+        raise settings.error(
+            given["gen_d"].key,
+            "expected properties from which a negative gen_n follows: gen_d near -1.2, gen_alpha near -2.5, "
+            f"gen_l near 0.2, a positive gen_m, and a turb_param.cm0_fix above 0, got {got}; correct them",
+        ) from None
     p, m, n = made.exponents
-    numbers = {name: float(getattr(made, name)) for name in ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")}
+    key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
+    names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
+    numbers: dict[str, Any] = {name: Said(float(getattr(made, name)), key) for name in names}
     # GOTM gives unstable water the c3 that corresponds to that of k-epsilon.
     c_3 = (1.5 - settings["turbulence.keps.ce3plus"]) * n + m
     return {**numbers, "c_psi_3_plus": c_3, "exponents": [p, m, n]}
@@ -122,6 +132,12 @@ def _check_steady_state(settings: Settings, stability: dict[str, Any]) -> None:
     if not isinstance(functions, StabilityFunctions):
         return
     critical = float(functions.critical_richardson_number)
+    if math.isnan(critical):
+        raise settings.error(
+            "turbulence.scnd.scnd_coeff",
+            "expected constants cc1 to ctt with which stable water stills turbulence, got some without a "
+            "critical Richardson number; correct them",
+        )
     if not wanted < critical:
         raise settings.error(
             "turbulence.turb_param.Ri_st",

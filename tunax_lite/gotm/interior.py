@@ -87,12 +87,9 @@ def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
         return {"kind": "plume", **slopes, "at_surface": at_surface}
     if kind == "none" and not any(advected.values()):
         return None
-    if kind == "none":
-        settings.refuse(
-            f"{group}.type", "horizontal advection without the pressure gradient is not supported"
-        )
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
+    switches["accelerates"] = kind == "gradients"
     return {"kind": "gradients", **settings.inputs(f"{group}.gradients", names), **switches}
 
 

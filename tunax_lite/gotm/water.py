@@ -156,9 +156,10 @@ def absorption(settings: Settings) -> dict[str, Any]:
     section: dict[str, Any] = {"name": "two_band", "bottom_absorbs": False}
     if method != "custom":
         return section | dict(zip(WORDS["optics"].values(), WORDS["jerlov"][method], strict=True))
-    for name, ours in WORDS["optics"].items():
-        section[ours] = settings.constant(f"light_extinction.{name}", "optics that vary in time")
-    return section
+    numbers = settings.inputs("light_extinction", WORDS["optics"])
+    if any(isinstance(number, dict) for number in numbers.values()):
+        section["name"] = "two_band_series"
+    return section | numbers
 
 
 def coriolis_parameter(settings: Settings) -> float:

@@ -1,6 +1,13 @@
 """Physics of the column that no closure owns: sea water, stratification, rotation, shortwave radiation."""
 
-from .absorption import JERLOV_WATER_TYPES, AbstractAbsorption, RgbAbsorption, TwoBandAbsorption
+from .absorption import (
+    JERLOV_WATER_TYPES,
+    AbstractAbsorption,
+    Optics,
+    RgbAbsorption,
+    TwoBandAbsorption,
+    TwoBandSeries,
+)
 from .equation_of_state import (
     AbstractEquationOfState,
     LinearEquationOfState,

@@ -13,10 +13,20 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import ColumnArray, FaceArray, Scalar, parameter
+from .._types import (
+    ColumnArray,
+    FaceArray,
+    Scalar,
+    ScalarLike,
+    SeriesOrScalar,
+    array_field,
+    as_float_array,
+    parameter,
+)
 from ..declarations import SETTING, named
 from ..grid import Grid
 from ..numerics.elementary import at_least
+from ..time_series import TimeSeries
 
 
 class AbstractAbsorption(eqx.Module):
@@ -28,6 +38,10 @@ class AbstractAbsorption(eqx.Module):
     @abc.abstractmethod
     def fraction(self, z: ColumnArray) -> ColumnArray:
         """I(z) / I(0) at heights `z` [m]."""
+
+    def at(self, time: ScalarLike) -> "AbstractAbsorption":
+        """The absorption at a time [s] since the start of the case: by default the same at all times."""
+        return self
 
     def transmission(self, grid: Grid) -> FaceArray:
         """I(z) / I(0) on faces, 1 at the surface, 0 at a bottom that absorbs."""
@@ -75,6 +89,36 @@ class TwoBandAbsorption(AbstractAbsorption):
         infrared = self.infrared_fraction * jnp.exp(z / self.infrared_depth)
         visible = (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
         return infrared + visible
+
+
+class Optics(eqx.Module):
+    """The numbers of `TwoBandAbsorption`."""
+
+    infrared_fraction: SeriesOrScalar = array_field(0, converter=as_float_array)
+    infrared_depth: SeriesOrScalar = array_field(0, converter=as_float_array)
+    visible_depth: SeriesOrScalar = array_field(0, converter=as_float_array)
+
+
+@named("two_band_series")
+class TwoBandSeries(AbstractAbsorption):
+    """Infrared and visible light in water that becomes clear or turbid.
+
+    Args:
+        series: numbers of `TwoBandAbsorption` over time [1, m, m].
+        bottom_absorbs: whether light that reaches the bottom heats the lowest cell, or leaves.
+    """
+
+    series: TimeSeries[Optics]
+    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
+
+    def at(self, time: ScalarLike) -> TwoBandAbsorption:
+        now = self.series.at(time)
+        numbers = now.infrared_fraction, now.infrared_depth, now.visible_depth
+        return TwoBandAbsorption(*numbers, bottom_absorbs=self.bottom_absorbs)
+
+    def fraction(self, z: ColumnArray) -> ColumnArray:
+        """I(z) / I(0) at the start."""
+        return self.at(0.0).fraction(z)
 
 
 _BANDS = ((0.011664, 0.099467, 0.67103), (0.072529, 0.043860, 0.65726), (0.376090, 0.041999, 0.66138))

@@ -108,13 +108,17 @@ class BuoyancyGradient(AbstractTerm):
     Args:
         series: gradients over time, `(n_times, n_cells, *batch)`.
         advect_temperature, advect_salinity: dT/dt = ... - u dT/dx - v dT/dy.
+        accelerates: whether the gradients drive the water, too.
     """
 
     series: TimeSeries[HorizontalGradient]
     advect_temperature: bool = setting(False)
     advect_salinity: bool = setting(False)
+    accelerates: bool = setting(True)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        if not self.accelerates:
+            return {}
         given, state, grid = self.series.at(column.time), column.state, column.grid
         eos = column.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
