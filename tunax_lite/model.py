@@ -254,6 +254,8 @@ class Model(eqx.Module):
         before, thickness = None, column.grid.cell_thickness[0]
         if self.like_gotm:
             before = friction.at(column.state.u[0], column.state.v[0], thickness)[0]
+            if friction.from_rest:
+                before = jnp.where(column.time < 1.5 * column.dt, 0.0, before)
         return BottomFlow(*friction.at(state.u[0], state.v[0], thickness, before)[:2])
 
 

@@ -57,9 +57,10 @@ def test_unsupported_settings_end_the_run_unless_they_are_to_be_ignored(invoke, 
     assert "note: " in output and "fabm.use" in output
     assert read_trajectory("out.nc").n_frames == 5
     # Nothing to run is left without a closure.
-    off = {"surface_layer": {"use": False}}
-    path = write_case(tmp_path, {"turbulence": {"turb_method": "cvmix"}, "cvmix": off})
-    invoke("run", path, "--ignore-unsupported", "--output", "out.nc", code=2)
+    path = write_case(
+        tmp_path, {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}}
+    )
+    assert "tke_method" in invoke("run", path, "--ignore-unsupported", "--output", "other.nc", code=2)
 
 
 def test_a_missing_forcing_file_names_configuration_line_and_file(invoke, tmp_path):

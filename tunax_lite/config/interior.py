@@ -107,6 +107,7 @@ Target = Annotated[
 class TracerRelaxation(RelaxationRates):
     profile: Target = None
     lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
+    from_zero: bool = key("whether it relaxes to zero until the lag has passed, as GOTM does", False)
 
 
 class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget, "fading_period")):

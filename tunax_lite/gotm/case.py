@@ -41,12 +41,15 @@ class GotmOptions:
         output: where it leaves its files.
         salinity_anomaly: whether practical salinity is converted with TEOS-10's anomaly of the place; a GOTM
             that was built without the table of anomalies takes the ratio of the standard ocean.
+        relax_from_zero: whether a relaxation to practical salinity, in-situ or potential temperature goes to
+            zero in its first step, as in GOTM.
         vertical_velocity: whether `mimic_3d.w` carries the profiles; GOTM reads it, and switches it off.
     """
 
     precision: str = "float64"
     output: OutputOptions = OutputOptions()
     salinity_anomaly: bool = True
+    relax_from_zero: bool = True
     vertical_velocity: bool = False
 
 
@@ -208,7 +211,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     settings.follow(WORDS["rules"])
     _check_extensions(settings)
     closure = closure_section(settings)
-    water, relaxation, held = hydrography(settings, times["dt"])
+    water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
     case = {
         "format": "site",
         "name": loaded.name,

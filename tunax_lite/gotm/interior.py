@@ -129,6 +129,7 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
         "physical_roughness": settings.said("bottom.h0b"),
         "von_karman": None if has_wall else settings.said("turbulence.turb_param.kappa"),
         "viscosity": settings.said("physical_constants.avmolu"),
+        "from_rest": True,
     }
 
 

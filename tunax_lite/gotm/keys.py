@@ -89,13 +89,14 @@ def _inputs(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _inputs(said, f"{prefix}{name}.")
 
 
-def _table(name: str) -> dict[str, Any]:
+def table(name: str) -> dict[str, Any]:
+    """A table of this folder."""
     return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
-_TABLE = _table("keys.yaml")
+_TABLE = table("keys.yaml")
 
-WORDS = _table("words.yaml")
+WORDS = table("words.yaml")
 """What GOTM calls by one name and this package by another."""
 
 KEYS: dict[str, Key] = dict(_keys(_TABLE))

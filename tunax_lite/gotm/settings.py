@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
-from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, VERSION, Key
+from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, Key
+from .older import up_to_date
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
@@ -42,7 +43,7 @@ class Settings:
         document: the YAML file.
 
     Raises:
-        ConfigError: another version, an unknown key, or a value of the wrong kind or out of range; with
+        ConfigError: an unknown version, an unknown key, or a value of the wrong kind or out of range; with
             file, line and key, all of them at once.
     """
 
@@ -57,7 +58,9 @@ class Settings:
         self.notes: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, str]] = []
         self.oddities: list[tuple[str, str]] = []
-        _check_version(document)
+        document, note = up_to_date(document)
+        if note is not None:
+            self.notes.append(("version", note))
         problems: list[str] = []
         self._read(document.data, (), document.origins, problems)
         if problems:
@@ -222,18 +225,6 @@ class Settings:
 def looks_like_gotm(data: dict[str, Any]) -> bool:
     """Whether the top level of a YAML file is that of GOTM, of any version."""
     return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
-
-
-def _check_version(document: Document) -> None:
-    version = document.data.get("version")
-    if version == VERSION:
-        return
-    line = document.origins.get(("version",))
-    raise ConfigError(
-        f"{document.source}: {f'{line}: ' if line else ''}version: expected {VERSION}, got "
-        f"{'none' if version is None else version}; bring the file up to date with GOTM's "
-        "scripts/python/update_setup.py."
-    )
 
 
 def _nearest(path: str) -> str:

@@ -57,7 +57,9 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
     return thickness
 
 
-def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def hydrography(
+    settings: Settings, dt: float, *, relax_from_zero: bool
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Profiles of the case with their kinds, the section `relaxation`, and what is held."""
     case: dict[str, Any] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
@@ -65,6 +67,14 @@ def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Any], dict[str
     case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
     case["salinity_kind"] = settings.said("salinity.type")
     relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
+    for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
+        if relaxation[name] is not None and relax_from_zero and settings[f"{name}.type"] != kind:
+            relaxation[name]["from_zero"] = True
+            settings.note(
+                f"{name}.relax.tau",
+                "as in GOTM the first step relaxes to zero, because the profile is converted after it; "
+                "`relax_from_zero: false` of a case in a configuration of this package ends that",
+            )
     relaxation["velocity"] = _velocity_rates(settings)
     held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
     return case, {name: rates for name, rates in relaxation.items() if rates is not None}, held

@@ -155,10 +155,15 @@ def _document(events: Iterator[Event]) -> _Node | None:
     return document
 
 
+_LONE_STAR = re.compile(r"(?m)^([ -]*\w+: +)\*(?=\s|$)")
+"""A value `*`, as older configurations of GOTM have it; to YAML it is an alias without a name."""
+
+
 def _node_of(text: str) -> _Node | None:
     try:
         return _document(iter(YAML(typ="safe").parse(text)))
     except MarkedYAMLError:  # the fast parser knows YAML 1.1, where a word within braces has no colon
+        text = _LONE_STAR.sub(r"\1'*'", text)
         return _document(iter(YAML(typ="safe", pure=True).parse(text)))
 
 

@@ -170,6 +170,8 @@ class BottomFriction(AbstractTerm):
         von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
+        from_rest: whether the drag begins like GOTM's: none in the first step of a case, and in the second
+            with the roughness length of water without friction velocity.
 
     Source: Burchard et al. (1999), GOTM report; the law of the wall.
     """
@@ -178,6 +180,7 @@ class BottomFriction(AbstractTerm):
     von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
     viscosity: Scalar = parameter(1.3e-6, unit="m2 s-1", valid_range=(1e-12, 1.0))
     additional_roughness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 10.0))
+    from_rest: bool = setting(False)
 
     def at(
         self, u: Scalar, v: Scalar, thickness: ScalarLike, before: Scalar | None = None
@@ -213,6 +216,10 @@ class BottomFriction(AbstractTerm):
         """The drag of the lowest cell, by the coefficient of the start and the velocity that is known."""
         (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
         _, _, coefficient = self.at(old.u[0], old.v[0], thickness[0])
+        if self.from_rest:
+            of_rest = self.at(old.u[0], old.v[0], thickness[0], jnp.zeros_like(coefficient))[2]
+            coefficient = jnp.where(column.time < 2.5 * column.dt, of_rest, coefficient)
+            coefficient = jnp.where(column.time < 1.5 * column.dt, 0.0, coefficient)
         rate = coefficient * vector_norm(u[0], v[0]) / thickness[0]
         rate = jnp.concatenate([jnp.zeros_like(old.u[:1]) + rate, jnp.zeros_like(old.u[1:])])
         return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}

@@ -1,0 +1,105 @@
+"""Configurations of GOTM 5 and 6 in the words of version 7; the tables are `older.yaml`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..io.yaml_file import ConfigError, Document
+from .keys import VERSION, table
+
+_STEPS: dict[int, dict[str, Any]] = {int(version): step for version, step in table("older.yaml").items()}
+_OLDEST = min(_STEPS)
+
+Values = dict[tuple[str, ...], tuple[Any, str]]  # by key path, with the line
+
+
+def up_to_date(document: Document) -> tuple[Document, str | None]:
+    """The configuration as version 7 would have it, and a note where it was of an earlier one.
+
+    Raises:
+        ConfigError: a version that is not known, or a key that two earlier ones become.
+    """
+    given = document.data.get("version")
+    line = document.origins.get(("version",), "line ?")
+    version = _OLDEST if given is None else given
+    if version not in (*_STEPS, VERSION) or isinstance(version, bool):
+        raise ConfigError(
+            f"{document.source}: {line}: version: expected {', '.join(map(str, _STEPS))} or {VERSION}, got "
+            f"{version}; bring the file up to date with GOTM's scripts/python/update_setup.py."
+        )
+    if version == VERSION:
+        return document, None
+    values: Values = dict(_leaves(document.data, (), document.origins))
+    for step in range(version, VERSION):
+        values = _next(values, _STEPS[step], document.source)
+    _complete(values)
+    data: dict[str, Any] = {}
+    for path, (value, _) in values.items():
+        *groups, name = path
+        section = data
+        for group in groups:
+            section = section.setdefault(group, {})
+        section[name] = value
+    data["version"] = VERSION
+    origins = dict(document.origins) | {path: line for path, (_, line) in values.items()}
+    said = "no version, which is 5" if given is None else f"version {version}"
+    return Document(data, origins, document.source), f"{said}: read as version {VERSION} has it"
+
+
+def _leaves(
+    data: dict[str, Any], above: tuple[str, ...], origins: dict[tuple[str, ...], str]
+) -> Iterator[tuple[tuple[str, ...], tuple[Any, str]]]:
+    for name, value in data.items():
+        path = (*above, name)
+        if isinstance(value, dict) and value and path[0] != "output":
+            yield from _leaves(value, path, origins)
+        else:
+            yield path, (value, origins.get(path, "line ?"))
+
+
+def _next(values: Values, step: dict[str, Any], source: str) -> Values:
+    """Settings of one version in the words of the next."""
+    names = {tuple(old.lower().split(".")): new for old, new in step["names"].items()}
+    changed, dropped = step.get("values", {}), [tuple(name.split(".")) for name in step["dropped"]]
+    found: Values = {}
+    for path, (value, line) in values.items():
+        lower = tuple(str(part).lower() for part in path)
+        cut = next((n for n in range(len(path), 0, -1) if lower[:n] in names), 0)
+        renamed = names[lower[:cut]] if cut else ".".join(map(str, path))
+        for new in [renamed] if isinstance(renamed, str) else renamed:
+            key = (*new.split("."), *path[cut:]) if cut else path
+            if any(key[: len(old)] == old for old in dropped):
+                continue
+            word = changed.get(".".join(map(str, key)), {})
+            value_now = word.get(str(value), value)
+            if key in found and found[key][0] != value_now:
+                raise ConfigError(
+                    f"{source}: {line}: {'.'.join(path)}: expected one value of {'.'.join(key)}, got "
+                    f"{found[key][0]!r} in {found[key][1]} and {value_now!r}; remove one of them."
+                )
+            found[key] = value_now, line
+    for name, value in step.get("defaults", {}).items():
+        found.setdefault(tuple(name.split(".")), (value, "default of the version"))
+    return found
+
+
+def _complete(values: Values) -> None:
+    """What earlier versions said with two keys, or with none."""
+    for name in ("temperature", "salinity"):
+        kind, line = values.pop((name, "analytical", "method"), (1, "line ?"))
+        method, at = values.get((name, "method"), (0, line))
+        if method in (1, "analytical"):
+            values[name, "method"] = {2: "two_layer", 3: "buoyancy"}.get(kind, "constant"), at
+    group = ("mimic_3d", "int_pressure")
+    on = [
+        line
+        for path, (value, line) in values.items()
+        if path[:3] == (*group, "gradients") and path[-1] == "method" and value not in ("off", 0)
+    ]
+    if on:
+        values.setdefault((*group, "type"), ("gradients", on[0]))
+    linear = ("equation_of_state", "linear")
+    density = values.get(("equation_of_state", "rho0"), (1027.0, ""))[0]
+    for old, new, sign in (("dtr0", "alpha", -1.0), ("dsr0", "beta", 1.0)):
+        if (*linear, old) in values:
+            value, line = values.pop((*linear, old))
+            values[*linear, new] = (sign * value / density if isinstance(value, float | int) else value), line
