@@ -151,7 +151,8 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
         common = {"start_time": section.start_time, "duration": section.duration, "step": step}
-        setting = Setting(**vars(where), grid=own_grid, **common)
+        elevation = section.interior.surface_elevation
+        setting = Setting(**vars(where), grid=own_grid, **common, elevation=elevation)
         with where.naming():
             return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
     path = where.file(section.path, "path")

@@ -264,10 +264,8 @@ class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", 
 
     def build_over(self, setting: Setting) -> TwoBandSeries:
         """The absorption over the time of a case."""
-        names = ("infrared_fraction", "infrared_depth", "visible_depth")
-        series = read_together(
-            self, Optics, "optics", setting, "absorption", **dict(zip(names, names, strict=True))
-        )
+        names = {name: name for name in ("infrared_fraction", "infrared_depth", "visible_depth")}
+        series = read_together(self, Optics, "optics", setting, "absorption", **names)
         return TwoBandSeries(series, **self.given())
 
 

@@ -192,6 +192,7 @@ class Setting(Place):
     start_time: str | None
     duration: float
     step: float | None = None
+    elevation: "TimedValue | None" = None
 
     @functools.cached_property
     def series(self) -> SeriesReader:
@@ -207,7 +208,20 @@ class Setting(Place):
     @functools.cached_property
     def profiles(self) -> ProfileReader:
         """Profiles in the format of GOTM."""
-        return ProfileReader(self._period(), np.asarray(self.grid.z_center))
+        z_center, depth = np.asarray(self.grid.z_center), float(self.grid.depth)
+        if self.elevation is None:
+            return ProfileReader(self._period(), z_center)
+        given = read_timed(self.elevation, "height", self, "interior", "surface_elevation")
+        step = self.step or 1.0
+
+        def moved(time: np.ndarray) -> np.ndarray:
+            # Those of the last step; the first profiles are read before the surface has moved.
+            at = step * np.floor(np.maximum(time, 0.0) / step)
+            height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
+            thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
+            return (z_center + depth) * thicker[:, None] - depth
+
+        return ProfileReader(self._period(), z_center, moved)
 
     def _period(self) -> Period:
         start = start_of_case(self.required_start()) - datetime.datetime(1970, 1, 1)

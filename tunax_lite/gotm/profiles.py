@@ -1,6 +1,7 @@
 """Profile files of GOTM: a header with the time, the number of levels and their order, then the levels."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,11 +23,21 @@ class _Profiles:
 
 
 class ProfileReader:
-    """Reads profiles on cells with centers at the heights `z_center` [m], each file once."""
+    """Reads profiles on cells with centers at the heights `z_center` [m], each file once.
 
-    def __init__(self, period: Period, z_center: np.ndarray):
+    Where the surface moves, `moved` gives the heights from the level at rest, `(n_times, n_cells)`, at times
+    [s] since the start: a profile is put on the cells as they are when the one before it has passed.
+    """
+
+    def __init__(
+        self,
+        period: Period,
+        z_center: np.ndarray,
+        moved: Callable[[np.ndarray], np.ndarray] | None = None,
+    ):
         self.period = period
         self.z_center = z_center
+        self.moved = moved
         self.warnings: list[str] = []
         self._files: dict = {}
 
@@ -106,6 +117,11 @@ class ProfileReader:
         """Values on the cells, constant beyond the outermost levels."""
         counts = found.counts[needed]
         ends = np.cumsum(counts)
+        if self.moved is not None and found.time.size > 1:
+            passed = np.append(self.period.start, np.maximum.accumulate(found.time)[:-1])[needed]
+            heights = self.moved((passed - self.period.start).astype(float))
+            levels = zip(heights, ends - counts, ends, strict=True)
+            return np.stack([np.interp(on, z[a:b], values[a:b]) for on, a, b in levels])
         if np.all(counts == counts[0]):
             heights, table = z.reshape(needed.size, -1), values.reshape(needed.size, -1)
             if np.all(heights == heights[0]):
