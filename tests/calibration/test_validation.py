@@ -286,6 +286,7 @@ def _invoke(*arguments, code=0):
 def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     config, folder = tmp_path / "two.yaml", tmp_path / "out"
     config.write_text(yaml.safe_dump(CONFIG))
+    assert "check: kato_phillips against entrainment_law" in _invoke("check", config)
     output = _invoke("cross-validate", config, "--output", folder)
     assert "note: left out a check" in output and "missing.yaml: expected a file, got none" in output
     assert "without less_heat; compiling ... iteration 1/2" in output

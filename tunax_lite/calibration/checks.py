@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -58,6 +58,7 @@ class AbstractCheck(abc.ABC):
 
     name: str
     model: Model
+    kind: ClassVar[str]
 
     @abc.abstractmethod
     def errors(self, model: Model) -> tuple[Error, ...]:
@@ -118,6 +119,7 @@ class EntrainmentLaw(AbstractCheck):
     dt: float
     duration: float
     start: float = 7200.0
+    kind: ClassVar[str] = "entrainment_law"
 
     def __post_init__(self):
         case, n_squared = self.case, np.asarray(self._stratification)
@@ -176,6 +178,7 @@ class ObservedCase(AbstractCheck):
     name: str
     model: Model
     target: Target
+    kind: ClassVar[str] = "observations"
 
     def __post_init__(self):
         _ = self.target.comparison

@@ -53,9 +53,13 @@ class HarcourtFunctions(AbstractWaveFunctions):
     """The functions c_mu, c_mu' and c_mu_S of one set of constants."""
 
     c_mu_0: Scalar
-    c_mu_shear_free: Scalar
+    shear_free: Scalar
     coefficients: _Coefficients
     constants: "Harcourt"
+
+    @property
+    def c_mu_shear_free(self) -> Scalar:
+        return self.shear_free
 
     def in_flow(self, flow: Flow) -> Functions:
         zero = jnp.zeros((), flow.n_squared.dtype)

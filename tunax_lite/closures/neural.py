@@ -101,7 +101,7 @@ class NeuralCorrection(AbstractClosure[CloState]):
 
     largest_correction: Scalar = parameter(0.3, valid_range=(0.01, 10.0))
     physical: AbstractClosure = eqx.field(default_factory=KEpsilon)
-    weights: Weights | None = vector_parameter(default=None)
+    weights: Weights = vector_parameter(default=None)
     width: int = setting(4, at_least=1)
     depth: int = setting(1, at_least=1)
     seed: int = setting(0, at_least=0)

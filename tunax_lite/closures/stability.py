@@ -47,7 +47,11 @@ class AbstractStabilityFunctions(eqx.Module):
     """
 
     c_mu_0: eqx.AbstractVar[Scalar]  # fourth root of c_mu in neutral equilibrium [1]
-    c_mu_shear_free: eqx.AbstractVar[Scalar]  # c_mu over `c_mu_0`³ there [1]
+
+    @property
+    @abc.abstractmethod
+    def c_mu_shear_free(self) -> Scalar:
+        """c_mu over `c_mu_0`³ there [1]."""
 
     @abc.abstractmethod
     def in_flow(self, flow: Flow) -> Functions:
