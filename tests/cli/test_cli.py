@@ -69,7 +69,14 @@ def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+# A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders.
+SOME_RUNS = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.long if path.stem == "ows_papa" else [])
+    for path in RUNS
+]
+
+
+@pytest.mark.parametrize("path", SOME_RUNS)
 def test_every_run_configuration_runs(invoke, tmp_path, path):
     _needs_data(path)
     invoke("check", path)

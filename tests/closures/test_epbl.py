@@ -65,9 +65,13 @@ def stirred(seed, buoyancy_flux, friction_velocity=0.008, coriolis=1e-4, n_cells
 
 
 @pytest.mark.parametrize(
-    "numbers", [{}, OTHERS, {"energy_velocity": EnergyVelocity()}], ids=["default", "others", "energy"]
+    ("numbers", "buoyancy_flux"),
+    [({}, -1e-7), ({}, 3e-8), (OTHERS, 3e-8), ({"energy_velocity": EnergyVelocity()}, 3e-8)]
+    + [
+        pytest.param(numbers, -1e-7, marks=pytest.mark.long)
+        for numbers in (OTHERS, {"energy_velocity": EnergyVelocity()})
+    ],
 )
-@pytest.mark.parametrize("buoyancy_flux", [-1e-7, 3e-8])
 def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
     """Stable faces take what the wind and the fraction of unstable ones give, in a step that is solved."""
     closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))

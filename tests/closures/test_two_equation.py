@@ -305,7 +305,7 @@ OF_EVERY_CHANGE = {
     "mixed": ["k-epsilon", "k-omega", "generic, half-integer exponents", "Mellor-Yamada"],
     "waves": [name for name in VARIANTS if name != "k-epsilon, other constants"],
 }
-OF_EVERY_CHANGE["values below waves"] = OF_EVERY_CHANGE["mixed"]
+OF_EVERY_CHANGE["values below waves"] = ["k-omega"]
 STEPS = [
     pytest.param(variant, ends, marks=[] if variant in OF_EVERY_CHANGE[ends] else [pytest.mark.long])
     for variant in VARIANTS

@@ -59,6 +59,6 @@ def test_program_has_no_loop_over_the_levels():
     assert len(re.findall(r"\bdiv\b", program)) <= 7
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 9, 31, 33])
+@pytest.mark.parametrize("n", [3, 4, 7, 8, 33])
 def test_any_number_of_levels(n):
     assert error(diffusion_matrix(n, 10.0), ParallelCyclicReduction(), jnp.float64) < 1e-11

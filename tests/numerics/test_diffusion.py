@@ -105,7 +105,9 @@ def test_long_step_mixes_to_the_mean():
 
 
 @pytest.mark.parametrize(
-    "method", [ThomasScan(), TwistedThomas(), VendorLibrary()], ids=lambda m: type(m).__name__
+    "method",
+    [ThomasScan(), pytest.param(TwistedThomas(), marks=pytest.mark.long), VendorLibrary()],
+    ids=lambda m: type(m).__name__,
 )
 def test_batch_equals_single_columns(method):
     columns = [random_column(seed) for seed in (9, 10, 11)]

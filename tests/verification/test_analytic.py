@@ -151,8 +151,14 @@ KATO_PHILLIPS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", KATO_PHILLIPS)
+# The same steps with other numbers.
+OTHER_NUMBERS = {"Canuto B", "Cheng", "Gibson-Launder", "Kantha-Clayson", "k-epsilon, quasi-equilibrium"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in OTHER_NUMBERS else []) for name in KATO_PHILLIPS],
+)
 def test_kato_phillips_mixed_layer_deepens_as_in_the_laboratory(name):
     """Wind on stratified water without rotation: D = 1.05 u* N0^-1/2 t^1/2 (Price 1979)."""
     closure, others = KATO_PHILLIPS[name]

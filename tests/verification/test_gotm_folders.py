@@ -59,12 +59,12 @@ def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOption
 
 
 IDEALISED = [
-    ("couette", "couette"),
     ("entrainment", "entrainment_gls"),
     # The steps of their closures: test_two_equation, and GOTM's under wind and cooling: test_gotm.
     *(
         pytest.param(folder, name, marks=pytest.mark.long)
         for folder, name in (
+            ("couette", "couette"),
             ("channel", "channel"),
             ("entrainment", "entrainment"),
             ("entrainment", "entrainment_keps"),
