@@ -127,11 +127,16 @@ class Case(eqx.Module):
     def on(self, grid: Grid) -> "Case":
         """The same case on another grid of the same depth; contents and precision are conserved.
 
+        A grid without areas takes those of the case. Areas of the cells in between are other frusta: in a lake
+        means over the volume are conserved.
+
         Source: first-order conservative remapping: values are constant within a cell.
 
         Raises:
             ValueError: a grid of another depth, or a batch of grids.
         """
+        if self.grid.area is not None and grid.area is None:
+            grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
         grid = in_precision(grid, self.grid.z_face.dtype)
         state = jax.tree.map(lambda values: remap(values, self.grid, grid), self.initial_state)
         return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
@@ -185,7 +190,7 @@ def stack_cases(cases: Sequence[Case]) -> Case:
 
 
 def remap(values, source: Grid, target: Grid):
-    """Cell means on another grid of the same depth, conserving the integral over the column."""
+    """Cell means on another grid of the same depth, conserving the mean over the column."""
     if source.batch_shape or target.batch_shape:
         raise ValueError("remap: expected grids of a single column, got a batch of grids.")
     # NumPy: inside `jit` even an index of a known array is traced.
@@ -199,14 +204,23 @@ def remap(values, source: Grid, target: Grid):
         source.z_face, target.z_face, rtol=0.0, atol=1e-9 * deep
     ):
         return values
-    thickness = source.cell_thickness.reshape((-1,) + (1,) * (values.ndim - 1))
+    x, x_target = _content_coordinate(source), _content_coordinate(target)
+    thickness = (x[1:] - x[:-1]).reshape((-1,) + (1,) * (values.ndim - 1))
     content = jnp.concatenate([jnp.zeros_like(values[:1]), jnp.cumsum(values * thickness, axis=0)])
 
     def interpolate(column):
-        return jnp.interp(target.z_face, source.z_face, column)
+        return jnp.interp(x_target, x, column)
 
     flat = content.reshape(content.shape[0], -1)
     at_faces = jax.vmap(interpolate, in_axes=1, out_axes=1)(flat)
     at_faces = at_faces.reshape(at_faces.shape[:1] + values.shape[1:])
-    new_thickness = target.cell_thickness.reshape((-1,) + (1,) * (values.ndim - 1))
+    new_thickness = (x_target[1:] - x_target[:-1]).reshape((-1,) + (1,) * (values.ndim - 1))
     return (at_faces[1:] - at_faces[:-1]) / new_thickness
+
+
+def _content_coordinate(grid: Grid):
+    """What content is proportional to: the height of the faces, or the share of the volume below them."""
+    if grid.area is None:
+        return grid.z_face
+    below = jnp.cumsum(grid.cell_volume)
+    return jnp.concatenate([jnp.zeros_like(below[:1]), below / below[-1]])

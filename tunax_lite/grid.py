@@ -1,6 +1,10 @@
 """The vertical grid: faces z_0 < z_1 < ... < z_n enclose cells; everything else follows from the faces.
 
-Index 0 is the bottom; z is positive upward and zero at the surface.
+Index 0 is the bottom; z is positive upward and zero at the surface. In a lake the faces have areas; volumes
+and areas count per area of the surface A_s, so that fluxes through the surface and contents of the column are
+those of an ocean column, and without areas a volume is a thickness:
+
+    V_i = h_i (A_i + sqrt(A_i A_{i+1}) + A_{i+1}) / (3 A_s),    a_i = A_i / A_s
 """
 
 import equinox as eqx
@@ -20,17 +24,22 @@ class Grid(eqx.Module):
 
     Args:
         z_face: heights of the faces [m], shape `(n_cells + 1, *batch)`, increasing, the last one 0.
+        area: of the faces of a lake [m2], likewise, not decreasing upward; the cells are frusta between
+            them. `None` where the area does not change with depth.
 
     Raises:
-        ValueError: fewer than three cells, heights that are not finite or do not increase, or a top face
-            that is not at the surface z = 0.
+        ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that
+            is not at the surface z = 0, areas on other faces, that decrease upward or are not positive
+            above the bottom.
     """
 
     z_face: FaceArray = array_field(1)
+    area: FaceArray | None = array_field(1, default=None)
 
-    def __init__(self, z_face):
+    def __init__(self, z_face, area=None):
         # An array of JAX keeps its precision: a column in float32 must not be promoted by its grid.
         self.z_face = jnp.asarray(z_face, dtype=None if isinstance(z_face, jax.Array) else float)
+        self.area = None if area is None else jnp.asarray(area, dtype=self.z_face.dtype)
 
     def __check_init__(self):
         if is_traced(self.z_face):
@@ -51,6 +60,18 @@ class Grid(eqx.Module):
             raise ValueError(
                 f"Grid: expected the last face at the surface, z = 0 m, got {_describe(faces[-1:])}; "
                 "heights are negative below the surface."
+            )
+        if self.area is None or is_traced(self.area):
+            return
+        areas = np.asarray(self.area)
+        if areas.shape != faces.shape:
+            raise ValueError(f"Grid: expected an area of every face, shape {faces.shape}, got {areas.shape}.")
+        if not (np.all(np.isfinite(areas)) and np.all(areas[1:] > 0.0) and np.all(areas[0] >= 0.0)):
+            raise ValueError(f"Grid: expected positive areas above the bottom [m2], got {_describe(areas)}.")
+        if not np.all(np.diff(areas, axis=0) >= 0.0):
+            raise ValueError(
+                f"Grid: expected areas that do not decrease upward, got {_describe(areas)}; the first one is "
+                "that of the bottom."
             )
 
     @classmethod
@@ -95,6 +116,34 @@ class Grid(eqx.Module):
         z_face[-1] = 0.0
         return cls(z_face)
 
+    def with_hypsography(self, z, area) -> "Grid":
+        """The same cells in a lake whose area is known at heights.
+
+        Args:
+            z: heights [m], increasing, from the depth of the grid or below to 0 or above.
+            area: there [m2]; in between its square root is linear.
+
+        Raises:
+            ValueError: heights that do not increase or do not reach from the bottom to the surface, or a
+                negative area.
+        """
+        z, area = np.asarray(z, dtype=float), np.asarray(area, dtype=float)
+        if z.ndim != 1 or z.shape != area.shape or z.size < 2 or not np.all(np.diff(z) > 0.0):
+            raise ValueError(
+                f"hypsography: expected heights that increase, with one area each, got {_describe(z)}; sort "
+                "them from the bottom up."
+            )
+        if not (np.all(np.isfinite(area)) and np.all(area >= 0.0)):
+            raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
+        deepest, slack = -float(np.max(np.asarray(self.depth))), 1e-6 * float(np.max(np.asarray(self.depth)))
+        if z[0] > deepest + slack or z[-1] < -slack:
+            raise ValueError(
+                f"hypsography: expected areas from {deepest:g} m to the surface, got heights from {z[0]:g} to "
+                f"{z[-1]:g} m; correct the depth, or extend the table."
+            )
+        roots = np.interp(np.asarray(self.z_face, dtype=float), z, np.sqrt(area))
+        return Grid(self.z_face, roots**2)
+
     @property
     def n_cells(self) -> int:
         return self.z_face.shape[0] - 1
@@ -119,6 +168,31 @@ class Grid(eqx.Module):
         return self.z_face[1:] - self.z_face[:-1]
 
     @property
+    def relative_area(self) -> FaceArray | None:
+        """Areas of the faces over that of the surface [1]."""
+        return None if self.area is None else self.area / self.area[-1:]
+
+    @property
+    def cell_volume(self) -> CenterArray:
+        """Volume of the cells over the area of the surface [m]; without areas their thickness."""
+        a = self.relative_area
+        if a is None:
+            return self.cell_thickness
+        product = a[1:] * a[:-1]  # without a slope where the lowest point has no area
+        root = jnp.where(product > 0.0, jnp.sqrt(jnp.where(product > 0.0, product, 1.0)), 0.0)
+        return self.cell_thickness * (a[1:] + root + a[:-1]) / 3.0
+
+    @property
+    def cell_area(self) -> CenterArray | None:
+        """Mean area of the cells over that of the surface [1]."""
+        return None if self.area is None else self.cell_volume / self.cell_thickness
+
+    @property
+    def mean_depth(self) -> Scalar:
+        """Volume over the area of the surface [m]."""
+        return self.depth if self.area is None else jnp.sum(self.cell_volume, axis=0)
+
+    @property
     def center_spacing(self) -> InnerFaceArray:
         """Distance between neighbouring centers [m], on inner faces."""
         return 0.5 * (self.z_face[2:] - self.z_face[:-2])
@@ -128,4 +202,4 @@ class Grid(eqx.Module):
         missing = rank - len(self.batch_shape)
         if missing <= 0:
             return self
-        return Grid(self.z_face.reshape(self.z_face.shape + (1,) * missing))
+        return jax.tree.map(lambda values: values.reshape(values.shape + (1,) * missing), self)

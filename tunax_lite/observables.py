@@ -43,11 +43,15 @@ class ColumnState(eqx.Module):
     equation_of_state: AbstractEquationOfState
 
     def integral(self, values: CenterArray, depth: float | None) -> Scalar:
-        """Integral [unit m] over cells of one value each from a depth [m], or the bottom, to the surface."""
+        """Integral [unit m] over cells of one value each from a depth [m], or the bottom, to the surface.
+
+        In a lake over the volume, per area of the surface.
+        """
         if depth is None:
-            return jnp.sum(values * self.grid.cell_thickness, axis=0)
+            return jnp.sum(values * self.grid.cell_volume, axis=0)
         lower = jnp.maximum(self.grid.z_face[:-1], -depth)
-        return jnp.sum(values * jnp.maximum(self.grid.z_face[1:] - lower, 0.0), axis=0)
+        part, area = jnp.maximum(self.grid.z_face[1:] - lower, 0.0), self.grid.cell_area
+        return jnp.sum(values * (part if area is None else part * area), axis=0)
 
 
 def sea_surface_temperature(water: ColumnState) -> Scalar:

@@ -65,5 +65,14 @@ def quantity_of(name: str) -> Quantity:
     return QUANTITIES[f"surface_{name}" if f"surface_{name}" in QUANTITIES else name]
 
 
-GRID_NAMES = ("time", "step", "z_center", "z_face", "z_center_bounds", "height_face", "time_bounds")
+GRID_NAMES = (
+    "time",
+    "step",
+    "z_center",
+    "z_face",
+    "z_center_bounds",
+    "height_face",
+    "face_area",
+    "time_bounds",
+)
 """Of files: axes, and what belongs to them."""

@@ -70,15 +70,24 @@ class Group(NamedTuple):
     def system(self, column: Column, theta: float) -> DiffusionSystem:
         grid = column.grid
         parts = next(iter(self.tendencies.values()))  # of all of them the rates are the same
+        conductance = (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing)
+        volume = grid.cell_volume
+        source = {name: _added(of) for name, of in self.tendencies.items()}
+        sink_rate, flow = sum_of_all(part.loss_rate for part in parts), _carrying(parts)
+        areas = grid.relative_area
+        if areas is not None:
+            # Per area of the surface: what crosses a face crosses its area.
+            conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
+            source = {name: of.through(areas, grid.cell_area) for name, of in source.items()}
         return diffusion_system(
             self.values,
-            (self.mixing.eddy[1:-1] + self.mixing.molecular) * reciprocal(grid.center_spacing),
-            grid.cell_thickness,
+            conductance,
+            volume,
             column.dt,
-            source={name: _added(of) for name, of in self.tendencies.items()},
-            sink_rate=sum_of_all(part.loss_rate for part in parts),
+            source=source,
+            sink_rate=sink_rate,
             theta=theta,
-            flow=_carrying(parts),
+            flow=flow,
         )
 
 

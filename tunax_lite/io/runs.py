@@ -132,8 +132,12 @@ def _read_grid(file: Contents) -> Grid:
     else:
         rank = int(file.attrs.get("grid_batch_rank", 0))
         faces = _values(file, "z_face").reshape((-1,) + (1,) * rank)
+    area = None
+    if "face_area" in file:
+        area = _values(file, "face_area", "z_face")
+        area = area.reshape(area.shape + (1,) * (faces.ndim - area.ndim))
     # The constructor checks the heights, but takes the default precision.
-    return eqx.tree_at(lambda grid: grid.z_face, Grid(faces), faces)
+    return eqx.tree_at(lambda grid: grid.z_face, Grid(faces, area), faces)
 
 
 _NOTE = "run.json"

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
+from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from .tridiagonal import solve_tridiagonal_systems
 from .tridiagonal_methods import (
     AbstractTridiagonalMethod,
@@ -36,6 +36,14 @@ class Added(NamedTuple):
     surface: Scalar | None = None  # flux into the last volume
     sinking: InnerFaceArray | None = None  # value [unit] of what comes down for what is carried up
     downward: InnerFaceArray | None = None  # flux from each volume to that below it
+
+    def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
+        """The same per area of the surface, for areas of faces and mean areas of volumes relative to it."""
+        return self._replace(
+            volumes=None if self.volumes is None else volumes * self.volumes,
+            bottom=None if self.bottom is None else areas[0] * self.bottom,
+            downward=None if self.downward is None else areas[1:-1] * self.downward,
+        )
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
         """Content per area [unit m] after `dt` of the source alone."""
@@ -62,6 +70,10 @@ class CarryingRates(NamedTuple):
 
     upward: InnerFaceArray | None = None  # from the volume i to i + 1; `None` for none
     downward: InnerFaceArray | None = None  # from the volume i + 1 to i; `None` for none
+
+    def through(self, areas: FaceArray) -> "CarryingRates":
+        """The same per area of the surface, for areas of faces relative to it."""
+        return jax.tree.map(lambda rate: areas[1:-1] * rate, self)
 
     def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> CarryingMatrix:
         """The matrix of a step in which the volumes also carry."""

@@ -125,8 +125,8 @@ def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
 
 
 def column_integral(values: CenterArray, grid: Grid) -> Scalar:
-    """Integral over the column [unit m]."""
-    return jnp.sum(values * grid.cell_thickness, axis=0)
+    """Integral over the column, per area of the surface [unit m]."""
+    return jnp.sum(values * grid.cell_volume, axis=0)
 
 
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:

@@ -55,7 +55,7 @@ class MeanVelocity(AbstractPressureGradient):
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
-        mean_u, mean_v = (column_integral(values, grid) / grid.depth for values in (u, v))
+        mean_u, mean_v = (column_integral(values, grid) / grid.mean_depth for values in (u, v))
         return u + (wanted.x - mean_u), v + (wanted.y - mean_v)
 
 
@@ -163,7 +163,7 @@ _N_ITERATIONS = 4  # of roughness length and friction velocity; they depend weak
 
 
 class BottomFriction(AbstractTerm):
-    """Logarithmic drag.
+    """Logarithmic drag, in a lake of every cell by the bottom beside it.
 
     Args:
         physical_roughness: height of the roughness elements [m]; 0.03 of it counts.
@@ -187,7 +187,7 @@ class BottomFriction(AbstractTerm):
     ) -> tuple[Scalar, Scalar, Scalar]:
         """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
 
-        Of the velocity [m s-1] and thickness [m] of the lowest cell. The roughness length follows from the
+        Of the velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from the
         friction velocity of the step `before` [m s-1], as in GOTM; without it both are iterated.
 
         Raises:
@@ -213,8 +213,15 @@ class BottomFriction(AbstractTerm):
         return ratio * speed, roughness_length, ratio * ratio
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """The drag of the lowest cell, by the coefficient of the start and the velocity that is known."""
+        """The drag by the coefficient of the start and the velocity that is known."""
         (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
+        areas = column.grid.relative_area
+        if areas is not None:
+            # Every cell of a lake lies on a ring of the bottom, the lowest on its floor too.
+            ring = jnp.concatenate([areas[1:2], areas[2:] - areas[1:-1]])
+            coefficient = self.at(old.u, old.v, thickness)[2]
+            rate = coefficient * vector_norm(u, v) * ring / column.grid.cell_volume
+            return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}
         _, _, coefficient = self.at(old.u[0], old.v[0], thickness[0])
         if self.from_rest:
             of_rest = self.at(old.u[0], old.v[0], thickness[0], jnp.zeros_like(coefficient))[2]

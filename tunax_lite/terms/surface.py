@@ -32,7 +32,7 @@ class SurfaceExchange(AbstractTerm):
             return {name: Tendency(surface=of / density) for name, of in stress.items()}
         # What the stress loses when the water moves with it counts for the new velocity.
         at_rest = {name: of + fluxes.surface_drag * getattr(state, name)[-1] for name, of in stress.items()}
-        rate = fluxes.surface_drag / (density * column.grid.cell_thickness[-1])
+        rate = fluxes.surface_drag / (density * column.grid.cell_volume[-1])
         rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
         return {name: Tendency(surface=of / density, loss_rate=rate) for name, of in at_rest.items()}
 
@@ -42,11 +42,21 @@ class SurfaceExchange(AbstractTerm):
 
 
 class ShortwaveHeating(AbstractTerm):
-    """Radiation that the water absorbs below its surface."""
+    """Radiation that the water absorbs below its surface, and the bottom, where it absorbs.
+
+    In a lake part of the light falls on the bottom beside every cell: A_up I_up - A_down I_down is what a cell
+    gains with it, and (I_up - I_down) times the mean area what it gains without.
+    """
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         passing = shortwave_heating(column.fluxes, column)
-        return {} if passing is None else {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
+        if passing is None:
+            return {}
+        areas, own = column.grid.relative_area, column.grid.cell_area
+        if areas is None or own is None or not column.absorption.bottom_absorbs:
+            return {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
+        passing = areas * passing
+        return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / own)}
 
 
 def surface_stress(fluxes: SurfaceFluxes, state: State) -> tuple[Scalar, Scalar]:
