@@ -127,8 +127,8 @@ class Case(eqx.Module):
     def on(self, grid: Grid) -> "Case":
         """The same case on another grid of the same depth; contents and precision are conserved.
 
-        A grid without areas takes those of the case. Areas of the cells in between are other frusta: in a lake
-        means over the volume are conserved.
+        A grid without areas takes those of the case. Between other faces a lake has another volume: there
+        means over it are conserved.
 
         Source: first-order conservative remapping: values are constant within a cell.
 

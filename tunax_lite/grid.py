@@ -135,11 +135,11 @@ class Grid(eqx.Module):
             )
         if not (np.all(np.isfinite(area)) and np.all(area >= 0.0)):
             raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
-        deepest, slack = -float(np.max(np.asarray(self.depth))), 1e-6 * float(np.max(np.asarray(self.depth)))
-        if z[0] > deepest + slack or z[-1] < -slack:
+        depth = float(np.max(np.asarray(self.depth)))
+        if z[0] > (-1.0 + 1e-6) * depth or z[-1] < -1e-6 * depth:
             raise ValueError(
-                f"hypsography: expected areas from {deepest:g} m to the surface, got heights from {z[0]:g} to "
-                f"{z[-1]:g} m; correct the depth, or extend the table."
+                f"hypsography: expected areas from {-depth:g} m to the surface, got heights from {z[0]:g} "
+                f"to {z[-1]:g} m; correct the depth, or extend the table."
             )
         roots = np.interp(np.asarray(self.z_face, dtype=float), z, np.sqrt(area))
         return Grid(self.z_face, roots**2)

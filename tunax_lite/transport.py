@@ -79,16 +79,8 @@ class Group(NamedTuple):
             # Per area of the surface: what crosses a face crosses its area.
             conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
             source = {name: of.through(areas, grid.cell_area) for name, of in source.items()}
-        return diffusion_system(
-            self.values,
-            conductance,
-            volume,
-            column.dt,
-            source=source,
-            sink_rate=sink_rate,
-            theta=theta,
-            flow=flow,
-        )
+        added = {"source": source, "sink_rate": sink_rate, "flow": flow}
+        return diffusion_system(self.values, conductance, volume, column.dt, theta=theta, **added)
 
 
 def transport(

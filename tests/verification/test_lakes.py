@@ -24,7 +24,8 @@ from tunax_lite import (
 from tunax_lite.io import read_trajectory, write_trajectory
 from tunax_lite.numerics import column_integral
 from tunax_lite.physics import LinearEquationOfState, TwoBandAbsorption
-from tunax_lite.terms import BottomFriction, Interior
+from tunax_lite.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
+from tunax_lite.time_series import TimeSeries
 
 DEPTH, DIFFUSIVITY = 40.0, 1e-3
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -42,6 +43,12 @@ def lake(n_cells: int = 16, depth: float = 20.0) -> Grid:
     return Grid.stretched(depth, n_cells, surface_zoom=1.0).with_hypsography(
         [-25.0, -20.0, -12.0, -4.0, 0.0], [0.0, 2e4, 3e5, 8e5, 2e6]
     )
+
+
+def ended(model: Model, case: Case, dt: float, n_steps: int) -> State:
+    """The state after so many steps."""
+    run = simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=n_steps * dt)
+    return jax.tree.map(lambda values: values[-1], run.state)
 
 
 def cell_means(grid: Grid, function, n_points: int = 40) -> np.ndarray:
@@ -87,17 +94,11 @@ def test_a_constant_area_is_none():
     plain = Grid.stretched(20.0, 12, surface_zoom=1.0)
     case = lake_case(plain)
     ends = [
-        simulate(
-            Model(KEpsilon()),
-            dataclasses.replace(case, grid=grid),
-            dt=300.0,
-            duration=6000.0,
-            output_interval=6000.0,
-        )
+        ended(Model(KEpsilon()), dataclasses.replace(case, grid=grid), 300.0, 20)
         for grid in (plain, Grid(plain.z_face, np.full(13, 7e5)))
     ]
-    for plain, flat in zip(*(jax.tree.leaves(end.state) for end in ends), strict=True):
-        np.testing.assert_allclose(flat[-1], plain[-1], rtol=1e-11, atol=1e-13)
+    for plain, flat in zip(*map(jax.tree.leaves, ends), strict=True):
+        np.testing.assert_allclose(flat, plain, rtol=1e-11, atol=1e-13)
 
 
 # sin(k r) / r: the slope is zero at the surface where tan(k H) = k H.
@@ -114,10 +115,10 @@ def decay_error(n_cells: int, **zooms: float) -> float:
     start = cell_means(grid, mode)
     case = Case(grid, State.from_profiles(grid, temperature=jnp.asarray(start)), NO_FORCING)
     model = dataclasses.replace(MIXED, theta=0.5)
-    end = simulate(
-        model, case, dt=DECAY_TIME / 400, duration=DECAY_TIME, output_interval=DECAY_TIME
-    ).state.temperature[-1]
-    error = np.asarray(end) - np.exp(-DIFFUSIVITY * WAVENUMBER**2 * DECAY_TIME) * start
+    error = (
+        np.asarray(ended(model, case, DECAY_TIME / 400, 400).temperature)
+        - np.exp(-DIFFUSIVITY * WAVENUMBER**2 * DECAY_TIME) * start
+    )
     return float(np.sqrt(column_integral(jnp.asarray(error**2), grid) / grid.mean_depth))
 
 
@@ -136,8 +137,7 @@ def test_a_heated_cone_reaches_its_exact_profile():
     profile = cell_means(grid, lambda r: flux * r**2 / (2.0 * DEPTH * DIFFUSIVITY))
     forcing = ConstantForcing(SurfaceFluxes(heat_flux=heat))
     case = Case(grid, State.from_profiles(grid, temperature=jnp.asarray(profile)), forcing)
-    end = simulate(MIXED, case, dt=3600.0, duration=864e3, output_interval=864e3).state.temperature[-1]
-    risen = np.asarray(end) - profile
+    risen = np.asarray(ended(MIXED, case, 3600.0, 240).temperature) - profile
     # The profile of the cells differs from the exact one by what the lowest, in which r² bends, holds.
     np.testing.assert_allclose(risen, 3.0 * flux * 240 * 3600.0 / DEPTH, rtol=2e-3)
 
@@ -160,9 +160,8 @@ def lake_case(grid: Grid, bottom_absorbs: bool = True, **fluxes) -> Case:
 def contents(case: Case, state: State, frame: int) -> tuple[float, float]:
     """Heat over its capacity and salt, per area of the surface, summed without rounding."""
     volume = np.asarray(case.grid.cell_volume, dtype=np.longdouble)
-    return tuple(
-        float(np.sum(volume * np.asarray(values[frame]))) for values in (state.temperature, state.salinity)
-    )
+    both = np.asarray(state.temperature[frame]), np.asarray(state.salinity[frame])
+    return float(np.sum(volume * both[0])), float(np.sum(volume * both[1]))
 
 
 @pytest.mark.parametrize("bottom_absorbs", [True, False])
@@ -177,9 +176,7 @@ def test_heat_and_salt_of_a_lake_close(bottom_absorbs):
     gained = dt * n_steps * (-120.0 + 300.0 * absorbed) / float(eos.reference_density * eos.heat_capacity)
     assert abs(heat_after - heat - gained) < 1e-12 * heat
     # Rain dilutes the uppermost cell with its salinity at the start of every step.
-    diluted = (
-        -dt * 2e-5 / float(eos.reference_density) * float(np.sum(np.asarray(run.state.salinity)[:-1, -1]))
-    )
+    diluted = -dt * 2e-5 / float(eos.reference_density) * float(jnp.sum(run.state.salinity[:-1, -1]))
     assert abs(salt_after - salt - diluted) < 1e-13 * salt
 
 
@@ -189,7 +186,7 @@ def test_the_sides_drag_every_cell():
     state = State.from_profiles(grid, temperature=10.0, u=0.1)
     case = Case(grid, state, NO_FORCING, interior=Interior(bottom_friction=BottomFriction()))
     still = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
-    end = simulate(still, case, dt=100.0, duration=100.0, output_interval=100.0).state.u[-1]
+    end = ended(still, case, 100.0, 1).u
     area = np.asarray(grid.area)
     ring = np.diff(area)
     ring[0] = area[1]
@@ -200,8 +197,7 @@ def test_the_sides_drag_every_cell():
 
 def warmth(case: Case, visible_depth) -> jax.Array:
     case = eqx.tree_at(lambda c: c.absorption.visible_depth, case, jnp.asarray(visible_depth, dtype=float))
-    run = simulate(Model(KEpsilon()), case, dt=900.0, duration=21600.0, output_interval=21600.0)
-    return jnp.sum(run.state.temperature[-1] ** 2 * case.grid.cell_volume)
+    return jnp.sum(ended(Model(KEpsilon()), case, 900.0, 24).temperature ** 2 * case.grid.cell_volume)
 
 
 def test_the_temperature_of_a_lake_by_its_extinction():
@@ -228,12 +224,133 @@ def test_a_batch_of_lakes_equals_its_lakes():
 def test_a_lake_on_another_grid_keeps_its_mean_temperature(tmp_path):
     case = lake_case(lake(12))
     moved = case.on(Grid.uniform(20.0, 30))
-    means = [
-        float(column_integral(of.initial_state.temperature, of.grid) / of.grid.mean_depth)
-        for of in (case, moved)
-    ]
-    assert means[0] == pytest.approx(means[1], rel=1e-12)
+    before, after = (
+        column_integral(of.initial_state.temperature, of.grid) / of.grid.mean_depth for of in (case, moved)
+    )
+    assert float(before) == pytest.approx(float(after), rel=1e-12)
     run = simulate(MIXED, case, dt=600.0, duration=600.0, output_interval=600.0)
     write_trajectory(run, tmp_path / "lake.nc", case=case)
     again = read_trajectory(tmp_path / "lake.nc")
     np.testing.assert_array_equal(again.grid.area, case.grid.area)
+
+
+def river(discharge, place: str, temperature: float | None = 6.0, salinity: float = 0.3, **options) -> Stream:
+    water = StreamWater(discharge, temperature, salinity)
+    return Stream(TimeSeries.constant(water, "river"), StreamPlace(place), **options)
+
+
+def fed_case(grid: Grid, **streams: Stream) -> Case:
+    case = lake_case(grid, shortwave_flux=0.0, heat_flux=0.0, freshwater_flux=0.0)
+    return eqx.tree_at(lambda c: c.interior, case, Interior(streams=Streams(streams)))
+
+
+STREAMS = {
+    "in at the surface": {"a": river(3.0, "surface")},
+    "in at the bottom, more than its cell holds": {"a": river(20.0, "bottom")},
+    "in between heights, out at the bottom": {
+        "a": river(5.0, "range", lower=-9.3, upper=-4.1),
+        "b": river(-8.0, "bottom"),
+    },
+    "at its level, and one of unknown temperature": {
+        "a": river(5.0, "interleaving", temperature=11.0),
+        "b": river(2.0, "surface", temperature=None),
+        "c": river(-1.0, "range", lower=-30.0, upper=-25.0),
+    },
+}
+
+
+@pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
+def test_water_heat_and_salt_of_streams_close(streams):
+    """What enters less what leaves; the surface lets out, or in, what keeps the level, with its water."""
+    case, dt = fed_case(lake(), **streams), 1800.0
+    model = Model(KEpsilon())
+    run = simulate(model, case, dt=dt, duration=20 * dt, output_interval=dt)
+    grid, state = case.grid, run.state
+    surface = float(grid.area[-1])
+    gained = np.zeros(2)
+    for step in range(20):
+        before, after = (jax.tree.map(lambda values, at=at: values[at], state) for at in (step, step + 1))
+        net = 0.0
+        for stream in streams.values():
+            water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
+            column = model._column(before, (grid.z_face, grid.z_face), case, 0.0, dt, dt)
+            flow = np.asarray(stream.shares(column, water)) * water.discharge
+            assert np.sum(flow) == pytest.approx(water.discharge, rel=1e-14)
+            net += water.discharge
+            temperature = before.temperature if water.temperature is None else water.temperature
+            own = (
+                (after.temperature, after.salinity)
+                if water.discharge < 0.0
+                else (temperature, water.salinity)
+            )
+            gained += [np.sum(flow * value) for value in own]
+        top = after if net > 0.0 else before
+        gained -= [net * top.temperature[-1], net * top.salinity[-1]]
+    before, after = np.array(contents(case, state, 0)), np.array(contents(case, state, -1))
+    assert np.all(np.abs(after - before - dt * gained / surface) < 1e-13 * before[0])
+    # No cell is warmer or colder than what it is made of.
+    assert state.temperature.max() <= state.temperature[0].max() + 1e-12
+    assert state.temperature.min() >= min(6.0, state.temperature[0].min()) - 1e-12
+
+
+def test_water_of_one_kind_stays_what_it_is():
+    case = fed_case(lake(), a=river(4.0, "bottom", 12.0, 0.1), b=river(-9.0, "range", lower=-6.0, upper=-3.0))
+    uniform = State.from_profiles(case.grid, temperature=12.0, salinity=0.1)
+    end = ended(Model(KEpsilon()), dataclasses.replace(case, initial_state=uniform), 3600.0, 48)
+    np.testing.assert_allclose(end.temperature, 12.0, rtol=1e-13)
+    np.testing.assert_allclose(end.salinity, 0.1, rtol=1e-12)
+
+
+def test_a_filling_basin_pushes_its_profile_up():
+    """Water that enters at the bottom lifts what lies above: the volume below a temperature grows by Q t."""
+    grid = cone(400)
+    case = fed_case(grid, a=river(2.0, "bottom", 4.0))
+    still = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
+    start = State.from_profiles(grid, temperature=lambda z: 4.0 + 10.0 * (z + DEPTH) / DEPTH)
+    end = ended(still, dataclasses.replace(case, initial_state=start), 300.0, 288)
+    below = np.concatenate([[0.0], np.cumsum(grid.cell_volume)]) * float(grid.area[-1])
+    centers = 0.5 * (below[1:] + below[:-1])
+    expected = np.interp(centers - 2.0 * 86400.0, centers, start.temperature, left=4.0)
+    # The front between the new water and the old is smeared; above it the profile is linear enough.
+    np.testing.assert_allclose(end.temperature[200:], expected[200:], atol=0.01)
+
+
+def test_streams_find_their_level():
+    grid = lake()
+    for temperature, cell in ((20.0, -1), (1.0, 0)):
+        stream = river(1.0, "interleaving", temperature, 0.1)
+        case = fed_case(grid, a=stream)
+        column = MIXED._column(case.initial_state, (grid.z_face, grid.z_face), case, 0.0, 1.0, 1.0)
+        shares = stream.shares(column, jax.tree.map(lambda values: values[0], stream.series.values))
+        assert shares[cell] > 0.99
+    with pytest.raises(ValueError, match="lower < upper"):
+        river(1.0, "range", lower=-2.0, upper=-3.0)
+    with pytest.raises(ValueError, match="temperature of a stream that finds its level"):
+        river(1.0, "interleaving", None)
+    with pytest.raises(ValueError, match="grid with areas"):
+        ended(MIXED, fed_case(Grid.uniform(20.0, 8), a=stream), 60.0, 1)
+
+
+def test_derivatives_by_streams():
+    """Of the water at its level, of the discharge and of the heights of a range."""
+    case = fed_case(
+        lake(12), a=river(3.0, "interleaving", 11.0), b=river(-2.0, "range", lower=-9.2, upper=-4.4)
+    )
+
+    def warmth(by):
+        factors = lambda c: (  # noqa: E731
+            c.interior.streams.streams["a"].series.values.temperature,
+            c.interior.streams.streams["a"].series.values.discharge,
+            c.interior.streams.streams["b"].lower,
+        )
+        changed = eqx.tree_at(factors, case, [value * by[i] for i, value in enumerate(factors(case))])
+        return jnp.sum(ended(Model(KEpsilon()), changed, 900.0, 12).temperature ** 2 * case.grid.cell_volume)
+
+    one, step = jnp.ones(3), 1e-5
+    loss, reverse = jax.jit(warmth), jax.jit(jax.grad(warmth))(one)
+    for i, direction in enumerate(np.eye(3)):
+        forward = float(jax.jvp(loss, (one,), (jnp.asarray(direction),))[1])
+        central = float(loss(one + step * direction) - loss(one - step * direction)) / (2.0 * step)
+        assert float(reverse[i]) == pytest.approx(forward, rel=1e-9)
+        assert float(reverse[i]) == pytest.approx(central, rel=1e-5)
+        assert abs(central) > 1e-3

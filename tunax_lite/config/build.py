@@ -150,6 +150,8 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
+        if section.hypsography is not None:
+            own_grid = section.hypsography.around(own_grid, where)
         common = {"start_time": section.start_time, "duration": section.duration, "step": step}
         elevation = section.interior.surface_elevation
         setting = Setting(**vars(where), grid=own_grid, **common, elevation=elevation)

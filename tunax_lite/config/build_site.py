@@ -62,13 +62,16 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         gap = profiled.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=section.duration)
 
+    def converted(values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
+        return _converted(section, values, z)
+
     profiled = None if isinstance(section.observations, cases.InputObservations) else section.observations
     rotation = section.coriolis_parameter
     if rotation is None:
         rotation = 0.0 if section.latitude is None else coriolis_parameter(section.latitude)
 
     sources = {"case": given} if profiled is None else {"case": given, "observations": observed}
-    interior = section.interior.read(setting, sources, wind_of(forcing))
+    interior = section.interior.read(setting, sources, wind_of(forcing), converted)
     terms = {name: term_of(given) for name, given in section.terms.items()}
     memory = {name for term in (*interior.terms(), *terms.values()) for name in term.own_tracers()}
     at_rest = {name: 0.0 * state.temperature for name in sorted(memory - state.tracers.keys())}

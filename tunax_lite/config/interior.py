@@ -19,6 +19,8 @@ ProfilesOf = Callable[[str], Series]
 """Profiles of a variable on the cells of the grid over the time of the case."""
 Wind = TimeSeries[terms.WindVector] | None
 """At 10 m; of a case without weather there is none."""
+Converted = Callable[[Mapping[str, Any], np.ndarray], dict[str, Any]]
+"""Temperature and salinity at heights [m], by name, from the kinds of the case to those of the column."""
 
 
 def _read(section: Any, kind: Any, title: str, setting: Setting, key: str, **quantities: str) -> TimeSeries:
@@ -237,6 +239,41 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
             return terms.Seagrass(**profiles, **self.given())
 
 
+class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
+    discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
+    temperature: TimedSection | None = key(
+        "of the kind of the case [degC]; null for that of the lake where it enters", None
+    )
+    salinity: TimedSection = key("of the kind of the case", TimedValue(constant=0.0))
+
+    def _check(self) -> None:
+        if self.place == "interleaving" and self.temperature is None:
+            raise invalid("the temperature of a stream that finds its level", "none", "add it")
+
+    def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
+        """The stream, with temperature and salinity as the column carries them."""
+
+        def water(discharge: Any, salinity: Any, temperature: Any = None) -> terms.StreamWater:
+            if temperature is None:
+                return terms.StreamWater(discharge, None, salinity)
+            given = {"temperature": temperature, "salinity": salinity}
+            found = converted({key: np.asarray(each)[:, None] for key, each in given.items()}, np.zeros(1))
+            return terms.StreamWater(discharge, *(jnp.asarray(found[key][:, 0]) for key in given))
+
+        names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
+        series = read_together(
+            self,
+            water,
+            f"stream {name}",
+            setting,
+            "interior",
+            "streams",
+            name,
+            **{each: each for each in names},
+        )
+        return terms.Stream(series, **self.given())
+
+
 class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth")):
     """A drift that decays exponentially with depth."""
 
@@ -340,6 +377,9 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
         "horizontal gradients of temperature and salinity, or a plume", None
     )
     vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
+    streams: dict[str, StreamSection] = key(
+        "into a lake and out of it, by a name of your choice", default_factory=dict
+    )
     seagrass: SeagrassSection | None = key("canopy on the bottom", None)
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
@@ -352,18 +392,22 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
             if getattr(self.relaxation, name) is not None:
                 raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
 
-    def read(self, setting: Setting, sources: Mapping[str, ProfilesOf], wind: Wind) -> terms.Interior:
+    def read(
+        self, setting: Setting, sources: Mapping[str, ProfilesOf], wind: Wind, converted: Converted
+    ) -> terms.Interior:
         """What acts below the surface.
 
         Args:
             setting: of the case.
             sources: profiles to relax to: those of the `observations`, if there are any, and of the `case`.
             wind: which waves may follow.
+            converted: temperatures and salinities of streams.
         """
 
         def part(section: Any, *needed: Any) -> Any:
             return None if section is None else section.read(setting, *needed)
 
+        streams = {name: each.read(setting, name, converted) for name, each in self.streams.items()}
         elevation, gradient = None, self.buoyancy_gradient
         if self.surface_elevation is not None:
             whole = lambda surface_elevation: surface_elevation  # noqa: E731
@@ -383,6 +427,7 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound he
                 if isinstance(gradient, GradientSection | None)
                 else gradient.build(),
                 vertical_velocity=part(self.vertical_velocity),
+                streams=terms.Streams(streams) if streams else None,
                 stokes_drift=part(self.stokes_drift, wind),
                 seagrass=part(self.seagrass),
                 surface_elevation=elevation,

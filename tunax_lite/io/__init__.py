@@ -11,6 +11,7 @@ from .cf_netcdf import read_cf_netcdf
 from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError
+from .hypsography import read_hypsography
 from .les import read_legay, read_lesbrary
 from .netcdf import read_netcdf
 from .oceansites import read_oceansites

@@ -58,14 +58,10 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = ()) -> dict[str, tuple]
     own: dict[str, tuple] = {}
     if grid.area is not None:
         area, of_area = np.asarray(grid.area), {"long_name": "area of the lake at the faces", "units": "m2"}
-        alone = area[0].size == 1
-        own = {
-            "face_area": (
-                ("z_face",) if alone else ("z_face", *dims),
-                area.squeeze() if alone else area,
-                of_area,
-            )
-        }
+        if area[0].size == 1:
+            own = {"face_area": ("z_face", area.reshape(-1), of_area)}
+        else:
+            own = {"face_area": (("z_face", *dims), area, of_area)}
     if faces[0].size > 1:
         own |= {"height_face": (("z_face", *dims), faces, {"long_name": "height of the faces"} | attributes)}
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():

@@ -25,4 +25,5 @@ from .stokes_drift import (
     WindSeaDrift,
     WindVector,
 )
+from .streams import Stream, StreamPlace, Streams, StreamWater
 from .turbulence import CounterGradientHeat, NonlocalTransport, StokesMixing

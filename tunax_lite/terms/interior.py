@@ -18,6 +18,7 @@ from .base import AbstractTerm, Column, Tendency
 from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, PlumeOnSlope
 from .seagrass import Seagrass
 from .stokes_drift import AbstractStokesDrift
+from .streams import Streams
 
 
 class RelaxationTarget(eqx.Module):
@@ -152,6 +153,7 @@ class Interior(eqx.Module):
         pressure_gradient: of the surface elevation: tides, a river's slope.
         buoyancy_gradient: horizontal gradients of temperature and salinity, or a plume on a slope.
         vertical_velocity: that carries all profiles up or down.
+        streams: into a lake and out of it.
         bottom_friction: drag of the bottom.
         seagrass: a canopy on the bottom.
         stokes_drift: of surface waves.
@@ -169,6 +171,7 @@ class Interior(eqx.Module):
     pressure_gradient: AbstractPressureGradient | None = None
     buoyancy_gradient: BuoyancyGradient | PlumeOnSlope | None = None
     vertical_velocity: VerticalVelocity | None = None
+    streams: Streams | None = None
     bottom_friction: BottomFriction | None = None
     seagrass: Seagrass | None = None
     stokes_drift: AbstractStokesDrift | None = None
@@ -199,6 +202,7 @@ class Interior(eqx.Module):
         parts = (
             self.freezing_bound,
             self.vertical_velocity,
+            self.streams,
             self.pressure_gradient,
             self.buoyancy_gradient,
             self.relaxation,

@@ -187,8 +187,8 @@ class BottomFriction(AbstractTerm):
     ) -> tuple[Scalar, Scalar, Scalar]:
         """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
 
-        Of the velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from the
-        friction velocity of the step `before` [m s-1], as in GOTM; without it both are iterated.
+        Of the velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from
+        the friction velocity of the step `before` [m s-1], as in GOTM; without it both are iterated.
 
         Raises:
             ValueError: no kappa.

@@ -44,8 +44,8 @@ class SurfaceExchange(AbstractTerm):
 class ShortwaveHeating(AbstractTerm):
     """Radiation that the water absorbs below its surface, and the bottom, where it absorbs.
 
-    In a lake part of the light falls on the bottom beside every cell: A_up I_up - A_down I_down is what a cell
-    gains with it, and (I_up - I_down) times the mean area what it gains without.
+    In a lake part of the light falls on the bottom beside every cell: with it a cell gains
+    A_up I_up - A_down I_down, without it I_up - I_down on its mean area.
     """
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:

@@ -1,0 +1,93 @@
+"""Hypsographies: the area of a lake at depths, as text.
+
+GOTM's format, of its lake branch: a line with the number of lines that follow and how they are to be read,
+then height [m] and area [m2]; 1 and 2 count heights from the surface (negative), 3 and 4 from the bottom,
+upward and downward. Or CSV with a line of names, one with `area` in it and one with `depth` (positive down)
+or `z` or `height` (from the surface, positive up), as LakeEnsemblR writes it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from .errors import FileFormatError, decimal, names_its_file, read_text
+
+_FROM_BOTTOM = (3, 4)
+_HEIGHTS = {"depth": -1.0, "z": 1.0, "height": 1.0}
+
+
+@names_its_file("a hypsography")
+def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Heights [m], increasing, 0 at the surface, and the areas there [m2].
+
+    Args:
+        path: of the file.
+        depth: of the lake [m]; heights that count from the bottom need it.
+
+    Raises:
+        FileFormatError: a line that is no pair of numbers, another number of lines, a height twice, a
+            negative area, or heights from the bottom of a lake of unknown depth.
+    """
+    path = Path(path)
+    text = read_text(path, "text in UTF-8", "utf-8-sig")
+    lines = [(number, _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(number, cells) for number, cells in lines if cells and cells[0][0] not in "!#"]
+    if len(lines) < 3:
+        raise FileFormatError(path, "file", "a head and at least two lines", f"{len(lines)}", "complete it")
+    (number, head), *rows = lines
+    from_bottom = head[0].lstrip("+-").isdigit()
+    if from_bottom:
+        from_bottom, columns, sign = _order(path, number, head, len(rows)) in _FROM_BOTTOM, (0, 1), 1.0
+    else:
+        columns, sign = _named(path, number, head)
+    table = np.array([_pair(path, number, cells, columns) for number, cells in rows])
+    z, area = sign * table[:, 0], table[:, 1]
+    if from_bottom:
+        if depth is None:
+            advice = "give the depth of the lake"
+            raise FileFormatError(path, "file", "heights below the surface", "heights of the bottom", advice)
+        z = z - z.min() - depth
+    order = np.argsort(z)
+    repeated = np.flatnonzero(np.diff(z[order]) == 0.0)
+    if repeated.size:
+        where = f"line {rows[int(order[repeated[0] + 1])][0]}"
+        raise FileFormatError(path, where, "every height once", f"{z[order][repeated[0]]:g} m", "remove one")
+    if np.any(area < 0.0):
+        line = rows[int(np.argmin(area))][0]
+        raise FileFormatError(path, f"line {line}", "an area [m2]", f"{area.min():g}", "correct it")
+    return z[order], area[order]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip(" \t\"'") for cell in (line.split(",") if "," in line else line.split())]
+
+
+def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
+    """How GOTM reads the lines."""
+    expected = "the number of lines that follow and 1, 2, 3 or 4"
+    if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > n_rows:
+        got = f"{' '.join(head)} above {n_rows} lines"
+        raise FileFormatError(path, f"line {number}", expected, got, "correct the numbers")
+    return int(head[1])
+
+
+def _named(path: Path, number: int, head: list[str]) -> tuple[tuple[int, int], float]:
+    """Columns of height and area, and the sign of the height."""
+    names = [name.lower() for name in head]
+    areas = [i for i, name in enumerate(names) if "area" in name]
+    heights = [
+        (i, sign) for i, name in enumerate(names) for key, sign in _HEIGHTS.items() if name.startswith(key)
+    ]
+    if len(areas) != 1 or len(heights) != 1:
+        expected = "names of columns, one with area and one with depth, z or height"
+        raise FileFormatError(path, f"line {number}", expected, ", ".join(head), "rename the columns")
+    return (heights[0][0], areas[0]), heights[0][1]
+
+
+def _pair(path: Path, number: int, cells: list[str], columns: tuple[int, int]) -> tuple[float, float]:
+    try:
+        height, area = (decimal(cells[column]) for column in columns)
+    except (ValueError, IndexError):
+        got = f"'{' '.join(cells)}'"
+        raise FileFormatError(path, f"line {number}", "a height and an area", got, "correct it") from None
+    return height, area

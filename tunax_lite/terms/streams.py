@@ -1,0 +1,179 @@
+"""Streams into a lake and out of it, while its level stays.
+
+    V dY/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out
+
+with the volume flux W through the faces that the streams below them demand. What streams bring too much
+leaves at the surface with its water, and what they bring too little enters there, as precipitation and
+evaporation do: the volume stays what it is to the last bit. W carries the water of the cell that it leaves,
+implicitly: no value leaves the range of those around it, however little water a cell at the bottom holds, and
+profiles are smeared like by a diffusivity |w| h / 2.
+"""
+
+import enum
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._types import (
+    CenterArray,
+    Scalar,
+    ScalarLike,
+    SeriesOrScalar,
+    array_field,
+    as_float_array,
+    is_traced,
+    parameter,
+)
+from ..declarations import setting
+from ..numerics.diffusion import CarryingRates
+from ..numerics.elementary import reciprocal
+from ..time_series import TimeSeries
+from .base import AbstractTerm, Column, Tendency
+
+
+class StreamPlace(enum.Enum):
+    """Where a stream enters or leaves: uppermost or lowest cell, between heights, or at its density."""
+
+    SURFACE = "surface"
+    BOTTOM = "bottom"
+    RANGE = "range"
+    INTERLEAVING = "interleaving"
+
+
+class StreamWater(eqx.Module):
+    """Discharge [m3 s-1], out of the lake where it is negative, and temperature [degC] and salinity [g kg-1].
+
+    Without a temperature the water has that of the cells, and without a salinity none. What leaves is the
+    water of the cells.
+    """
+
+    discharge: SeriesOrScalar = array_field(0, converter=as_float_array)
+    temperature: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
+    salinity: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
+
+
+def _salinity(water: StreamWater) -> ScalarLike:
+    return 0.0 if water.salinity is None else water.salinity
+
+
+class Stream(eqx.Module):
+    """One stream.
+
+    Args:
+        series: of its water.
+        place: where it enters or leaves.
+        lower, upper: heights between which a stream of a range does [m].
+        density_width: difference of density that counts as none where a stream finds its level [kg m-3]: its
+            water goes to cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness,
+            the heaviest to the bottom, the lightest to the surface.
+
+    Raises:
+        ValueError: a range without height, or a stream of an unknown temperature that looks for its level.
+    """
+
+    series: TimeSeries[StreamWater]
+    place: StreamPlace = setting(StreamPlace.SURFACE)
+    lower: Scalar = parameter(-1.0, unit="m", valid_range=(-12000.0, 0.0))
+    upper: Scalar = parameter(0.0, unit="m", valid_range=(-12000.0, 0.0))
+    density_width: Scalar = parameter(0.02, unit="kg m-3", valid_range=(1e-4, 10.0))
+
+    def __check_init__(self):
+        if self.place is StreamPlace.INTERLEAVING and self.series.values.temperature is None:
+            raise ValueError("streams: expected the temperature of a stream that finds its level, got none.")
+        if self.place is not StreamPlace.RANGE or is_traced((self.lower, self.upper)):
+            return
+        if not jnp.all(self.lower < self.upper):
+            raise ValueError(
+                f"streams: expected lower < upper, heights below the surface [m], got {self.lower} and "
+                f"{self.upper}."
+            )
+
+    def shares(self, column: Column, water: StreamWater) -> CenterArray:
+        """Parts of the discharge of cells [1]; their sum is 1."""
+        faces, thickness = column.grid.z_face, column.grid.cell_thickness
+        nothing = jnp.zeros_like(thickness)
+        first, rest = jnp.ones_like(nothing[:1]), nothing[1:]
+        match self.place:
+            case StreamPlace.SURFACE:
+                return jnp.concatenate([rest, first])
+            case StreamPlace.BOTTOM:
+                return jnp.concatenate([first, rest])
+            case StreamPlace.RANGE:
+                weight = jnp.maximum(
+                    jnp.minimum(faces[1:], self.upper) - jnp.maximum(faces[:-1], self.lower), 0.0
+                )
+                total = jnp.sum(weight, axis=0)
+                # A range below the bottom is the lowest cell.
+                lowest = jnp.concatenate([first, rest])
+                return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
+            case StreamPlace.INTERLEAVING:
+                state, eos = column.state, column.equation_of_state
+                own = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
+                zero = jnp.zeros_like(state.temperature[-1])
+                stream = eos.density(water.temperature + zero, _salinity(water) + zero, zero)
+                exponent = -0.5 * ((own - stream) / self.density_width) ** 2
+                weight = thickness * jnp.exp(exponent - jnp.max(exponent, axis=0))
+                return weight / jnp.sum(weight, axis=0)
+
+
+class _Flows(NamedTuple):
+    """Of a step, over the area of the surface [m s-1]: into cells, out of them, and what it takes along."""
+
+    entering: CenterArray
+    leaving: CenterArray
+    temperature: CenterArray  # [K m s-1]
+    salinity: CenterArray  # [g kg-1 m s-1]
+    missing: Scalar  # what enters at the surface with its water, so that the level stays
+
+
+class Streams(AbstractTerm):
+    """All streams of a lake, by name. Momentum and tracers enter as none, and leave with the water."""
+
+    streams: dict[str, Stream]
+
+    def discharge(self, time: ScalarLike) -> tuple[Scalar, Scalar]:
+        """What enters and what leaves at a time [m3 s-1], without what keeps the level."""
+        every = [stream.series.at(time).discharge for stream in self.streams.values()]
+        return sum(jnp.maximum(q, 0.0) for q in every), sum(jnp.maximum(-q, 0.0) for q in every)
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        parts = self._parts(column, self._flows(column))
+        return {"u": parts, "v": parts}
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        flows, carried = self._flows(column), column.carried
+        parts, area = self._parts(column, flows), column.grid.cell_area
+        taken = {"temperature": flows.temperature, "salinity": flows.salinity}
+
+        def brought(name: str, values: CenterArray) -> CenterArray:
+            top = flows.missing * values[-1:]
+            along = taken.get(name, jnp.zeros_like(values))
+            return (along + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
+
+        every = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        return {name: parts._replace(cells=brought(name, values)) for name, values in every.items()}
+
+    def _flows(self, column: Column) -> _Flows:
+        grid, state = column.grid, column.carried
+        if grid.area is None:
+            raise ValueError("streams: expected a grid with areas, got one without; give the lake its own.")
+        zero = jnp.zeros_like(state.temperature)
+        entering = leaving = temperature = salinity = zero
+        for stream in self.streams.values():
+            water = stream.series.at(column.time)
+            flow = stream.shares(column, water) * (water.discharge / grid.area[-1])
+            inward = jnp.maximum(flow, 0.0)
+            own = state.temperature if water.temperature is None else water.temperature
+            entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
+            temperature, salinity = temperature + inward * own, salinity + inward * _salinity(water)
+        surplus = jnp.sum(entering - leaving, axis=0)
+        over = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
+        return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0))
+
+    def _parts(self, column: Column, flows: _Flows) -> Tendency:
+        """What leaves cells, to others and out of the lake."""
+        grid = column.grid
+        upward = jnp.cumsum(flows.entering - flows.leaving, axis=0)[:-1] / grid.relative_area[1:-1]
+        rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
+        return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)
