@@ -94,6 +94,9 @@ def test_parts_add_up():
     np.testing.assert_allclose(scaled.shortwave_flux, 0.5 * plain.shortwave_flux, rtol=1e-14)
     still = forcing(relative_wind=False).at(time, WATER)
     assert abs(still.stress_u) > abs(plain.stress_u)
+    sheltered = forcing(wind_factor=0.5, relative_wind=False).at(time, WATER)
+    np.testing.assert_allclose(sheltered.stress_v / sheltered.stress_u, still.stress_v / still.stress_u)
+    assert abs(sheltered.stress_u) < 0.3 * abs(still.stress_u) and sheltered.heat_flux > still.heat_flux
 
 
 def test_radiation_by_formula_or_by_series():
@@ -164,6 +167,7 @@ FREE = (
     "forcing.offsets.humidity",
     "forcing.offsets.cloud_cover",
     "forcing.offsets.precipitation",
+    "forcing.wind_factor",
     "forcing.heat_factor",
     "forcing.shortwave.transmissivity",
     "absorption.chlorophyll",
@@ -186,7 +190,7 @@ def test_gradient_of_a_day_to_weather_sky_and_water():
     point = jnp.stack([jnp.asarray(get_leaf(case, path)) for path in FREE])
     gradient = np.asarray(eqx.filter_jit(jax.grad(loss))(point))
     assert np.all(np.abs(gradient) > 0.0)
-    for i, scale in enumerate((1.0, 1.0, 5.0, 0.1, 1e-6, 0.1, 0.05, 0.02)):
+    for i, scale in enumerate((1.0, 1.0, 5.0, 0.1, 1e-6, 0.1, 0.1, 0.05, 0.02)):
         widths = 3e-4 * scale * np.array([1.0, 0.1])
         slopes = [(loss(point.at[i].add(h)) - loss(point.at[i].add(-h))) / (2.0 * h) for h in widths]
         assert np.min(np.abs(np.array(slopes) - gradient[i])) < 1e-5 * abs(gradient[i]), FREE[i]

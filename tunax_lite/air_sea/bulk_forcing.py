@@ -160,6 +160,7 @@ class BulkForcing(AbstractForcing):
         shortwave: sky that the shortwave radiation comes through; `None` where the series is that.
         albedo: reflected part of the shortwave radiation; the default takes the series as net.
         sun: place and time, for what needs to know where the sun stands.
+        wind_factor: factor of the wind [1]; below 1 for the shelter of a shore.
         heat_factor: factor of sensible, latent and longwave heat together [1].
         shortwave_factor: factor of the shortwave radiation [1].
         humidity_measure: what the series of humidity holds.
@@ -182,6 +183,7 @@ class BulkForcing(AbstractForcing):
     shortwave: ClearSky | None = None
     albedo: AbstractAlbedo = eqx.field(default_factory=lambda: ConstantAlbedo(0.0))
     sun: SolarPosition | None = None
+    wind_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     heat_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     shortwave_factor: Scalar = parameter(1.0, valid_range=(0.0, 10.0))
     humidity_measure: HumidityMeasure = setting("relative")
@@ -247,7 +249,7 @@ class BulkForcing(AbstractForcing):
 
     def air(self, weather: Weather, water: WaterSurface) -> MoistAir:
         """What a bulk formula sees of the weather at one time, over moving water."""
-        u, v = weather.wind_u, weather.wind_v
+        u, v = self.wind_factor * weather.wind_u, self.wind_factor * weather.wind_v
         if self.relative_wind:
             u, v = u - water.u, v - water.v
         pressure, temperature = weather.air_pressure, weather.air_temperature

@@ -34,9 +34,8 @@ class SeriesShortwave(Section):
 ClearSkySection: Any = section_of(air_sea.ClearSky, "name", "clear_sky")
 ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
 AlbedoSection: Any = one_of(air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said})
-_SWITCHES = (
-    "bulk relative_wind conservative_temperature rain_heat rain_stress heat_factor shortwave_factor offsets"
-)
+_FACTORS = "wind_factor heat_factor shortwave_factor"
+_SWITCHES = f"bulk relative_wind conservative_temperature rain_heat rain_stress {_FACTORS} offsets"
 
 
 class AirSeaSection(part_of(air_sea.BulkForcing, _SWITCHES)):

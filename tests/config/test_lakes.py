@@ -1,0 +1,123 @@
+"""Lakes in configurations: hypsographies of files and numbers, and streams."""
+
+import gsw
+import numpy as np
+import pytest
+import yaml
+
+from tunax_lite.config import ConfigError, build_run, load_run
+from tunax_lite.io import FileFormatError, read_hypsography
+from tunax_lite.terms import StreamPlace
+
+DAY = 86400.0
+CASE = {
+    "format": "site",
+    "latitude": 53.9,
+    "longitude": -9.5,
+    "start_time": "2010-01-01T00:00:00",
+    "duration": DAY,
+    "depth": 12.0,
+    "temperature": 10.0,
+    "salinity": 0.0,
+    "fluxes": {"heat_flux": -50.0},
+}
+TABLE = {"z": [-12.0, -4.0, 0.0], "area": [0.0, 4e5, 9e5]}
+RIVER = {"discharge": {"time": [0.0, DAY], "values": [1.0, 3.0]}, "temperature": 6.0}
+
+
+@pytest.fixture
+def lake(tmp_path):
+    def build(**case):
+        path = tmp_path / "lake.yaml"
+        times = {"step": 3600.0, "output_interval": DAY}
+        grid = {"kind": "uniform", "n_cells": 6}
+        path.write_text(yaml.safe_dump({"case": CASE | case, "grid": grid, "time": times}))
+        return build_run(load_run(path)).case
+
+    return build
+
+
+def test_a_hypsography_of_numbers_or_a_file(lake, tmp_path):
+    areas = np.interp([-12, -10, -8, -6, -4, -2, 0], TABLE["z"], np.sqrt(TABLE["area"])) ** 2
+    np.testing.assert_allclose(lake(hypsography=TABLE).grid.area, areas, rtol=1e-13)
+    (tmp_path / "basin.csv").write_text('"Depth_meter","Area_meterSquared"\n0,9e5\n4,4e5\n12,0\n')
+    np.testing.assert_allclose(lake(hypsography={"path": "basin.csv"}).grid.area, areas, rtol=1e-13)
+    assert lake().grid.area is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 1\n-12 0\n-4 4e5\n0 9e5\n",
+        "3\t2\n0\t9e5\n-4\t4e5\n-12\t0\n",
+        "3 3\n0 0\n8 4e5\n12 9e5\n",
+        "! from the bottom\n3 4\n12 9e5\n8 4e5\n0 0\n",
+        "z [m],area [m2]\n-12,0\n-4,4e5\n0,9e5\n",
+    ],
+    ids=["upward", "downward", "bottom upward", "bottom downward", "CSV with heights"],
+)
+def test_a_basin_in_every_order(tmp_path, text):
+    (tmp_path / "basin.dat").write_text(text)
+    z, area = read_hypsography(tmp_path / "basin.dat", 12.0)
+    np.testing.assert_array_equal(z, TABLE["z"])
+    np.testing.assert_array_equal(area, TABLE["area"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("2 1\n", "expected a head and at least two lines, got 1"),
+        ("9 1\n-2 1\n0 2\n", "line 1: expected the number of lines that follow .* got 9 1 above 2 lines"),
+        ("2 7\n-2 1\n0 2\n", "line 1: expected the number of lines .* and 1, 2, 3 or 4"),
+        ("2 1\n-2 one\n0 2\n", "line 2: expected a height and an area, got '-2 one'"),
+        ("2 1\n-2 -1\n0 2\n", r"line 2: expected an area \[m2\], got -1"),
+        ("2 1\n0 1\n0 2\n", "line 3: expected every height once, got 0 m"),
+        ("2 3\n0 1\n5 2\n", "expected heights below the surface, got heights of the bottom; give the depth"),
+        ("level,area\n-2,1\n0,2\n", "line 1: expected names of columns, one with area and one with depth"),
+    ],
+)
+def test_broken_hypsographies(tmp_path, text, message):
+    (tmp_path / "basin.dat").write_text(text)
+    with pytest.raises(FileFormatError, match=message):
+        read_hypsography(tmp_path / "basin.dat")
+
+
+def test_streams_arrive(lake):
+    outlet = {"discharge": -2.0, "place": "range", "lower": -5.0, "upper": -1.0}
+    case = lake(
+        hypsography=TABLE,
+        temperature_kind="in_situ",
+        interior={"streams": {"river": RIVER, "outlet": outlet}},
+    )
+    river, out = (case.interior.streams.streams[name] for name in ("river", "outlet"))
+    water = river.series.at(0.5 * DAY)
+    assert (river.place, out.place) == (StreamPlace.SURFACE, StreamPlace.RANGE)
+    assert float(water.discharge) == 2.0 and float(out.lower) == -5.0
+    # The column carries conservative temperature, which is 5 % higher in fresh water.
+    np.testing.assert_allclose(water.temperature, gsw.CT_from_t(0.0, 6.0, 0.0), rtol=1e-12)
+    assert out.series.at(0.0).temperature is None
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ({"interior": {"streams": {"a": RIVER}}}, "expected a case with a hypsography"),
+        ({"hypsography": {"z": [-12.0, 0.0]}}, "`path`, or `z` with `area`"),
+        ({"hypsography": TABLE | {"area": [1.0, 2.0]}}, "as many values as heights"),
+        ({"hypsography": {"z": [-9.0, 0.0], "area": [1.0, 2.0]}}, "areas from -12 m to the surface"),
+        (
+            {
+                "hypsography": TABLE,
+                "interior": {"streams": {"a": {"discharge": 1.0, "place": "interleaving"}}},
+            },
+            "temperature of a stream that finds its level",
+        ),
+        (
+            {"hypsography": TABLE, "interior": {"streams": {"a": RIVER | {"discharge": 1e9}}}},
+            "expected discharge between -1e",
+        ),
+    ],
+)
+def test_lakes_that_cannot_be(lake, case, message):
+    with pytest.raises(ConfigError, match=message):
+        lake(**case)
