@@ -226,6 +226,37 @@ def _surface_elevation(now: Snapshot) -> Scalar:
     return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
 
 
+def _discharges(now: Snapshot) -> tuple[Scalar, Scalar]:
+    streams = now.case.interior.streams
+    if streams is None:
+        return now.nothing, now.nothing
+    entering, leaving = streams.discharge(now.time)
+    return entering + now.nothing, leaving + now.nothing
+
+
+@_named("stream_inflow")
+def _stream_inflow(now: Snapshot) -> Scalar:
+    """Water that streams bring [m3 s-1]."""
+    return _discharges(now)[0]
+
+
+@_named("stream_outflow")
+def _stream_outflow(now: Snapshot) -> Scalar:
+    """Water that streams take [m3 s-1]."""
+    return _discharges(now)[1]
+
+
+@_named("level_outflow", of_the_step=True)
+def _level_outflow(now: Snapshot) -> Scalar:
+    """Water that leaves a lake at the surface so that its level stays [m3 s-1]; zero without areas."""
+    if now.grid.area is None:
+        return now.nothing
+    entering, leaving = _discharges(now)
+    rain = 0.0 if now.fluxes.freshwater_flux is None else now.fluxes.freshwater_flux
+    density = now.case.equation_of_state.reference_density
+    return entering - leaving + rain / density * now.grid.area[-1] + now.nothing
+
+
 def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
     """A component of the Stokes drift [m s-1]; zero without waves."""
     waves = now.case.interior.stokes_drift

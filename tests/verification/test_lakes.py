@@ -21,6 +21,7 @@ from tunax_lite import (
     simulate,
     stack_cases,
 )
+from tunax_lite.diagnostics import diagnose
 from tunax_lite.io import read_trajectory, write_trajectory
 from tunax_lite.numerics import column_integral
 from tunax_lite.physics import LinearEquationOfState, TwoBandAbsorption
@@ -354,3 +355,14 @@ def test_derivatives_by_streams():
         assert float(reverse[i]) == pytest.approx(forward, rel=1e-9)
         assert float(reverse[i]) == pytest.approx(central, rel=1e-5)
         assert abs(central) > 1e-3
+
+
+def test_the_water_balance_of_a_lake_is_reported():
+    case = fed_case(lake(), a=river(3.0, "bottom"), b=river(-5.0, "range", lower=-9.0, upper=-4.0))
+    case = eqx.tree_at(lambda c: c.forcing.fluxes.freshwater_flux, case, jnp.asarray(2e-5))
+    run = simulate(MIXED, case, dt=600.0, duration=1200.0, output_interval=600.0)
+    found = diagnose(run, case, ("stream_inflow", "stream_outflow", "level_outflow"))
+    entering, leaving, over = (found[f"{name}flow"][-1] for name in ("stream_in", "stream_out", "level_out"))
+    rain = 2e-5 / case.equation_of_state.reference_density * case.grid.area[-1]
+    assert (float(entering), float(leaving)) == (3.0, 5.0)
+    assert float(over) == pytest.approx(float(3.0 - 5.0 + rain), rel=1e-12)

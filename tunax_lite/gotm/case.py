@@ -10,6 +10,7 @@ from ..io.yaml_file import ConfigError, Document, read_document, with_overrides,
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
+from .lakes import depth_of, hypsography
 from .output import read_times
 from .settings import Said, Settings
 from .surface import surface_sections
@@ -220,7 +221,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "coriolis_parameter": Said(coriolis_parameter(settings), "location.latitude"),
         "start_time": Said(times["start_time"], "time.start"),
         "duration": Said(times["length"], "time.stop"),
-        "depth": settings.said("location.depth"),
+        "depth": depth_of(settings),
+        "hypsography": hypsography(settings),
         **water,
         "salinity_anomaly": options.salinity_anomaly,
         "equation_of_state": equation_of_state(settings),

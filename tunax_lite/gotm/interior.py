@@ -8,6 +8,7 @@ import numpy as np
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .keys import WORDS
+from .lakes import streams
 from .settings import Said, Settings, is_zero
 
 _MOST_KNOTS = 1_000_000
@@ -27,6 +28,7 @@ def interior_section(
         "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
         "bottom_friction": _bottom_friction(settings),
         "seagrass": _seagrass(settings),
+        "streams": streams(settings),
         "stokes_drift": _stokes_drift(settings),
         "surface_elevation": _elevation(settings, times),
         "freezing_bound": freezes or None,

@@ -106,7 +106,7 @@ INPUTS = frozenset(_inputs(_TABLE))
 OF_INPUTS = ("constant_value", "file", "column", "scale_factor", "offset")
 """Keys of an input beside its method."""
 
-FREE_SECTIONS = ("output", "fabm.input")
+FREE_SECTIONS = ("output", "fabm.input", "streams")
 """Sections whose keys are names that the user chooses."""
 
 OUTPUT = dict(
@@ -125,3 +125,17 @@ OUTPUT = dict(
     )
 )
 """Keys of an output file that mean something here; the others choose what GOTM writes into it."""
+
+STREAM = dict(
+    _keys(
+        {
+            "method": {"choice": {"surface": 1, "bottom": 2, "range": 3, "interleaving": 4}},
+            "zu": [0.0, "m"],
+            "zl": [0.0, "m"],
+            "flow": {"input": ["m3 s-1"]},
+            "temp": {"input": ["degC"], "default": -1.0},
+            "salt": {"input": ["psu"], "default": -1.0},
+        }
+    )
+)
+"""Keys of a stream of GOTM's lake branch."""

@@ -8,6 +8,7 @@ import numpy as np
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .keys import WORDS
+from .lakes import depth_of
 from .settings import Said, Settings
 
 NO_RELAXATION = 1e15
@@ -19,7 +20,7 @@ _TEOS10_HEAT_CAPACITY = 3991.86795711963
 
 def grid_section(settings: Settings) -> dict[str, Any]:
     """The section `grid`."""
-    method, depth, n_cells = (settings[path] for path in ("grid.method", "location.depth", "grid.nlev"))
+    method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
     if method == "analytical":
         cells = {"n_cells": settings.said("grid.nlev")}
         zooms = settings.renamed("grid", {"ddu": "surface_zoom", "ddl": "bottom_zoom"})

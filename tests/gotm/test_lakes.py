@@ -1,0 +1,70 @@
+"""Hypsographs and streams of GOTM's lake branch."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from tests.gotm.folders import write_case, write_series
+from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.io.yaml_file import ConfigError
+from tunax_lite.terms import StreamPlace
+
+LAKE = {
+    "location": {"hypsograph": "basin.dat"},
+    "streams": {
+        "river": {
+            "method": 4,
+            "flow": {"method": 2, "file": "river.dat", "column": 1},
+            "temp": {"method": 2, "file": "river.dat", "column": 2},
+        },
+        "intake": {"method": 3, "zu": -2.0, "zl": -6.0, "flow": {"constant_value": -1.5}},
+    },
+}
+
+
+def lake(folder, *changes):
+    (folder / "basin.dat").write_text("3 2\n0 9e5\n-4 4e5\n-20 0\n")
+    write_series(folder / "river.dat", np.linspace(1.0, 3.0, 25), np.full(25, 7.0))
+    return build_gotm(load_gotm(write_case(folder, copy.deepcopy(LAKE), *changes)))
+
+
+def test_the_basin_and_its_streams_arrive(tmp_path):
+    made = lake(tmp_path)
+    assert made.run is not None
+    grid = made.run.case.grid
+    assert float(grid.depth) == 20.0 and float(grid.area[-1]) == 9e5
+    assert any("the depth is that of the hypsograph, 20 m" in note for note in made.report.differences)
+    assert any("the level stays" in note for note in made.report.differences)
+    parts = made.run.case.interior.streams.streams
+    river, intake = parts["river"], parts["intake"]
+    assert (river.place, intake.place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
+    assert (float(intake.lower), float(intake.upper)) == (-6.0, -2.0)
+    water = river.series.at(43200.0)
+    np.testing.assert_allclose([water.discharge, water.temperature], [2.0, 7.0])
+    assert intake.series.at(0.0).temperature is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"streams": {"river": {"flow": {"file": ""}}}},
+            "streams.river.flow.file: expected the name of a file",
+        ),
+        ({"streams": {"river": {"depth": 3.0}}}, r"line \d+: streams.river.depth: unknown key"),
+        ({"streams": {"river": {"method": 9}}}, r"line \d+: streams.river.method: expected"),
+        ({"streams": {"river": 3.0}}, "names of streams with their keys"),
+        ({"location": {"hypsograph": "basin.txt"}}, "basin.txt"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path, change, message):
+    with pytest.raises((ConfigError, FileNotFoundError), match=message):
+        lake(tmp_path, change)
+
+
+def test_a_level_that_moves_is_refused_and_streams_need_a_lake(tmp_path):
+    report = lake(tmp_path, {"water_balance_method": 3}).report
+    assert any("a level that moves with the water is not supported" in error for error in report.errors)
+    made = lake(tmp_path, {"location": {"hypsograph": ""}})
+    assert made.run is not None and made.run.case.interior.streams is None

@@ -1,0 +1,90 @@
+"""What GOTM's lake branch has besides: a hypsograph, and streams by name."""
+
+from typing import Any
+
+from ..io import read_hypsography
+from ..io.yaml_file import ConfigError
+from .keys import STREAM
+from .settings import Said, Settings, checked
+
+
+def depth_of(settings: Settings) -> Said:
+    """Depth of the column [m]; that of the hypsograph where there is one, as in GOTM."""
+    given = settings.said("location.depth")
+    if not settings["location.hypsograph"]:
+        return given
+    z, _ = read_hypsography(settings.file("location.hypsograph").value, given.value)
+    if abs(-z[0] - given.value) > 1e-9 * given.value:
+        settings.note("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
+    return Said(float(-z[0]), "location.hypsograph")
+
+
+def hypsography(settings: Settings) -> dict[str, Any] | None:
+    """The section `hypsography`."""
+    if not settings["location.hypsograph"]:
+        return None
+    return {"path": settings.file("location.hypsograph")}
+
+
+def streams(settings: Settings) -> dict[str, Any] | None:
+    """The section `streams` of the interior; GOTM has them in lakes alone."""
+    named, origins = settings.free.get("streams", ({}, {}))
+    method = settings["water_balance_method"]
+    if not named:
+        return None
+    if not settings["location.hypsograph"]:
+        settings.notes.append(("streams", "as in GOTM there are none without a location.hypsograph"))
+        return None
+    if not isinstance(named, dict) or not all(isinstance(keys, dict) for keys in named.values()):
+        raise settings.error("streams", f"expected names of streams with their keys, got {named!r:.100}")
+    if method == "free_surface":
+        text = "a level that moves with the water is not supported; choose surface, which keeps it"
+        settings.refuse("water_balance_method", text)
+    elif method != "surface":
+        text = "what streams, rain and evaporation bring too much leaves at the surface: the level stays"
+        settings.note("water_balance_method", text)
+    return {str(name): _stream(settings, str(name), keys, origins) for name, keys in named.items()}
+
+
+def _stream(settings: Settings, name: str, keys: dict[str, Any], origins: dict) -> dict[str, Any]:
+    given = dict(_flat(keys))
+    values: dict[str, Any] = {path: key.default for path, key in STREAM.items()}
+    for path, value in given.items():
+        line = origins.get(("streams", name, *path.split(".")), "line ?")
+        where = f"{settings.source}: {line}: streams.{name}.{path}"
+        if path not in STREAM:
+            raise ConfigError(f"{where}: unknown key; expected some of {', '.join(STREAM)}.")
+        try:
+            values[path] = checked(STREAM[path], value)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from error
+
+    def read(group: str) -> Any:
+        at = f"streams.{name}.{group}"
+        if values[f"{group}.method"] == "constant":
+            return Said(values[f"{group}.constant_value"], f"{at}.constant_value")
+        if not values[f"{group}.file"]:
+            raise settings.error(f"{at}.file", "expected the name of a file, got none; name it")
+        path = str(settings.folder.absolute() / values[f"{group}.file"])
+        options = {
+            key: Said(values[f"{group}.{key}"], f"{at}.{key}") for key in ("column", "scale_factor", "offset")
+        }
+        return {"path": Said(path, f"{at}.file"), **options}
+
+    section = {"place": Said(values["method"], f"streams.{name}.method"), "discharge": read("flow")}
+    if values["method"] == "range":
+        for ours, theirs in (("lower", "zl"), ("upper", "zu")):
+            section[ours] = Said(values[theirs], f"streams.{name}.{theirs}")
+    for ours, theirs in (("temperature", "temp"), ("salinity", "salt")):
+        # GOTM takes a negative constant for water that is not known: that of the lake, and fresh water.
+        if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
+            section[ours] = read(theirs)
+    return section
+
+
+def _flat(keys: dict[str, Any], prefix: str = "") -> Any:
+    for name, value in keys.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
