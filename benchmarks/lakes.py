@@ -39,14 +39,6 @@ from tunax_lite.time_series import TimeSeries
 from .harness import Row
 
 DAY, DT = 86400.0, 3600.0
-FREE = FreeParameters(
-    (
-        FreeParameter("case.absorption.visible_depth", 0.4, 10.0, scale="log"),
-        FreeParameter("case.forcing.wind_factor", 0.6, 1.8),
-        FreeParameter("case.forcing.shortwave_factor", 0.8, 1.2),
-        FreeParameter("turbulent_kinetic_energy_floor", 1e-8, 1e-4, start=1e-6, scale="log"),
-    )
-)
 LAYERS = {"0-5 m": (0.0, 5.0), "5-15 m": (5.0, 15.0), "below": (15.0, 1e3)}
 SEASONS = {"DJF": (12, 1, 2), "MAM": (3, 4, 5), "JJA": (6, 7, 8), "SON": (9, 10, 11)}
 
@@ -259,6 +251,19 @@ def errors(model: tl.Model, case: tl.Case, observed: tl.Observations) -> np.ndar
     return (found - np.asarray(observed.profiles["temperature"])) / 1.05
 
 
+def free(case: Any) -> FreeParameters:
+    """What is calibrated; light may go half or twice as deep as others measured."""
+    depth = float(case.absorption.visible_depth)
+    return FreeParameters(
+        (
+            FreeParameter("case.absorption.visible_depth", 0.5 * depth, 2.0 * depth, scale="log"),
+            FreeParameter("case.forcing.wind_factor", 0.6, 2.0),
+            FreeParameter("case.forcing.shortwave_factor", 0.8, 1.2),
+            FreeParameter("turbulent_kinetic_energy_floor", 1e-9, 1e-4, start=1e-6, scale="log"),
+        )
+    )
+
+
 def rms(values: np.ndarray) -> float:
     """Root mean square of what is known; NaN of nothing."""
     known = values[np.isfinite(values)]
@@ -285,7 +290,9 @@ def measure(quick: bool = False) -> Iterator[Row]:
     for name, case_of, measured, spans in given[:1] if quick else given:
         fitted = period(case_of, measured, spans[0])
         target = Target(*fitted[:2], dt=DT, frame_interval=0.5 * DAY)
-        found = calibrate(plain, FREE, [target], LevenbergMarquardt(), 2 if quick else 12, n_threads=1)
+        found = calibrate(
+            plain, free(fitted[0]), [target], LevenbergMarquardt(), 2 if quick else 12, n_threads=1
+        )
         values = found.free_parameters.by_path(found.history.values[found.history.best_iteration])
         calibrated = dataclasses.replace(plain, closure=with_parameters(plain.closure, values))
         for span, part in zip(spans, (fitted, period(case_of, measured, spans[1])), strict=True):

@@ -14,8 +14,9 @@ def depth_of(settings: Settings) -> Said:
     if not settings["location.hypsograph"]:
         return given
     z, _ = read_hypsography(settings.file("location.hypsograph").value, given.value)
-    if abs(-z[0] - given.value) > 1e-9 * given.value:
-        settings.note("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
+    note = ("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
+    if abs(-z[0] - given.value) > 1e-9 * given.value and note not in settings.notes:
+        settings.note(*note)
     return Said(float(-z[0]), "location.hypsograph")
 
 
