@@ -44,7 +44,8 @@ class Case(eqx.Module):
 
     Raises:
         ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive, a place that is none, terms without names.
+            not positive, a place that is none, terms without names, streams without a lake, or a lake whose
+            surface moves.
     """
 
     grid: Grid
@@ -72,6 +73,12 @@ class Case(eqx.Module):
                 raise ValueError(
                     f"{self.name}: expected a {name} of {least:g} to {largest:g} degrees, got {value}."
                 )
+        if self.grid.area is None and self.interior.streams is not None:
+            expected = "a grid with areas, of a lake, where there are streams, got one without"
+            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
+        if self.grid.area is not None and self.interior.surface_elevation is not None:
+            expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
+            raise ValueError(f"{self.name}: expected {expected}; remove it.")
         if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
             raise ValueError(
                 f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."

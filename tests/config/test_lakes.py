@@ -101,7 +101,8 @@ def test_streams_arrive(lake):
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        ({"interior": {"streams": {"a": RIVER}}}, "expected a case with a hypsography"),
+        ({"interior": {"streams": {"a": RIVER}}}, "expected a grid with areas, of a lake"),
+        ({"hypsography": TABLE, "interior": {"surface_elevation": 0.5}}, "no surface_elevation of a lake"),
         ({"hypsography": {"z": [-12.0, 0.0]}}, "`path`, or `z` with `area`"),
         ({"hypsography": TABLE | {"area": [1.0, 2.0]}}, "as many values as heights"),
         ({"hypsography": {"z": [-9.0, 0.0], "area": [1.0, 2.0]}}, "areas from -12 m to the surface"),

@@ -329,7 +329,7 @@ def test_streams_find_their_level():
     with pytest.raises(ValueError, match="temperature of a stream that finds its level"):
         river(1.0, "interleaving", None)
     with pytest.raises(ValueError, match="grid with areas"):
-        ended(MIXED, fed_case(Grid.uniform(20.0, 8), a=stream), 60.0, 1)
+        dataclasses.replace(case, grid=Grid.uniform(20.0, 16))
 
 
 def test_derivatives_by_streams():

@@ -212,16 +212,8 @@ class Interior(eqx.Module):
         return tuple(part for part in parts if part is not None)
 
     def moved(self, grid: Grid, time: ScalarLike) -> Grid:
-        """The grid with the surface where it is at `time` [s]; heights count from the surface.
-
-        Raises:
-            ValueError: a grid with areas, which are not known above the surface at rest.
-        """
+        """The grid with the surface where it is at `time` [s]; heights count from the surface."""
         if self.surface_elevation is None:
             return grid
-        if grid.area is not None:
-            raise ValueError(
-                "surface_elevation: expected a grid without areas, got a lake, whose level stays; remove it."
-            )
         factor = 1.0 + self.surface_elevation.at(time) / grid.depth
         return Grid(grid.z_face * factor)

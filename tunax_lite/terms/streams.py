@@ -144,6 +144,7 @@ class Streams(AbstractTerm):
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         flows, carried = self._flows(column), column.carried
         parts, area = self._parts(column, flows), column.grid.cell_area
+        assert area is not None
         taken = {"temperature": flows.temperature, "salinity": flows.salinity}
 
         def brought(name: str, values: CenterArray) -> CenterArray:
@@ -156,8 +157,7 @@ class Streams(AbstractTerm):
 
     def _flows(self, column: Column) -> _Flows:
         grid, state = column.grid, column.carried
-        if grid.area is None:
-            raise ValueError("streams: expected a grid with areas, got one without; give the lake its own.")
+        assert grid.area is not None  # which a case with streams has
         zero = jnp.zeros_like(state.temperature)
         entering = leaving = temperature = salinity = zero
         for stream in self.streams.values():
@@ -174,6 +174,7 @@ class Streams(AbstractTerm):
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
         """What leaves cells, to others and out of the lake."""
         grid = column.grid
+        assert grid.relative_area is not None
         upward = jnp.cumsum(flows.entering - flows.leaving, axis=0)[:-1] / grid.relative_area[1:-1]
         rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
         return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)
