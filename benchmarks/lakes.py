@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.air_sea import BulkForcing, DownwardLongwave, Payne, SolarPosition, Weather
+from tunax_lite.air_sea import BulkForcing, ConstantAlbedo, DownwardLongwave, SolarPosition, Weather
 from tunax_lite.air_sea.radiation import Clark
 from tunax_lite.calibration import (
     FreeParameter,
@@ -106,7 +106,7 @@ class Lake:
         return tl.Case(
             grid,
             tl.State.from_profiles(grid, temperature=in_the_column(temperature), salinity=0.0),
-            BulkForcing(values, longwave=longwave, albedo=Payne(), sun=sun, evaporation=rains),
+            BulkForcing(values, longwave=longwave, albedo=ConstantAlbedo(0.07), sun=sun, evaporation=rains),
             coriolis_parameter(latitude),
             equation_of_state=Teos10(),
             absorption=TwoBandAbsorption(0.55, 0.5, self.visible_depth),

@@ -74,11 +74,11 @@ class Group(NamedTuple):
         volume = grid.cell_volume
         source = {name: _added(of) for name, of in self.tendencies.items()}
         sink_rate, flow = sum_of_all(part.loss_rate for part in parts), _carrying(parts)
-        areas = grid.relative_area
-        if areas is not None:
+        areas, own = grid.relative_area, grid.cell_area
+        if areas is not None and own is not None:
             # Per area of the surface: what crosses a face crosses its area.
             conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
-            source = {name: of.through(areas, grid.cell_area) for name, of in source.items()}
+            source = {name: of.through(areas, own) for name, of in source.items()}
         added = {"source": source, "sink_rate": sink_rate, "flow": flow}
         return diffusion_system(self.values, conductance, volume, column.dt, theta=theta, **added)
 

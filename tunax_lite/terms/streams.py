@@ -111,6 +111,7 @@ class Stream(eqx.Module):
                 state, eos = column.state, column.equation_of_state
                 own = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
                 zero = jnp.zeros_like(state.temperature[-1])
+                assert water.temperature is not None
                 stream = eos.density(water.temperature + zero, _salinity(water) + zero, zero)
                 exponent = -0.5 * ((own - stream) / self.density_width) ** 2
                 weight = thickness * jnp.exp(exponent - jnp.max(exponent, axis=0))
