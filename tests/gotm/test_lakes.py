@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.gotm.folders import write_case, write_series
-from tunax_lite.gotm import build_gotm, load_gotm
+from tunax_lite.config import build_gotm
+from tunax_lite.gotm import load_gotm
 from tunax_lite.io.yaml_file import ConfigError
 from tunax_lite.terms import StreamPlace
 

@@ -103,3 +103,14 @@ def test_lines_are_those_of_the_older_file(tmp_path):
         read(tmp_path, both)
     with pytest.raises(ConfigError, match=r"buoyancies: unknown key"):
         read(tmp_path, SIX | {"buoyancies": {"NN_ini": 1e-4}})
+
+
+def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):
+    (tmp_path / "light.dat").write_text("2011-03-01 00:00:00 100.0\n2011-03-02 00:00:00 200.0\n")
+    salinity = {"method": 0, "analytical": {"method": 1, "s_1": 20.0}}
+    light = {"method": 2, "file": "light.dat"}
+    old = FIVE | {"salinity": salinity}
+    old["surface"] = old["surface"] | {"meteo": old["surface"]["meteo"] | {"swr": light}}
+    case = read(tmp_path, old).content["case"]
+    assert case["salinity"] == 0.0
+    assert case["air_sea"]["shortwave"] == "downward" and case["air_sea"]["albedo"] == "payne"

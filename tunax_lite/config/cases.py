@@ -5,24 +5,20 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..gotm import GotmOptions, ObservedInputs
-from ..grid import Grid
-from ..io import read_hypsography
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, Era5Source, WeatherSection
 from .builder import Section, closest, invalid, key, part_of, section_of
 from .closures import TermSection, flatten
 from .interior import InteriorSection
+from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
 from .series import (
     CoriolisParameter,
     Paths,
-    Place,
     Quantities,
     TimedSection,
     TimedValue,
-    check_keys,
-    check_table,
     increases,
 )
 
@@ -158,30 +154,6 @@ class FluxesSection(Quantities):
         if isinstance(tracers := data.get("tracer_fluxes"), dict):
             flat["tracer_fluxes"] = {name: placed(name, value) for name, value in tracers.items()}
         return flat
-
-
-class HypsographySection(Section):
-    """The area of a lake at heights; its square root is linear in between."""
-
-    path: str | None = key(
-        "text in the format of GOTM's lake branch, or CSV with depth and area", None, min_length=1
-    )
-    z: list[float] | None = key("heights, increasing, from the bottom to 0 [m]", None, min_length=2)
-    area: list[Annotated[float, Field(ge=0.0)]] | None = key("areas there [m2]", None, min_length=2)
-
-    def _check(self) -> None:
-        check_keys(self, (({"path"}, set()), ({"z", "area"}, set())), "`path`, or `z` with `area`")
-        if self.z is not None and self.area is not None:
-            check_table(self.z, self.area, "heights")
-
-    def around(self, grid: Grid, where: Place) -> Grid:
-        """A grid in that lake, for a case at its place in a configuration."""
-        with where.naming("hypsography"):
-            z, area = self.z, self.area
-            if self.path is not None:
-                path = where.file(self.path, "hypsography", "path")
-                z, area = read_hypsography(path, float(grid.depth))
-            return grid.with_hypsography(z, area)
 
 
 class _PlacedCase(Section):

@@ -12,6 +12,7 @@ from ..io.series import Series, on_common_times, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import Made, Section, invalid, key, part_of, section_of
+from .lakes import Converted, StreamSection
 from .profiles import Profile, ProfileSection, profile_series, values_of
 from .series import Paths, Setting, TimedSection, TimedValue, read_together
 
@@ -19,8 +20,6 @@ ProfilesOf = Callable[[str], Series]
 """Profiles of a variable on the cells of the grid over the time of the case."""
 Wind = TimeSeries[terms.WindVector] | None
 """At 10 m; of a case without weather there is none."""
-Converted = Callable[[Mapping[str, Any], np.ndarray], dict[str, Any]]
-"""Temperature and salinity at heights [m], by name, from the kinds of the case to those of the column."""
 
 
 def _read(section: Any, kind: Any, title: str, setting: Setting, key: str, **quantities: str) -> TimeSeries:
@@ -237,41 +236,6 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
         with setting.naming("interior", "seagrass"):
             profiles = {key: jnp.asarray(getattr(self, key)) for key in ("height", "excursion", "friction")}
             return terms.Seagrass(**profiles, **self.given())
-
-
-class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
-    discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
-    temperature: TimedSection | None = key(
-        "of the kind of the case [degC]; null for that of the lake where it enters", None
-    )
-    salinity: TimedSection = key("of the kind of the case", TimedValue(constant=0.0))
-
-    def _check(self) -> None:
-        if self.place == "interleaving" and self.temperature is None:
-            raise invalid("the temperature of a stream that finds its level", "none", "add it")
-
-    def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
-        """The stream, with temperature and salinity as the column carries them."""
-
-        def water(discharge: Any, salinity: Any, temperature: Any = None) -> terms.StreamWater:
-            if temperature is None:
-                return terms.StreamWater(discharge, None, salinity)
-            given = {"temperature": temperature, "salinity": salinity}
-            found = converted({key: np.asarray(each)[:, None] for key, each in given.items()}, np.zeros(1))
-            return terms.StreamWater(discharge, *(jnp.asarray(found[key][:, 0]) for key in given))
-
-        names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
-        series = read_together(
-            self,
-            water,
-            f"stream {name}",
-            setting,
-            "interior",
-            "streams",
-            name,
-            **{each: each for each in names},
-        )
-        return terms.Stream(series, **self.given())
 
 
 class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth")):

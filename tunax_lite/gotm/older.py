@@ -89,6 +89,12 @@ def _complete(values: Values) -> None:
         method, at = values.get((name, "method"), (0, line))
         if method in (1, "analytical"):
             values[name, "method"] = {2: "two_layer", 3: "buoyancy"}.get(kind, "constant"), at
+        elif line != "line ?":
+            values.pop((name, "constant_value"), None)  # of the profile that is not there
+    # Albedo took its part of all shortwave radiation but a constant.
+    method, at = values.get(("surface", "swr", "method"), ("constant", ""))
+    if method not in ("constant", 1):
+        values.setdefault(("surface", "swr", "type"), ("downward", at))
     group = ("mimic_3d", "int_pressure")
     on = [
         line
