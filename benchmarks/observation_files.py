@@ -20,7 +20,7 @@ import tunax_lite as tl
 from tunax_lite import io
 
 START = "2010-01-01"
-_NEMO = dict(
+_NEMO: dict[str, Any] = dict(
     zip(
         "wind_u wind_v air_temperature humidity air_pressure shortwave longwave precipitation".split(),
         "sowinu10 sowinv10 sotemair sohumspe somslpre sosudosw sosudolw sowaprec".split(),

@@ -219,7 +219,7 @@ def test_files_of_biogeochemical_parameters_alone(tmp_path):
 
 
 def test_the_mode_of_each_parameter(tmp_path):
-    adjusted = {"PSAL_ADJUSTED": SALINITY + 0.02, "TEMP_ADJUSTED": TEMPERATURE + 1.0}
+    adjusted: dict[str, Any] = {"PSAL_ADJUSTED": SALINITY + 0.02, "TEMP_ADJUSTED": TEMPERATURE + 1.0}
     adjusted |= {f"{key}_ADJUSTED_QC": "1111" for key in ("TEMP", "PSAL")}
 
     def synthetic(dataset):

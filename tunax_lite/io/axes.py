@@ -122,8 +122,8 @@ def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Arr
 
 def as_sources(given: Any) -> list[Any]:
     """One path or dataset, or several, as a list."""
-    single = isinstance(given, (str, Path)) or hasattr(given, "data_vars") or not isinstance(given, Iterable)
-    several = [given] if single else list(given)
+    is_one = isinstance(given, (str, Path)) or hasattr(given, "data_vars")
+    several: list[Any] = list(given) if isinstance(given, Iterable) and not is_one else [given]
     if not several:
         raise ValueError("paths: expected at least one file, got none.")
     return [Path(source) if is_path(source) else source for source in several]

@@ -135,8 +135,8 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
     candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
     for key, known in _KNOWN.items():
         if key in given:
-            several = [] if given[key] is None else [given[key]]
-            named, others = [file[name] for name in several if name in file], []
+            name, others = given[key], []
+            named = [file[name]] if name is not None and name in file else []
         else:
             named = [
                 lower[name] for name in map(str.lower, (*known["names"], *known["kinds"])) if name in lower
