@@ -245,6 +245,8 @@ def _as_profiles(file: Contents) -> Contents:
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
             advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
+            if "N_POINTS" in [dim for one in file.variables.values() for dim in one.dims]:
+                advice = "make profiles of the points (dataset.argo.point2profile())"
             raise file.error(key, expected, "none", advice)
     return file
 

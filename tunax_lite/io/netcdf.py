@@ -206,19 +206,19 @@ def _of_dataset(
             continue
         variable = variable[{dim: at[dim] for dim in variable.dims if dim in at}]
         values, attributes = np.asarray(variable.values), dict(variable.attrs)
-        if values.dtype.kind == "M":
-            attributes["units"] = "seconds since 1970-01-01"
-            milliseconds = values.astype("datetime64[ms]")
+        calendar = (
+            getattr(next(iter(values.flat), None), "calendar", None) if values.dtype == object else None
+        )
+        if values.dtype.kind in "mM" or calendar is not None:
+            attributes["units"] = "s" if values.dtype.kind == "m" else "seconds since 1970-01-01"
+        if values.dtype.kind in "mM":
+            milliseconds = values.astype(f"{values.dtype.kind}8[ms]")
             values = np.where(np.isnat(milliseconds), np.nan, milliseconds.astype(float) / 1e3)
-        elif values.dtype.kind == "m":
-            values = np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
-            attributes["units"] = "s"
-        elif values.dtype == object and hasattr(next(iter(values.flat), None), "calendar"):
+        elif calendar is not None:
             import netCDF4  # takes long
 
-            attributes |= {"units": "seconds since 1970-01-01", "calendar": next(iter(values.flat)).calendar}
-            seconds = netCDF4.date2num(values, attributes["units"], attributes["calendar"])
-            values = np.asarray(seconds, dtype=float)
+            attributes["calendar"] = calendar
+            values = np.asarray(netCDF4.date2num(values, attributes["units"], calendar), dtype=float)
         elif values.dtype.kind in "fiu":
             values = _decoded(values, attributes, valid_range)
         variables[name] = Variable(path, name, tuple(map(str, variable.dims)), values, attributes)

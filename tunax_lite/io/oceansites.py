@@ -134,20 +134,14 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
     lower = {name.lower(): one for name, one in file.variables.items()}
     candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
     for key, known in _KNOWN.items():
-        if key in given:
-            name, others = given[key], []
-            named = [file[name]] if name is not None and name in file else []
-        else:
-            named = [
-                lower[name] for name in map(str.lower, (*known["names"], *known["kinds"])) if name in lower
-            ][:1]
+        names, others = [given[key]] if key in given else [*known["names"], *known["kinds"]], []
+        named = [lower[name.lower()] for name in names if name is not None and name.lower() in lower][:1]
+        if key not in given:
             adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]
             named = [one for one in adjusted if np.isfinite(one.numbers()).any()] or named
-            others = [
-                one for one in file.variables.values() if one.attrs.get("standard_name") in known["kinds"]
-            ]
-            others = [one for one in others if not has_statistics(one)]
-            others = [one for one in others if not named or set(one.dims) != set(named[0].dims)]
+            others = [one for one in lower.values() if one.attrs.get("standard_name") in known["kinds"]]
+            dims = set(named[0].dims) if named else None
+            others = [one for one in others if not has_statistics(one) and set(one.dims) != dims]
         candidates[key] = [(*_times(file, one), one in named) for one in (*named, *others)]
     found = {}
     for key, several in candidates.items():
@@ -159,7 +153,8 @@ def _find(file: Contents, given: dict[str, str | None]) -> dict[str, tuple[Varia
         if len(best) > 1:
             got = " and ".join(one.name for _, one, _ in best)
             raise file.error(key, "one variable with its CF standard name", got, "choose one (variables)")
-        found |= {key: one[:2] for key, one in zip([key], best, strict=False)}
+        if best:
+            found[key] = best[0][:2]
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         raise file.error("file", expected, file.listing, "name it (variables)")
