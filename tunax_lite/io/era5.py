@@ -28,14 +28,13 @@ from ..air_sea import (
 from ..forcing import TimeSeriesForcing
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .axes import Record, as_sources, in_order, joined, read_time, stem_of
+from .axes import Record, as_sources, in_order, joined, stem_of
 from .errors import FileFormatError, name_of, names_its_file
 from .grib import opened
-from .netcdf import Contents, read_contents
-from .places import POSITIONS, one_version, place_on
+from .netcdf import read_contents
+from .places import read_at
 from .yaml_file import NAMES
 
-_TIMES = ("valid_time", "time")
 _HOUR = 3600.0
 _KELVIN = 273.15
 _SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
@@ -332,16 +331,17 @@ def _read_point(
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
-    axes = [read_contents(source, only=(*_TIMES, *POSITIONS)) for source in sources]
-    if not any(wanted.intersection(file.names) for file in axes):
+    files = [read_contents(source, only=()) for source in sources]
+    if not any(wanted.intersection(file.names) for file in files):
         expected = (
             f"a variable among {', '.join(sorted(n for one in parameters.values() for n in one.names))}"
         )
-        raise axes[0].error("file", expected, axes[0].listing, "use a NetCDF file of ERA5 on single levels")
-    for source, file in zip(sources, axes, strict=True):
-        if wanted.intersection(file.names):
-            for record in _read_file(source, file, wanted, place, start, interpolation):
-                pieces.setdefault(record.variable.name, []).append(record)
+        raise files[0].error("file", expected, files[0].listing, "use a NetCDF file of ERA5 on single levels")
+    for source, file in zip(sources, files, strict=True):
+        chosen = wanted.intersection(file.names)
+        for variable, axis in read_at(source, chosen, place, interpolation) if chosen else ():
+            record = Record(variable, axis, axis.since(start), variable.values)
+            pieces.setdefault(variable.name, []).append(record)
     found = {}
     for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:
@@ -349,21 +349,3 @@ def _read_point(
             series = joined(records)
             found[key] = _Point(records, series.time, series.values)
     return found
-
-
-def _read_file(
-    source, axes: Contents, wanted: set[str], place: dict[str, float], start_time: str, interpolation: str
-) -> list[Record]:
-    """The parameters in one file; only points around the place are read: a global file need not fit."""
-    there = place_on(source, axes, place, interpolation)
-    file = read_contents(source, only=wanted, at=there.at)
-    time = next((axes[n] for n in _TIMES if n in axes and len(axes[n].dims) == 1), None)
-    if time is None:
-        expected = "a variable valid_time or time over one dimension"
-        raise file.error("valid_time", expected, "none", "download NetCDF")
-    axis = read_time(time)
-    seconds = axis.since(start_time)
-    return [
-        Record(one, axis, seconds, there.values(one_version(one), time.dims[0], axis))
-        for one in file.variables.values()
-    ]

@@ -1,100 +1,108 @@
 """Where files are: the position that one says, and values of a grid at a place."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from .axes import TimeAxis, find_axis, read_time
+from .axes import TimeAxis, read_time
 from .netcdf import Contents, Variable, read_contents
 
 _FARTHEST = 3.0
 """Points of the grid on either side of a place are no farther from it than this [degrees]."""
 _AXES = ("latitude", "longitude")
+TIMES = ("valid_time", "time")
 POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
-"""Names of axes of positions."""
+"""Names of axes of grids."""
+
+
+def read_at(
+    source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
+) -> list[tuple[Variable, TimeAxis]]:
+    """Variables of a file over time at a place [degrees] on its grid, and their times.
+
+    Only the points around the place are read: a global file need not fit into the memory.
+    """
+    file = read_contents(source, only=(*TIMES, *POSITIONS))
+    axes = []
+    for axis in _AXES:
+        known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
+        if not known:
+            raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
+        name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
+        axes.append(_Axis(name, points, _weights(file, axis, points, place[axis], interpolation)))
+    time = next((file[n] for n in TIMES if n in file and len(file[n].dims) == 1), None)
+    if time is None:
+        expected = "a variable valid_time or time over one dimension"
+        raise file.error("valid_time", expected, "none", "download NetCDF")
+    at, times = {axis.name: axis.at for axis in axes}, read_time(time)
+    found = read_contents(source, only=wanted, at=at).variables.values()
+    return [(_at_place(source, one, time.dims[0], times, axes, place), times) for one in found]
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place on the grid of a file: the points around it along both axes, and their weights.
+class _Axis:
+    """An axis of a grid: its dimension, its points [degrees], and the weights of those around a place."""
 
-    `at` is what `read_contents` takes, so that only these points are read: a global file need not fit.
-    """
-
-    source: object
-    names: tuple[str, str]  # of the dimensions
-    points: tuple[np.ndarray, np.ndarray]
-    weights: tuple[list[tuple[int, float]], list[tuple[int, float]]]
-    target: tuple[float, float]
+    name: str
+    points: np.ndarray
+    weights: list[tuple[int, float]]
 
     @property
-    def at(self) -> dict[str, list[int]]:
-        return {
-            name: sorted(at for at, _ in pairs) for name, pairs in zip(self.names, self.weights, strict=True)
-        }
-
-    def values(self, variable: Variable, time: str, axis: TimeAxis) -> np.ndarray:
-        """Values over time at the place, of a variable that was read `at` the points around it."""
-        absent = tuple(name for name in self.names if name not in variable.dims)
-        whole = variable.values.reshape(*variable.shape, *(1 for _ in absent))
-        variable = replace(variable, dims=(*variable.dims, *absent), values=whole)
-        grid = variable.along((time, *self.names), "choose one member").numbers()
-        around = [self.at[name] for name in self.names]
-        values = np.zeros(grid.shape[0])
-        for i, of_latitude in self.weights[0]:
-            for j, of_longitude in self.weights[1]:
-                at = around[0].index(i), around[1].index(j)
-                values = values + of_latitude * of_longitude * grid[:, at[0], at[1]]
-        missing = np.flatnonzero(~np.isfinite(values))
-        if missing.size:
-            advice = self._nearest(variable.name, time, int(missing[0]))
-            got = f"{values[missing[0]]} at {axis.describe(int(missing[0]))}"
-            if advice:
-                land = np.argwhere(~np.isfinite(grid[missing[0]]))[0]
-                got += " at the point " + self._named(
-                    *(kept[n] for kept, n in zip(around, land, strict=True))
-                )
-            raise variable.error("a value", got, advice or "download it again")
-        return values
-
-    def _named(self, i: int, j: int) -> str:
-        latitude, longitude = self.points[0][i], (self.points[1][j] + 180.0) % 360.0 - 180.0
-        return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
-
-    def _nearest(self, name: str, time: str, record: int) -> str:
-        """What to do about land: the nearest points that have values at that time."""
-        file = read_contents(self.source, only=(name,), at={time: [record]})
-        field = one_version(file[name]).along((time, *self.names), "choose one member").numbers()[0]
-        i, j = np.nonzero(np.isfinite(field))
-        east = (self.points[1][j] - self.target[1] + 180.0) % 360.0 - 180.0
-        distance = 111.2 * np.hypot(
-            self.points[0][i] - self.target[0], east * np.cos(np.deg2rad(self.target[0]))
-        )
-        nearest = [
-            f"{self._named(int(i[n]), int(j[n]))} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]
-        ]
-        return f"take one of the nearest points with values: {', '.join(nearest)}" if nearest else ""
+    def at(self) -> list[int]:
+        return sorted(at for at, _ in self.weights)
 
 
-def place_on(source, file: Contents, place: Mapping[str, float], interpolation: str) -> Place:
-    """A place [degrees] on the grid of a file of which the axes were read."""
-    found = [
-        next((one for one in file.variables.values() if _is_position(one, axis)), None) for axis in _AXES
-    ]
-    axes = []
-    for axis, variable in zip(_AXES, found, strict=True):
-        if variable is None or len(variable.dims) > 1:
-            raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
-        axes.append(variable)
-    points = [variable.numbers().reshape(-1) for variable in axes]
-    weights = [
-        _weights(file, axis, values, place[axis], interpolation)
-        for axis, values in zip(_AXES, points, strict=True)
-    ]
-    names = tuple(one.dims[0] if one.dims else one.name for one in axes)
-    target = (place["latitude"], place["longitude"])
-    return Place(source, (names[0], names[1]), (points[0], points[1]), (weights[0], weights[1]), target)
+def _at_place(
+    source, variable: Variable, time: str, times: TimeAxis, axes: list[_Axis], place: Mapping[str, float]
+) -> Variable:
+    """A variable that was read around a place, at the place."""
+    grid = _on_axes(variable, time, axes)
+    values = np.zeros(grid.shape[0])
+    for i, of_latitude in axes[0].weights:
+        for j, of_longitude in axes[1].weights:
+            values = values + of_latitude * of_longitude * grid[:, axes[0].at.index(i), axes[1].at.index(j)]
+    missing = np.flatnonzero(~np.isfinite(values))
+    if not missing.size:
+        return replace(variable, dims=(time,), values=values)
+    first, advice = int(missing[0]), "download it again"
+    got = f"{values[first]} at {times.describe(first)}"
+    i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
+    land = _named(axes, axes[0].at[i], axes[1].at[j])
+    # The nearest points that have values at that time.
+    field = _on_axes(
+        read_contents(source, only=(variable.name,), at={time: [first]})[variable.name], time, axes
+    )[0]
+    i, j = np.nonzero(np.isfinite(field))
+    east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
+    east = east * np.cos(np.deg2rad(place["latitude"]))
+    distance = 111.2 * np.hypot(axes[0].points[i] - place["latitude"], east)
+    nearest = [f"{_named(axes, i[n], j[n])} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]]
+    if nearest:
+        got += f" at the point {land}"
+        advice = f"take one of the nearest points with values: {', '.join(nearest)}"
+    raise variable.error("a value", got, advice)
+
+
+def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
+    """Values over time, latitude and longitude; preliminary ones (ERA5T) where none is final."""
+    if "expver" in variable.dims:
+        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
+        merged = versions[0]
+        for later in versions[1:]:
+            merged = np.where(np.isnan(merged), later, merged)
+        variable = replace(variable, dims=tuple(d for d in variable.dims if d != "expver"), values=merged)
+    names = tuple(axis.name for axis in axes)
+    absent = tuple(name for name in names if name not in variable.dims)
+    whole = variable.values.reshape(*variable.shape, *(1 for _ in absent))
+    variable = replace(variable, dims=(*variable.dims, *absent), values=whole)
+    return variable.along((time, *names), "choose one member").numbers()
+
+
+def _named(axes: list[_Axis], i: Any, j: Any) -> str:
+    latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
+    return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 
 
 def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
@@ -102,23 +110,8 @@ def at_position(source, file: Contents, name: str, position: tuple[float, float]
     variable = file.variables.get(name)
     if variable is None or not set(variable.without_single().dims) & set(POSITIONS):
         return file
-    place = place_on(source, file, {"latitude": position[1], "longitude": position[0]}, "bilinear")
-    time = find_axis(file, variable, None, "time")
-    part = one_version(read_contents(source, only=(name,), at=place.at)[name])
-    values = place.values(part, time.dims[0], read_time(time))
-    return replace(file, variables=file.variables | {name: replace(part, dims=time.dims, values=values)})
-
-
-def one_version(variable: Variable) -> Variable:
-    """Values of ERA5 without the dimension `expver`: preliminary ones (ERA5T) where none is final."""
-    if "expver" in variable.dims:
-        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
-        merged = versions[0]
-        for later in versions[1:]:
-            merged = np.where(np.isnan(merged), later, merged)
-        dims = tuple(dim for dim in variable.dims if dim != "expver")
-        variable = replace(variable, dims=dims, values=merged)
-    return variable
+    ((found, _),) = read_at(source, (name,), {"latitude": position[1], "longitude": position[0]})
+    return replace(file, variables=file.variables | {name: found})
 
 
 def _weights(
