@@ -79,18 +79,18 @@ def read_argo_profiles(
             raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
     n_levels = max(one.z.shape[1] for _, one in read)
 
-    def joined(*values: Any) -> Any:
+    def joined(name: str) -> Any:
+        values = [getattr(one, name) for _, one in read]
         if isinstance(values[0], int):
             return sum(values)
         if isinstance(values[0], dict):
             return {key: sum(one[key] for one in values) for key in values[0]}
         if values[0].ndim == 2:
             wide = [((0, 0), (0, n_levels - one.shape[1])) for one in values]
-            values = tuple(np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True))
+            values = [np.pad(*one, constant_values=np.nan) for one in zip(values, wide, strict=True)]
         return np.concatenate(values)
 
-    fields = [field.name for field in dataclasses.fields(ArgoProfiles)]
-    return ArgoProfiles(**{name: joined(*(getattr(one, name) for _, one in read)) for name in fields})
+    return ArgoProfiles(**{field.name: joined(field.name) for field in dataclasses.fields(ArgoProfiles)})
 
 
 @names_its_file("profiles of Argo floats")
@@ -121,7 +121,8 @@ def read_argo(
         FileFormatError: as `read_argo_profiles`.
         ValueError: heights that do not increase, or that lie above the surface.
     """
-    profiles, sources = read_argo_profiles(paths, good_flags=good_flags, salinity=salinity), as_sources(paths)
+    sources = as_sources(paths)
+    profiles = read_argo_profiles(sources, good_flags=good_flags, salinity=salinity)
     start = np.datetime64(start_of_case(start_time))
     file = Variable(Path(name_of(sources[0])), "JULD", (), np.array(0), {})
     time = as_seconds(file, (profiles.time - start) / np.timedelta64(1, "ms") / 1e3, start_time)
@@ -129,33 +130,22 @@ def read_argo(
         heights, values = _upwards(profiles)
     else:
         heights = np.asarray(z, dtype=float)
-        if (
-            heights.ndim != 1
-            or heights.size < 1
-            or not np.all(np.diff(heights) > 0.0)
-            or not heights[-1] <= 0.0
-        ):
+        increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
+        if not (increase and heights[-1] <= 0.0):
             raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
         values = {}
         for key in _QUANTITIES.values():
             columns = zip(profiles.z, getattr(profiles, key), strict=True)
             rows = [_interpolate(heights, *one, largest_spacing) for one in columns]
             values[key] = jnp.asarray(np.stack(rows), dtype=float)
-    measured_at_all = {key for key in values if np.isfinite(getattr(profiles, key)).any()}
-    if not measured_at_all:
-        expected = (
-            f"values with quality flags among {tuple(good_flags)} of temperature, salinity and pressure"
-        )
+    values = {key: one for key, one in values.items() if np.isfinite(getattr(profiles, key)).any()}
+    if not values:
+        expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
         got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
         advice = "leave it out, or where only the salinity is bad give `salinity`"
         raise FileFormatError(file.path, "file", expected, got, advice)
-    return Observations(
-        time,
-        jnp.asarray(heights, dtype=float),
-        {key: one for key, one in values.items() if key in measured_at_all},
-        name=name or stem_of(sources[0]),
-        rejected=profiles.n_rejected,
-    )
+    heights = jnp.asarray(heights, dtype=float)
+    return Observations(time, heights, values, name=name or stem_of(sources[0]), rejected=profiles.n_rejected)
 
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
