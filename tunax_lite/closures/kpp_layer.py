@@ -31,7 +31,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .._types import CenterArray, ColumnArray, InnerFaceArray, Scalar, parameter
 from ..grid import Grid
@@ -156,7 +156,7 @@ def means_over_upper_part(
     ends_in = jnp.clip(cell.shape[0] - below, 0, cell.shape[0] - 1)
 
     def at_end(values):
-        return jnp.take_along_axis(*_aligned(values, ends_in), axis=0, mode="promise_in_bounds")
+        return _at_ends(*_aligned(values, ends_in))
 
     def add(above, content):
         return jax.tree.map(jnp.add, above, content), above
@@ -181,6 +181,27 @@ def _aligned(values, index):
         return jnp.broadcast_to(aligned, (x.shape[0], *batch))
 
     return spread(values), spread(index)
+
+
+def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
+    """Values at levels that do not fall with height. Its transpose sums over runs of equal levels.
+
+    That of a gather is a scatter, which XLA computes outside of the time loop's one kernel: a gradient took
+    seven times as long. `custom_linear_solve` carries any pair of a linear function and its transpose.
+    """
+    level = jnp.arange(values.shape[0]).reshape(-1, *(1,) * values.ndim)
+    up_to = jnp.sum(ends_in[None] <= level, axis=1)  # ends in this level or below it
+
+    def sums_of_runs(_, cotangent):
+        _, total = lax.scan(lambda sum, x: (sum + x,) * 2, jnp.zeros_like(cotangent[0]), cotangent)
+        total = jnp.concatenate([jnp.zeros_like(total[:1]), total])
+        until = jnp.take_along_axis(total, up_to, axis=0, mode="promise_in_bounds")
+        return until - jnp.concatenate([jnp.zeros_like(until[:1]), until[:-1]])
+
+    def gather(_, values):
+        return jnp.take_along_axis(values, ends_in, axis=0, mode="promise_in_bounds")
+
+    return lax.custom_linear_solve(lambda x: x, values, gather, sums_of_runs)
 
 
 def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
