@@ -282,7 +282,7 @@ def losses_of(model, case):
         save=loss,
     )
     at = jnp.asarray(COMPARED) // few - 1
-    return losses[jnp.asarray([0, -1])], jax.tree.map(lambda leaf: leaf[at], frames)
+    return jnp.stack([losses[0], losses[-1]]), jax.tree.map(lambda leaf: leaf[at], frames)
 
 
 class Derivatives:
