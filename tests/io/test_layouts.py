@@ -209,10 +209,11 @@ def test_other_names_and_units(changed):
     np.testing.assert_allclose(found.profiles["temperature"][:, 0], TEMPERATURE)
 
 
-@pytest.mark.parametrize("name", ["temp_qc", "TEMP_FLAG", "TEMP_qc_flag"])
+@pytest.mark.parametrize("name", ["temp_qc", "TEMP_FLAG", "TEMP_qc_flag", "QT_5020"])
 def test_flags_under_other_names(name):
-    flags = {"TEMP_quality_control": None, name: ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})}
-    assert read(instrument(**flags)).rejected == {"temperature": 2}
+    dataset = instrument(TEMP_quality_control=None, **{name: ("TIME", np.array([1, 1, 4, 1, 3, 1]), {})})
+    dataset = dataset.rename(TEMP="T_20") if name == "QT_5020" else dataset
+    assert read(dataset).rejected == {"temperature": 2}
 
 
 def test_pressure_in_place_of_depth():

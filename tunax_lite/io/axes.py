@@ -1,6 +1,7 @@
 """What readers of all formats do: times in seconds, heights upward, quality flags, gaps, records of files."""
 
 import datetime
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,8 +141,11 @@ def flags_of(file: Contents, variable: Variable) -> Variable | None:
     stated = str(variable.attrs.get("ancillary_variables", "")).replace(",", " ").split()
     names = [one for one in stated if any(word in one.lower() for word in ("qc", "quality", "flag"))]
     names += [
-        variable.name + end for end in ("_qc", "_quality_control", "_flag", "_qc_flag", "_quality_flag")
+        f"{variable.name}_{end}" for end in ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
     ]
+    # EPIC: QT_5020 of T_20.
+    epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", variable.name)
+    names += [f"Q{epic[1]}_5{int(epic[2]):03d}"] if epic else []
     for name in (lower[name.lower()] for name in names if name.lower() in lower):
         flags = file[name].without_single(variable.dims)
         if set(flags.dims) == set(variable.dims):
