@@ -239,6 +239,7 @@ def test_a_case_with_a_date_and_a_place(tmp_path):
     assert (dataset["latitude"].item(), dataset["longitude"].item()) == (50.1, -144.9)
     assert dataset["latitude"].attrs["units"] == "degrees_north"
     assert dataset["longitude"].attrs["standard_name"] == "longitude"
+    assert_same(read_trajectory(dataset), trajectory)
     # Both ways into a file give the same times, and it is read back bit by bit.
     write_dataset(dataset, tmp_path / "one.nc")
     write_trajectory(trajectory, tmp_path / "two.nc", case=case)
@@ -246,6 +247,7 @@ def test_a_case_with_a_date_and_a_place(tmp_path):
         assert_same(read_trajectory(tmp_path / name), trajectory)
         with xr.open_dataset(tmp_path / name) as found:
             assert np.array_equal(found["time"].values, expected)
+            assert_same(read_trajectory(found), trajectory)
             assert "latitude" in found.coords and found["temperature"].coords["longitude"] == -144.9
         with xr.open_dataset(tmp_path / name, decode_times=False) as raw:
             assert raw["time"].attrs["units"].startswith("seconds since 2011-03-21")

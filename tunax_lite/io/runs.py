@@ -22,8 +22,9 @@ from ..grid import Grid
 from ..quantities import GRID_NAMES
 from ..state import State
 from ..trajectory import Trajectory
+from .axes import read_time
 from .dataset import SELECTED, STATE_NAMES, class_name, write_dataset
-from .errors import ConfigError, FileFormatError, names_its_file
+from .errors import ConfigError, FileFormatError, is_path, names_its_file
 from .netcdf import Contents, read_contents
 from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
@@ -68,6 +69,7 @@ def read_trajectory(
     """Read back what `write_trajectory` wrote, bit by bit; diagnostics and means are left out.
 
     Args:
+        path: the file, or the dataset of `to_dataset`.
         every: take the first of so many frames, for a look at a long run.
         clo_state_class: class of the closure state; by default the imported class that the file names.
 
@@ -79,6 +81,10 @@ def read_trajectory(
     if SELECTED in file.attrs:
         got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
         raise file.error("file", "a file of a run with all variables", got, advice)
+    if not is_path(path) and file.attrs.get("start_time") and "time" in file:
+        # Dates of a dataset, as seconds since the start again.
+        time = file["time"].with_values(read_time(file["time"]).since(file.attrs["start_time"]))
+        file = dataclasses.replace(file, variables=file.variables | {"time": time})
     cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
 
     def closure_state(cls: type[closures.CloState], attribute: str) -> closures.CloState:
