@@ -250,6 +250,8 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
         },
         {name: (name, argopy[name].values) for name in ("TIME", "LATITUDE", "LONGITUDE")},
     )
+    alone = read_argo_profiles(core.isel(N_PROF=1))
+    check(alone, 0, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
     for dataset in (core, argopy, copernicus):
         found = read_argo_profiles(dataset)
         np.testing.assert_array_equal(found.time, wanted.time)

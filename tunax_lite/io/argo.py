@@ -216,8 +216,10 @@ def _as_profiles(file: Contents) -> Contents:
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
         # Copernicus: every profile has a place of its own, on dimensions as long as that of the times.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
-    found = {}
+    found, is_one = {}, pressure is not None and pressure.dims == ("N_LEVELS",)
     for name, one in file.variables.items():
+        if is_one:  # one profile that was taken out of its file
+            one = dataclasses.replace(one, dims=("N_PROF", *one.dims), values=one.values[None])
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(name, name)
         own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
         found[name if new in file else new] = own

@@ -112,7 +112,7 @@ def heights_of(
 def _is_height(variable: Variable) -> bool:
     """A height, depth or pressure, and not the largest of an hour, flags or the depth of the sea."""
     words = str(variable.attrs.get("standard_name", ""))
-    is_other = has_statistics(variable) or any(word in words for word in ("flag", "number_of", "air_"))
+    is_other = has_statistics(variable) or any(word in words for word in ("flag", "number_of", "air_", "sea_floor"))
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
     is_one = is_axis(variable, "vertical") or variable.name.lower() in known or _is_pressure(variable)
     return is_one and not is_other
@@ -162,11 +162,12 @@ def _nominal(
 ) -> np.ndarray | None:
     """The height at which an instrument should be: a number, or one for each record."""
     for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
-        values = np.array([np.nan]) if _is_relative(one) else upward(one).reshape(-1)
-        if instrument is not None and values.size == instrument.max() + 1 < instrument.size:
-            return values[instrument]
-        if values.size == 1 and np.isfinite(values).all() and values[0] <= 0.0:
-            return values
+        if _is_relative(one):
+            continue
+        if instrument is not None and one.values.size == instrument.max() + 1 < instrument.size:
+            return upward(one).reshape(-1)[instrument]
+        if one.values.size == 1 and np.all(upward(one) <= 0.0):
+            return upward(one).reshape(1)
     stated = [number_of(attrs.get(name)) for attrs in (variable.attrs, file.attrs) for name in _NOMINAL]
     bounds = [number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
     if bounds[0] is not None and bounds[1] is not None:

@@ -93,7 +93,8 @@ def profiles_on_grid(
         expected, got = f"{variable} among the observations {name}", ", ".join(observations.profiles)
         raise ValueError(f"expected {expected}, got {got}; give a profile, or add a file.")
     if observations.moves:
-        raise ValueError(f"{name}: expected the same heights at all times, got heights that differ.")
+        advice = "give profiles to start from, or the depths of a mooring (depths: nominal)"
+        raise ValueError(f"{name}: expected the same heights at all times, got others; {advice}.")
     time = np.asarray(observations.time, dtype=float)
     values = np.asarray(observations.profiles[variable], dtype=float)
     before, after = (np.flatnonzero(part) for part in (time <= 0.0, time >= duration))
