@@ -4,6 +4,7 @@ Heights [m] count upward from the surface.
 """
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -112,7 +113,7 @@ def heights_of(
 def _is_height(variable: Variable) -> bool:
     """A height, depth or pressure, and not the largest of an hour, flags or the depth of the sea."""
     words = str(variable.attrs.get("standard_name", ""))
-    is_other = has_statistics(variable) or any(word in words for word in ("flag", "number_of", "air_", "sea_floor"))
+    is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
     is_one = is_axis(variable, "vertical") or variable.name.lower() in known or _is_pressure(variable)
     return is_one and not is_other
