@@ -40,6 +40,7 @@ TABLES = DEFAULT | {
     "vectors": forward.measure_vectors,
     "startup": startup.measure_startup,
     "reference": reference.measure_reference,
+    "gotm": reference.measure_gotm,
     "papa": papa.measure_papa,
     "tangents": gradient.measure_tangents,
     "calibration": calibration.measure_calibration,

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tests.gotm.folders import START, STOP
+from tests.gotm.folders import START, STOP, write_series
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import load_gotm, translate
 
@@ -114,3 +114,106 @@ def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):
     case = read(tmp_path, old).content["case"]
     assert case["salinity"] == 0.0
     assert case["air_sea"]["shortwave"] == "downward" and case["air_sea"]["albedo"] == "payne"
+
+
+NAMELISTS = {
+    "gotmrun.nml": """! General set-up of GOTM 5: this text is no namelist
+ &model_setup
+   title = 'A day', nlev = 8   ! two in a line
+   dt = 6.d2,
+   cnpar = 1.0 buoy_method = 1
+ /
+ &station  name="it's here", latitude=45., longitude=-30.0, depth=16.0 /
+ &time
+   timefmt = 2, MaxN = 800,
+   start = '{start}',
+   stop  = '{stop}',
+ &end
+ &output  out_fn = 'day', nsave = 36, out_fmt = 2 /
+ &eqstate eq_state_mode = 1, eq_state_method = 4, T0 = 10., S0 = 35., p0 = 0., dtr0 = -0.2, dsr0 = 0.78 /
+""",
+    "gotmmean.nml": "&meanflow\n h0b = 0.1, rho_0 = 1025., no_shear = .false., hypsograph_file = ''\n/\n",
+    "gotmturb.nml": "&turbulence turb_method = 3 /\n&turb_param galp = 0.3, compute_kappa = .true. /\n",
+    "airsea.nml": """&airsea
+ calc_fluxes = .false., fluxes_method = 2, meteo_file = 'none.dat', wind_factor = 1.0,
+ heat_method = 0, const_heat = -50.0, momentum_method = 2, momentumflux_file = 'tau.dat',
+ swr_method = 1, const_swr = 100.0, swr_factor = 0.5, precip_method = 0, albedo_method = 0
+/
+""",
+    "obs.nml": """&tprofile t_prof_method = 1, t_analyt_method = 2, z_t1 = 5., t_1 = 12., z_t2 = 8.,
+ t_2 = 9. /
+&sprofile s_prof_method = 1, s_analyt_method = 1, s_1 = 33., SRelaxTauM = 86400. /
+&ext_pressure ext_press_method = 1, ext_press_mode = 0, PressConstU = 2e-6, AmpMu = 1e-6, PeriodM = 40000. /
+&extinct extinct_method = 7, A = 0.6, g1 = 0.5, g2 = 5. /
+""",
+}
+
+
+def write_namelists(folder, **changes):
+    for name, text in NAMELISTS.items():
+        text = text.replace("{start}", START).replace("{stop}", STOP)
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+    write_series(folder / "tau.dat", [0.1] * 25, [0.0] * 25)
+    return folder / "gotmrun.nml"
+
+
+def test_namelists_say_what_the_newest_configuration_says(tmp_path):
+    made = translate(load_gotm(write_namelists(tmp_path)))
+    flux = {"method": "file", "file": "tau.dat"}
+    new = COMMON | {
+        "version": 7,
+        "temperature": SEVEN["temperature"] | {"constant_value": 12.0},
+        "salinity": SEVEN["salinity"] | {"relax": {"tau": 86400.0}},
+        "surface": {
+            "fluxes": {"tx": flux, "ty": flux | {"column": 2}},
+            "swr": {"method": "constant", "constant_value": 100.0, "scale_factor": 0.5},
+            "ice": {"model": "no_ice"},
+        },
+        "bottom": {"h0b": 0.1},
+        "mimic_3d": {
+            "ext_pressure": {
+                "dpdx": {"method": "tidal", "constant_value": 2e-6, "tidal": {"amp_1": 1e-6}},
+                "dpdy": {"method": "tidal"},
+                "period_1": 40000.0,
+            }
+        },
+        "light_extinction": {"method": "custom", "A": 0.6, "g1": 0.5, "g2": 5.0},
+        "equation_of_state": SEVEN["equation_of_state"],
+        "output": {"day": {"time_unit": "dt", "time_step": 36, "variables": [{"source": "/*"}]}},
+    }
+    path = tmp_path / "new.gotm.yaml"
+    path.write_text(yaml.safe_dump(new))
+    expected = translate(load_gotm(path)).content
+    assert made.report.errors == () and made.content["case"]["name"] == tmp_path.name
+    made.content["case"]["name"] = expected["case"]["name"]
+    assert made.content == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("nlev = 8", "nlevs = 8", r"gotmrun.nml line 3: model_setup.nlevs: unknown variable"),
+        ("nlev = 8", "nlev = many", r"gotmrun.nml line 3: grid.nlev: expected a whole number"),
+        ("no_shear = .false.", "no_shear = T", r"gotmmean.nml line 2: meanflow.no_shear: expected False"),
+        (
+            "heat_method = 0",
+            "heat_method = 7",
+            r"airsea.nml line 3: airsea.heat_method: expected one of 0",
+        ),
+        ("h0b = 0.1", "h0b = 0.1 0.2", r"gotmmean.nml: line 2: expected one value of meanflow.h0b"),
+        ("h0b = 0.1", "0.1", r"gotmmean.nml: line 2: expected a variable and ="),
+        ("''\n/", "''\n", r"gotmmean.nml: line 2: expected a / at the end of &meanflow"),
+        ("'A day'", "'A day", r"gotmrun.nml: line 3: expected a closing quotation mark"),
+    ],
+)
+def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path, old, new, words):
+    with pytest.raises(ConfigError, match=words):
+        translate(load_gotm(write_namelists(tmp_path, **{old: new})))
+
+
+def test_a_namelist_alone_is_no_set_up(tmp_path):
+    (tmp_path / "obs.nml").write_text(NAMELISTS["obs.nml"])
+    with pytest.raises(ConfigError, match=r"obs.nml: expected gotmrun.nml beside it"):
+        load_gotm(tmp_path / "obs.nml")

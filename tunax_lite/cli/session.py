@@ -29,10 +29,10 @@ from ..calibration import Target, account, read_parameters, with_case_parameters
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
 from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_gotm, build_run, data_files
-from ..gotm import LoadedGotm, looks_like_gotm
+from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
-from ..io.yaml_file import naming, read_document
+from ..io.yaml_file import naming
 from ..runtime import is_own_flag
 
 Config = Annotated[Path, Argument(metavar="CONFIG", help="Configuration file (YAML).")]
@@ -207,8 +207,8 @@ def _in_utf_8(text: str) -> str:
 
 
 def is_gotm(config: Path) -> bool:
-    """Whether a YAML file is a configuration of GOTM."""
-    return looks_like_gotm(read_document(config).data)
+    """Whether a file is a configuration of GOTM."""
+    return looks_like_gotm(read_set_up(config).data)
 
 
 def build_source(

@@ -7,6 +7,7 @@ from .case import (
     Report,
     Translation,
     load_gotm,
+    read_set_up,
     translate,
 )
 from .settings import looks_like_gotm

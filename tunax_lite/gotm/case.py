@@ -11,6 +11,7 @@ from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
 from .lakes import depth_of, hypsography
+from .namelists import is_namelist, read_namelists
 from .output import read_times
 from .settings import Said, Settings
 from .surface import surface_sections
@@ -64,8 +65,12 @@ class LoadedGotm:
 
     @property
     def name(self) -> str:
-        """Name of the file without `.gotm.yaml`."""
-        return self.path.stem.removesuffix(".gotm")
+        """Name of the file without `.gotm.yaml`, or of the folder of namelists."""
+        return (
+            self.path.absolute().parent.name
+            if is_namelist(self.path)
+            else self.path.stem.removesuffix(".gotm")
+        )
 
     @property
     def text(self) -> str:
@@ -187,7 +192,7 @@ def load_gotm(
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
 ) -> LoadedGotm:
-    """Read a configuration of GOTM: a YAML file of any name.
+    """Read a configuration of GOTM: a YAML file of any name, or the namelists beside a `gotmrun.nml`.
 
     Args:
         overrides: settings `key.path=value`, or values by key path, that replace those of the file.
@@ -197,7 +202,12 @@ def load_gotm(
     Raises:
         ConfigError: a file that cannot be read.
     """
-    return LoadedGotm(with_overrides(read_document(Path(path)), overrides, source), Path(path), config)
+    return LoadedGotm(with_overrides(read_set_up(Path(path)), overrides, source), Path(path), config)
+
+
+def read_set_up(path: Path) -> Document:
+    """The document of a YAML file, or of the namelists in the folder of one of them."""
+    return read_namelists(path) if is_namelist(path) else read_document(path)
 
 
 def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
