@@ -109,16 +109,17 @@ def _beside_gotm(path: Path) -> Row:
         with xr.open_dataset(result, decode_times=False) as dataset:
             gotm = dataset[[name for name in GOTM_VARIABLES if name in dataset]].load()
     unit = {"s": 1.0, "h": 3600.0, "d": 86400.0}[gotm["time"].attrs["units"][0]]
-    interval = round(float(np.diff(gotm["time"].values[:2])[0]) * unit / run.dt) * run.dt
-    duration = int(run.duration_from(0.0) / interval * (1.0 + 1e-9)) * interval
+    steps = np.round((gotm["time"].values - gotm["time"].values[0]) * unit / run.dt).astype(int)
+    frame = int(np.gcd.reduce(steps))  # GOTM writes in the first step after a time
+    interval, duration = frame * run.dt, int(steps[-1]) * run.dt
     for _ in range(2):  # the first compiles
         start = time.perf_counter()
         kept = tl.simulate(run.model, run.case, dt=run.dt, output_interval=interval, duration=duration)
         jax.block_until_ready(kept)
         elapsed = time.perf_counter() - start
     for theirs, ours in GOTM_VARIABLES.items():
-        values = np.asarray(getattr(kept.state, ours))
-        difference = values - gotm[theirs].values.squeeze().astype(float)[: len(values)]
+        values = np.asarray(getattr(kept.state, ours))[steps // frame]
+        difference = values - gotm[theirs].values.squeeze().astype(float)
         row |= {f"{ours}_rms": f"{rms(difference):.1e}", f"{ours}_max": f"{np.abs(difference).max():.1e}"}
     return row | {"seconds": elapsed, "gotm_seconds": seconds}
 
