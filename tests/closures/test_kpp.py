@@ -282,7 +282,7 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
     z = inputs.grid.z_center + inputs.grid.depth
     parts = 0.1 * jnp.log1p(z), 10.0 + 2.0 / (1.0 + jnp.exp(14.0 - z))
     state = eqx.tree_at(lambda s: (s.u, s.temperature), inputs.state, parts)
-    n_squared = 9.81 * 2e-4 * np.diff(np.asarray(state.temperature)) / np.asarray(grid.center_spacing)
+    n_squared = np.asarray(9.81 * 2e-4 * jnp.diff(state.temperature) / grid.center_spacing)
     changes = {"buoyancy_frequency_squared": jnp.asarray(n_squared)}
     changes |= {"bottom": BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3))}
     inputs = dataclasses.replace(inputs, state=state, **changes)

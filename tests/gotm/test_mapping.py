@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import gsw
 import jax.numpy as jnp
@@ -649,7 +650,7 @@ def test_sea_grass_of_a_file(tmp_path):
     (tmp_path / "grass.dat").write_text("3 levels\n0.1 0.0 0.05\n0.5 2.d-2 0.1 # a comment\n1.5 0.05 0.2\n")
     grass = {"method": 1, "file": "grass.dat", "alpha": 0.2}
     run = run_of(tmp_path, {"seagrass": grass})
-    canopy = run.case.interior.seagrass
+    canopy: Any = run.case.interior.seagrass
     np.testing.assert_allclose(canopy.height, [0.1, 0.5, 1.5])
     np.testing.assert_allclose(canopy.excursion, [0.0, 0.02, 0.05])
     np.testing.assert_allclose(canopy.friction, [0.05, 0.1, 0.2])
@@ -666,7 +667,7 @@ def test_sea_grass_of_a_file(tmp_path):
 
 def test_kpp_on_the_bottom_alone(tmp_path):
     bottom = {"use": True, "Ri_c": 0.4, "match_technique": "gradient", "use_noDGat1": False}
-    closure = run_of(tmp_path, _kpp(surface_layer={"use": False}, bottom_layer=bottom)).model.closure
+    closure: Any = run_of(tmp_path, _kpp(surface_layer={"use": False}, bottom_layer=bottom)).model.closure
     assert closure.surface_layer is False and closure.shear is None
     layer = closure.bottom_layer
     assert (layer.shape, layer.match_slope, float(layer.critical_richardson_number)) == (
@@ -675,7 +676,8 @@ def test_kpp_on_the_bottom_alone(tmp_path):
         0.4,
     )
     assert float(layer.unresolved_shear_floor) == 1e-10  # CVMix's, which GOTM leaves there
-    assert run_of(tmp_path, _kpp()).model.closure.bottom_layer is None
+    closure = run_of(tmp_path, _kpp()).model.closure
+    assert closure.bottom_layer is None
 
 
 def test_light_extinction_of_a_file_changes_in_time(tmp_path):
@@ -692,11 +694,15 @@ def test_light_extinction_of_a_file_changes_in_time(tmp_path):
 
 
 def test_gradients_may_be_carried_and_not_drive(tmp_path):
-    given = {"gradients": {"dsdx": {"method": "constant", "constant_value": 1e-5}}, "s_adv": True}
-    term = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
+    given: dict[str, Any] = {
+        "gradients": {"dsdx": {"method": "constant", "constant_value": 1e-5}},
+        "s_adv": True,
+    }
+    term: Any = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
     assert (term.accelerates, term.advect_salinity, term.advect_temperature) == (False, True, False)
     given["type"] = "gradients"
-    assert run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient.accelerates
+    term = run_of(tmp_path, {"mimic_3d": {"int_pressure": given}}).case.interior.buoyancy_gradient
+    assert term.accelerates
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ def test_what_fortran_reads_is_read(tmp_path, text):
 
 def as_a_forward_reader(hours, values, at):
     """At times [h] that increase: between the last record passed and the first ahead of a file read once."""
-    found, first, second, records = [], None, (-np.inf, 0.0), iter(zip(hours, values, strict=True))
+    found, first, second = [], (-np.inf, 0.0), (-np.inf, 0.0)
+    records = iter(zip(hours, values, strict=True))
     for time in at:
         while second[0] < time:  # what is on the dot was ahead before
             first, second = second, next(records)
@@ -87,8 +88,7 @@ def test_records_out_of_order_are_read_as_by_gotm(tmp_path, hours, n_back):
     times = [str(start + 3600 * hour).replace("T", " ") for hour in hours]
     (tmp_path / "f.dat").write_text("".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True)))
     reader = SeriesReader(DAY)
-    for _ in range(2):
-        series = reader.read(column_of(tmp_path))
+    series, _ = (reader.read(column_of(tmp_path)) for _ in range(2))
     assert np.all(np.diff(series.time) > 0.0)
     at = np.arange(1, 24 * 12) / 12.0 - 1 / 24  # no record is on the dot
     expected = as_a_forward_reader(hours, values, at)

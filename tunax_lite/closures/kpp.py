@@ -192,9 +192,9 @@ class KPP(AbstractPlainClosure[KPPState]):
             surface_buoyancy_flux=jnp.zeros_like(inputs.surface_buoyancy_flux),
             radiative_buoyancy_flux=None if light is None else light[::-1],
         )
-        of_column = Coefficients(*(None if each is None else each[::-1] for each in mixing))
+        of_column = jax.tree.map(lambda values: values[::-1], mixing)
         found, _, thickness = upside_down._with_layer(of_column, before, buoyancy[::-1], turned)
-        return Coefficients(*(None if each is None else each[::-1] for each in found)), thickness
+        return jax.tree.map(lambda values: values[::-1], found), thickness
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""

@@ -235,7 +235,7 @@ class Knots(NamedTuple):
         """The records that some knots need, and these knots, which count in them."""
         time, before, after, weight = (each[part] for each in self)
         records, places = np.unique(np.concatenate([before, after]), return_inverse=True)
-        return records, Knots(time, *np.split(places, 2), weight)
+        return records, Knots(time, places[: before.size], places[before.size :], weight)
 
     def values(self, of_records: np.ndarray) -> np.ndarray:
         """Values at the times, from those of the records along the first axis."""

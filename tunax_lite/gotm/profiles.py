@@ -174,7 +174,8 @@ def _find_profiles(file: TextFile) -> _Profiles:
 
 def _is_header(text: str, words: list[str]) -> bool:
     looks = len(text) > TIME_WIDTH and text[:4].isdigit() and not text[4].isdigit() and text[13] == ":"
-    return looks and len(words) >= 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]) > 0
+    counts = len(words) >= 2 and words[0].isdigit() and words[1].lstrip("+-").isdigit()
+    return looks and counts and int(words[0]) > 0
 
 
 def _first_header(file: TextFile, begin: int, end: int) -> int | None:

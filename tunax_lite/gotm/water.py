@@ -69,8 +69,9 @@ def hydrography(
     case["salinity_kind"] = settings.said("salinity.type")
     relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
     for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
-        if relaxation[name] is not None and relax_from_zero and settings[f"{name}.type"] != kind:
-            relaxation[name]["from_zero"] = True
+        section = relaxation[name]
+        if section is not None and relax_from_zero and settings[f"{name}.type"] != kind:
+            section["from_zero"] = True
             settings.note(
                 f"{name}.relax.tau",
                 "as in GOTM the first step relaxes to zero, because the profile is converted after it; "
