@@ -112,7 +112,7 @@ def _beside_gotm(path: Path) -> Row:
     steps = np.round((gotm["time"].values - gotm["time"].values[0]) * unit / run.dt).astype(int)
     frame = int(np.gcd.reduce(steps))  # GOTM writes in the first step after a time
     interval, duration = frame * run.dt, int(steps[-1]) * run.dt
-    times = {"dt": run.dt, "output_interval": interval, "duration": duration}
+    times: dict[str, Any] = {"dt": run.dt, "output_interval": interval, "duration": duration}
     jax.block_until_ready(tl.simulate(run.model, run.case, **times))  # compiles
     start = time.perf_counter()
     kept = jax.block_until_ready(tl.simulate(run.model, run.case, **times))
