@@ -217,3 +217,20 @@ def test_a_namelist_alone_is_no_set_up(tmp_path):
     (tmp_path / "obs.nml").write_text(NAMELISTS["obs.nml"])
     with pytest.raises(ConfigError, match=r"obs.nml: expected gotmrun.nml beside it"):
         load_gotm(tmp_path / "obs.nml")
+
+
+def test_streams_are_namelists_of_their_own(tmp_path):
+    path = write_namelists(tmp_path, **{"hypsograph_file = ''": "hypsograph_file = 'lake.dat'"})
+    (tmp_path / "lake.dat").write_text("3 2\n0.0 2e6\n-8.0 1e6\n-16.0 1e4\n")
+    (tmp_path / "streams.nml").write_text(
+        "&stream name = 'brook', method = 3, zl = -4.0, zu = -2.0, Q_file = 'q.dat', Q_col = 2,\n"
+        " T_file = '', T_col = -1 /\n"
+        "&stream name = 'mouth', method = 1, Q_file = 'q.dat', Q_col = 1, S_file = 's.dat' /\n"
+    )
+    found = translate(load_gotm(path)).content["case"]["interior"]["streams"]
+    assert {name: (stream["place"], stream["discharge"]["column"]) for name, stream in found.items()} == {
+        "brook": ("range", 2),
+        "mouth": ("surface", 1),
+    }
+    assert (found["brook"]["lower"], found["brook"]["upper"]) == (-4.0, -2.0)
+    assert "temperature" not in found["brook"] and found["mouth"]["salinity"]["path"].endswith("s.dat")

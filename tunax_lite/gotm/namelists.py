@@ -49,6 +49,7 @@ def read_namelists(path: Path) -> Document:
     unused = dict(given)
     _names(given, unused, document)
     _inputs(given, unused, document)
+    _streams(unused, document)
     _output(given, folder, document)
     for variable, (value, line) in unused.items():
         group, _, name = variable.partition(".")
@@ -113,6 +114,25 @@ def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Docum
                 _put(document, f"{key}.{name}", *given[each])
 
 
+def _streams(unused: dict[str, _Value], document: Document) -> None:
+    """Streams of a lake, each in a namelist of its own."""
+    for group in sorted(
+        {variable.partition(".")[0] for variable in unused if variable.startswith("stream ")}
+    ):
+        own = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
+        line = next(value.line for variable, value in unused.items() if variable.startswith(f"{group}."))
+        prefix = f"streams.{group if own['name'] is None else own['name'].value}"
+        for name, given in own.items():
+            if given is not None and name != "name":
+                _put(document, f"{prefix}.{name}", *given)
+        for key, letter in _TABLE["streams"].items():
+            file, column = (unused.pop(f"{group}.{letter}_{part}", None) for part in ("file", "col"))
+            if file is not None and file.value and (column is None or column.value > 0):
+                _put(document, f"{prefix}.{key}.method", "file", line)
+                _put(document, f"{prefix}.{key}.file", *file)
+                _put(document, f"{prefix}.{key}.column", *(column or _Value(1, line)))
+
+
 def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
     """Files of `output.yaml`, or that of the namelist."""
     if (folder / "output.yaml").is_file():
@@ -141,7 +161,7 @@ def _read(path: Path) -> dict[str, _Value]:
     """Variables by namelist and name, in small letters, each with one value."""
     note_input(path)
     found: dict[str, _Value] = {}
-    group, name, at = None, None, 0
+    group, name, at, n_streams = None, None, 0, 0
 
     def error(number: int, expected: str, got: str) -> ConfigError:
         return ConfigError(f"{path}: line {number}: expected {expected}, got {got!r}; correct the line.")
@@ -151,7 +171,8 @@ def _read(path: Path) -> dict[str, _Value]:
             start = re.match(r"\s*[&$](\w+)(.*)", text)
             if start is None:
                 continue
-            group, text = start[1].lower(), start[2]
+            group, text, n_streams = start[1].lower(), start[2], n_streams + (start[1].lower() == "stream")
+            group = f"stream {n_streams}" if group == "stream" else group
         place = 0
         while place < len(text.rstrip()):
             token = _TOKEN.match(text, place)
