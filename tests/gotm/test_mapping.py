@@ -725,3 +725,44 @@ def test_constants_from_which_nothing_follows_name_their_line(tmp_path, turbulen
     with pytest.raises(ConfigError) as error:
         run_of(tmp_path, {"turbulence": turbulence})
     assert all(fragment in str(error.value) for fragment in ("small.gotm.yaml", *fragments)), error.value
+
+
+@pytest.mark.parametrize("kind", ["practical", "absolute"])
+def test_the_first_step_of_a_relaxation_goes_to_zero_as_in_gotm(tmp_path, kind):
+    """GOTM converts what it relaxes to at the end of a step, and starts with zeros."""
+    path = write_case(
+        tmp_path,
+        {"salinity": {"type": kind, "relax": {"tau": 86400.0}}, "temperature": {"relax": {"tau": 86400.0}}},
+    )
+
+    def targets(**options):
+        made = build_gotm(load_gotm(path, config=GotmOptions(**options)))
+        relaxation: Any = made.run.case.interior.relaxation  # pyright: ignore[reportOptionalMemberAccess]
+        of = {name: getattr(relaxation, name).profiles for name in ("temperature", "salinity")}
+        return {name: [float(series.at(n * 600.0)[0]) for n in (1, 2, 30)] for name, series in of.items()}
+
+    found, always = targets(), targets(relax_from_zero=False)
+    assert found["temperature"] == pytest.approx([12.0] * 3)  # conservative
+    start = float(always["salinity"][0])
+    assert always["salinity"] == pytest.approx([start] * 3) and start > 34.9
+    assert found["salinity"] == pytest.approx([0.0 if kind == "practical" else start, start, start])
+
+
+def test_profiles_of_a_moving_surface_stay_at_their_heights(tmp_path):
+    """The third is read when the second has passed, at heights from the level at rest."""
+    lines = [f"2011-03-0{day} 00:00:00 2 1\n-16.0 {16.0 + day}\n4.0 {36.0 + day}\n" for day in (1, 2, 3)]
+    (tmp_path / "t.dat").write_text("".join(lines))
+    write_series(tmp_path / "zeta.dat", [2.0] * 3, step=86400)
+    change = {
+        "time": {"stop": "2011-03-03 00:00:00"},
+        "temperature": {"method": "file", "file": "t.dat", "relax": {"tau": 86400.0}},
+        "mimic_3d": {"zeta": {"method": "file", "file": "zeta.dat"}},
+    }
+    case = run_of(tmp_path, change).case
+    z, moved = np.asarray(case.grid.z_center), np.asarray(case.grid.z_center + 16.0) * 18.0 / 16.0 - 16.0
+    profiles: Any = case.interior.relaxation.temperature.profiles  # pyright: ignore
+    np.testing.assert_allclose(case.initial_state.temperature, z + 33.0, rtol=1e-12)
+    # One step later, as GOTM converts it; halfway between the second and the third.
+    np.testing.assert_allclose(profiles.at(600.0 + 86400.0), z + 34.0, rtol=1e-12)
+    expected = 0.5 * (z + 34.0) + 0.5 * (moved + 35.0)
+    np.testing.assert_allclose(profiles.at(600.0 + 1.5 * 86400.0), expected, rtol=1e-12)

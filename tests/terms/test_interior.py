@@ -537,3 +537,18 @@ def test_steps_like_gotm_have_gradients_batches_and_single_precision():
     single = run(*in_precision((case, model), jnp.float32))
     assert single.u.dtype == jnp.float32
     np.testing.assert_allclose(single.u, alone.u, atol=1e-4)
+
+
+def test_the_drag_of_the_bottom_begins_as_in_gotm():
+    """None in the first step, in the second that of z_0 = 0.1 m + 0.03 h_0: `friction.F90` from u* = 0."""
+    grid, dt, zero = Grid.uniform(3.0, 3), 600.0, jnp.zeros(3)
+    case = still_case(grid, Interior(bottom_friction=BottomFriction(von_karman=0.4, from_rest=True)))
+    case = eqx.tree_at(lambda c: c.initial_state.u, case, zero + 0.3)
+    model = Model(Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0, like_gotm=True)
+    run = simulate(model, case, dt=dt, duration=3 * dt, output_interval=dt)
+    u = np.asarray(run.state.u[:, 0])
+    coefficient = (0.4 / np.log1p(0.5 / (0.1 + 0.03 * 0.05))) ** 2
+    np.testing.assert_allclose(u[1], 0.3, rtol=1e-14)
+    np.testing.assert_allclose(u[2], 0.3 / (1.0 + dt * coefficient * 0.3), rtol=1e-12)
+    coefficient = drag_coefficient(u[2], 1.0)
+    np.testing.assert_allclose(u[3], u[2] / (1.0 + dt * coefficient * u[2]), rtol=1e-6)
