@@ -30,10 +30,11 @@ from tunax_lite.calibration import (
     with_parameters,
 )
 from tunax_lite.config import build_run, load_run
+from tunax_lite.ice import FreezingBound
 from tunax_lite.io import read_hypsography
 from tunax_lite.io.sea_water import conservative_temperature
 from tunax_lite.physics import Teos10, TwoBandAbsorption, coriolis_parameter
-from tunax_lite.terms import BottomFriction, FreezingBound, Interior
+from tunax_lite.terms import BottomFriction, Interior
 from tunax_lite.time_series import TimeSeries
 
 from .harness import Row
@@ -110,9 +111,8 @@ class Lake:
             coriolis_parameter(latitude),
             equation_of_state=Teos10(),
             absorption=TwoBandAbsorption(0.55, 0.5, self.visible_depth),
-            interior=Interior(
-                bottom_friction=BottomFriction(von_karman=None), freezing_bound=FreezingBound()
-            ),
+            interior=Interior(bottom_friction=BottomFriction(von_karman=None)),
+            ice=FreezingBound(),
             duration=(end - start).days * DAY,
             name=self.name,
             start_time=start.isoformat(),

@@ -26,7 +26,7 @@ LAYERS = (
     ("state", "observations"),
     ("forcing", "physics"),
     ("terms",),
-    ("air_sea", "corrections", "observables"),
+    ("air_sea", "corrections", "ice", "observables"),
     ("case",),
     ("closures",),
     ("transport",),

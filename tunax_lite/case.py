@@ -8,10 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Scalar, array_field, as_float_array, batch_shape_of, in_precision, is_traced, parameter
+from ._types import (
+    Scalar,
+    ScalarLike,
+    array_field,
+    as_float_array,
+    batch_shape_of,
+    in_precision,
+    is_traced,
+    parameter,
+)
 from .corrections import InitialCorrection
-from .forcing import AbstractForcing
+from .forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from .grid import Grid
+from .ice.base import AbstractIce, IceStep, UppermostCell
 from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .state import State
@@ -34,6 +44,7 @@ class Case(eqx.Module):
         absorption: of shortwave radiation with depth; only used where the forcing has a shortwave flux.
         interior: what is prescribed below the surface; nothing by default.
         terms: what else acts on the column, by a name of your choice; nothing by default.
+        ice: that may form on the water; none by default.
         initial_correction: what is added to the initial state; nothing by default.
         duration: length of the case [s].
         name: for messages and files.
@@ -44,8 +55,8 @@ class Case(eqx.Module):
 
     Raises:
         ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive, a place that is none, terms without names, streams without a lake, or a lake whose
-            surface moves.
+            not positive, a place that is none, terms without names, streams without a lake, a lake whose
+            surface moves, or ice without the weather that it needs.
     """
 
     grid: Grid
@@ -56,6 +67,7 @@ class Case(eqx.Module):
     absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
     terms: dict[str, AbstractTerm] = eqx.field(default_factory=dict)
+    ice: AbstractIce | None = None
     initial_correction: InitialCorrection | None = None
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
@@ -85,7 +97,7 @@ class Case(eqx.Module):
             )
         if not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
-        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state.without_ice()):
             if is_traced(leaf) or not isinstance(leaf, (jax.Array, np.ndarray)):
                 continue
             variable = jax.tree_util.keystr(path).lstrip(".")
@@ -100,6 +112,9 @@ class Case(eqx.Module):
                     f"{self.name}: expected a finite initial {variable}, got "
                     f"{np.asarray(leaf)[tuple(bad[0])]} in cell {int(bad[0][0])} (0 is the bottom)."
                 )
+        if self.ice is not None and isinstance(self.initial_state.salinity, (jax.Array, np.ndarray)):
+            air = eqx.filter_eval_shape(self.forcing.air_temperature, 0.0)
+            self.ice.check(self.initial_state, air is not None)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -118,10 +133,34 @@ class Case(eqx.Module):
 
     @property
     def start_state(self) -> State:
-        """What a run starts from: the initial state with its correction."""
-        if self.initial_correction is None:
-            return self.initial_state
-        return self.initial_correction.add_to(self.initial_state, self.grid)
+        """What a run starts from: the initial state with its correction, and with its ice."""
+        state = self.initial_state
+        if self.initial_correction is not None:
+            state = self.initial_correction.add_to(state, self.grid)
+        if self.ice is None or state.ice:
+            return state
+        return dataclasses.replace(state, ice=self.ice.start(state))
+
+    def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
+        """What the ice of the case does in a step of `dt` [s] that ends at `time` [s] since the start."""
+        assert self.ice is not None
+        eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
+
+        def sky(surface: IceSurface | None) -> SurfaceFluxes:
+            return self.forcing.at(time, water._replace(ice=surface))
+
+        lid = self.interior.lid_friction
+        at_rest = jnp.zeros_like(water.temperature)
+        cell = UppermostCell(
+            temperature=water.temperature,
+            salinity=water.salinity,
+            thickness=thickness,
+            volume=self.grid.cell_volume[-1],
+            heat_capacity=eos.heat_capacity,
+            density=eos.reference_density,
+            friction_velocity=at_rest if lid is None else lid.friction_velocity(water.u, water.v, thickness),
+        )
+        return self.ice.step(state.ice, cell, sky, self.forcing.air_temperature(time), dt)
 
     def unlabelled(self) -> "Case":
         """The same case without name, start time, place and duration.
@@ -145,7 +184,9 @@ class Case(eqx.Module):
         if self.grid.area is not None and grid.area is None:
             grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
         grid = in_precision(grid, self.grid.z_face.dtype)
-        state = jax.tree.map(lambda values: remap(values, self.grid, grid), self.initial_state)
+        old = self.initial_state
+        state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_ice())
+        state = dataclasses.replace(state, ice=old.ice)
         return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import ColumnArray, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
+from ._types import ColumnArray, Scalar, ScalarLike, array_field, as_float_array, is_traced, vector_parameter
 from .forcing import AbstractForcing, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .state import State
@@ -115,6 +115,9 @@ class CorrectedForcing(AbstractForcing):
 
     def check_covers(self, start: float, end: float) -> None:
         self.forcing.check_covers(start, end)
+
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        return self.forcing.air_temperature(time)
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         fluxes = self.forcing.at(time, water)
@@ -220,7 +223,7 @@ class InitialCorrection(eqx.Module):
                 return _like(values, increments) + jnp.tensordot(fraction, increments, 1)
             return _like(values, increments) + jnp.sum(fraction * _like(increments[None], fraction), axis=1)
 
-        return State(**{name: corrected(name) for name in VARIABLES}, tracers=state.tracers)
+        return dataclasses.replace(state, **{name: corrected(name) for name in VARIABLES})
 
 
 def _like(values, batch):

@@ -49,8 +49,7 @@ class LastStep(eqx.Module):
     def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
         """The step from a start to a state."""
         time = start.step.astype(dt.dtype) * dt
-        inputs = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
-        fluxes = case.forcing.at(time + dt, WaterSurface.of(start.state))
+        inputs, fluxes = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
         closure, before, produced = model.closure.prepare(), start.clo_state, None
         if isinstance(closure, AbstractEnergyStepper) and isinstance(before, TurbulenceState):
             produced = closure.production(before, inputs)
@@ -80,6 +79,8 @@ class Snapshot(eqx.Module):
         """Fluxes over the water of the frame; those of a step are over the water at its start."""
         if self.last is not None:
             return self.last.fluxes
+        if self.case.ice is not None:
+            return self.case.at_surface(self.state, self.time, 1.0).fluxes
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
     @property
@@ -195,9 +196,12 @@ _stress_u, _stress_v = _surface_flux("stress_u"), _surface_flux("stress_v")
 
 @_named("friction_velocity", of_the_step=True)
 def _friction_velocity(now: Snapshot) -> Scalar:
-    """sqrt(|stress| / rho_0) at the surface [m s-1]."""
-    stress = vector_norm(_stress_u(now), _stress_v(now))
-    return safe_sqrt(stress / now.case.equation_of_state.reference_density)
+    """sqrt(|stress| / rho_0) at the surface [m s-1], with what a lid takes."""
+    stress, density = (_stress_u(now), _stress_v(now)), now.case.equation_of_state.reference_density
+    if (lid := now.case.interior.lid_friction) is not None:
+        held = lid.stress(now.state, now.grid, density)
+        stress = stress[0] + held[0], stress[1] + held[1]
+    return safe_sqrt(vector_norm(*stress) / density)
 
 
 _surface_flux("heat_flux")

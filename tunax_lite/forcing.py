@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ._types import Scalar, ScalarLike, array_field, as_float_array, is_traced
 from .state import State
@@ -51,6 +51,14 @@ class SurfaceFluxes(eqx.Module):
     )
 
 
+class IceSurface(NamedTuple):
+    """Where ice lies on the water, what the air meets there: temperature [degC] and albedo [1], at rest."""
+
+    covers: Bool[Array, "..."]
+    temperature: Scalar
+    albedo: Scalar
+
+
 class WaterSurface(NamedTuple):
     """Uppermost cell as air-sea fluxes see it: velocity [m s-1], temperature [degC], salinity [g kg-1]."""
 
@@ -58,6 +66,7 @@ class WaterSurface(NamedTuple):
     v: Scalar
     temperature: Scalar
     salinity: Scalar
+    ice: IceSurface | None = None
 
     @classmethod
     def of(cls, state: State) -> "WaterSurface":
@@ -70,6 +79,10 @@ class AbstractForcing(eqx.Module):
     @abc.abstractmethod
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         """Fluxes at `time` [s] since the start of the case; the model always gives `water`."""
+
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        """Of the air [degC] at `time` [s]; `None` where it is not known."""
+        return None
 
     @abc.abstractmethod
     def check_covers(self, start: float, end: float) -> None:

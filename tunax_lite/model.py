@@ -20,7 +20,7 @@ from ._types import FaceArray, Scalar, ScalarLike, parameter
 from .case import Case
 from .closures.base import AbstractClosure, AbstractStepper, BottomFlow, CloState, ClosureInputs, SurfaceWaves
 from .declarations import setting
-from .forcing import WaterSurface
+from .forcing import SurfaceFluxes, WaterSurface
 from .numerics.elementary import gradient, mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .numerics.tridiagonal import PlatformDefault
 from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
@@ -89,13 +89,15 @@ class Model(eqx.Module):
             )
 
     def completed(self, case: Case) -> Case:
-        """The case with what it takes from the closure: kappa of the logarithmic layer at the bottom."""
-        friction = case.interior.bottom_friction
-        if friction is None or friction.von_karman is not None:
-            return case
-        von_karman = jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
-        friction = dataclasses.replace(friction, von_karman=von_karman)
-        return eqx.tree_at(lambda c: c.interior.bottom_friction, case, friction)
+        """The case with what it takes from the closure: kappa of the logarithmic layers at its ends."""
+        for where in ("bottom_friction", "lid_friction"):
+            friction = getattr(case.interior, where)
+            if friction is None or friction.von_karman is not None:
+                continue
+            von_karman = jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
+            friction = dataclasses.replace(friction, von_karman=von_karman)
+            case = eqx.tree_at(lambda c, where=where: getattr(c.interior, where), case, friction)
+        return case
 
     def init(self, case: Case) -> CloState:
         """Closure state of the case at rest: the start of a run."""
@@ -103,7 +105,7 @@ class Model(eqx.Module):
         state = case.start_state
         start = jnp.zeros((), state.temperature.dtype)
         at_rest = jnp.zeros_like(case.grid.z_face)
-        column = self._column(state, (at_rest, at_rest), case, start, start, 0.0)
+        column = self._column(state.without_ice(), (at_rest, at_rest), case, start, start, 0.0)
         return self.closure.prepare().init(self._closure_inputs(state, column, case, ()))
 
     def step(
@@ -138,14 +140,16 @@ class Model(eqx.Module):
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
+        if case.ice is not None:
+            new_state = dataclasses.replace(new_state, ice=column.ice)
         return new_state, new_clo_state
 
     def inputs_of_closure(
         self, state: State, clo_state: CloState, end: State, case: Case, time: ScalarLike, dt: ScalarLike
-    ) -> ClosureInputs:
-        """What the closure was given, without plumes, in a step to the state `end`."""
+    ) -> tuple[ClosureInputs, SurfaceFluxes]:
+        """What the closure was given, without plumes, in a step to the state `end`; and its fluxes."""
         column, case = self._entering(state, clo_state, case, time, dt)
-        return self._closure_inputs(end, column, case, ())
+        return self._closure_inputs(end, column, case, ()), column.fluxes
 
     @property
     def solver(self) -> AbstractTridiagonalMethod:
@@ -161,7 +165,15 @@ class Model(eqx.Module):
         case, end = self.completed(case), time + dt
         case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
-        column = self._column(state, mixing, case, time, end, dt)
+        if case.ice is None:
+            column = self._column(state, mixing, case, time, end, dt)
+        else:
+            below = case.at_surface(state, end, dt)
+            before = case.at_surface(state, time, dt) if self.like_gotm else below
+            temperature = state.temperature.at[-1].set(below.temperature)
+            water = dataclasses.replace(state, temperature=temperature, ice={})
+            fluxes = below.fluxes, before.fluxes
+            column = self._column(water, mixing, case, time, end, dt, fluxes)._replace(ice=below.ice)
         for term in (CoriolisForce(), *case.acting()):
             column = column.starting_from(term.before(column))
         return column, case
@@ -174,10 +186,14 @@ class Model(eqx.Module):
         time: ScalarLike,
         end: ScalarLike,
         dt: ScalarLike,
+        fluxes: tuple[SurfaceFluxes, SurfaceFluxes] | None = None,
     ) -> Column:
         """What terms see; like GOTM non-local fluxes are those of the step before, over the water of this."""
-        water, drift = WaterSurface.of(state), case.interior.stokes_drift
-        fluxes = case.forcing.at(end, water)
+        drift = case.interior.stokes_drift
+        if fluxes is None:
+            water = WaterSurface.of(state)
+            now = case.forcing.at(end, water)
+            fluxes = now, case.forcing.at(time, water) if self.like_gotm else now
         return Column(
             state=state,
             carried=state,
@@ -186,8 +202,8 @@ class Model(eqx.Module):
             equation_of_state=case.equation_of_state,
             absorption=case.absorption.at(end),
             coriolis_parameter=case.coriolis_parameter,
-            fluxes=fluxes,
-            fluxes_before=case.forcing.at(time, water) if self.like_gotm else fluxes,
+            fluxes=fluxes[0],
+            fluxes_before=fluxes[1],
             stokes_drift=None if drift is None else drift.at(case.grid, end),
             eddy_viscosity=mixing[0],
             eddy_diffusivity=mixing[1],
@@ -217,7 +233,11 @@ class Model(eqx.Module):
         surface = grid.z_face[-1] if self.like_gotm else grid.z_center[-1]
         alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], surface)
         stress, density = surface_stress(column.fluxes, state), eos.reference_density
-        before = surface_stress(column.fluxes_before, state)
+        before, lid = surface_stress(column.fluxes_before, state), case.interior.lid_friction
+        if lid is not None:
+            held, held_before = (lid.stress(water, grid, density) for water in (state, start))
+            stress = stress[0] + held[0], stress[1] + held[1]
+            before = before[0] + held_before[0], before[1] + held_before[1]
         passing = shortwave_heating(column.fluxes, column)
         if self.like_gotm:
             shear = shear_squared_between_cells(state, start, grid, self.theta)

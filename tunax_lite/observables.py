@@ -131,6 +131,11 @@ def by_stratification(water: ColumnState) -> Scalar:
     return -jnp.take_along_axis(faces, strongest[None], axis=0)[0]
 
 
+def ice_thickness(water: ColumnState) -> Scalar:
+    """Of the ice on the water [m]; zero without a model of ice."""
+    return water.state.ice.get("ice_thickness", jnp.zeros_like(water.state.temperature[-1]))
+
+
 Observable = Callable[[ColumnState], Float[Array, "..."]]
 """From the water to a profile on the centers, or to one number per column."""
 INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
@@ -142,6 +147,7 @@ OBSERVABLES: dict[str, Observable] = {
     "buoyancy": buoyancy,
     "potential_density": potential_density,
     "sea_surface_temperature": sea_surface_temperature,
+    "ice_thickness": ice_thickness,
     "mixed_layer_depth": by_temperature,
     "mixed_layer_depth_density": by_density,
     "mixed_layer_depth_stratification": by_stratification,

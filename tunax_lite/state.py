@@ -1,11 +1,13 @@
 """The prognostic variables of the column."""
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ._types import CenterArray, ScalarLike, array_field, batch_shape_of
 from .grid import Grid
@@ -25,6 +27,7 @@ class State(eqx.Module):
         temperature: [degC].
         salinity: [g kg-1].
         tracers: any number of passive tracers by name, each in its own unit.
+        ice: what the ice of the case carries, by name, one number per column; empty without ice.
 
     Raises:
         ValueError: a tracer whose name cannot be that of a variable in a file, or is that of another one.
@@ -35,6 +38,7 @@ class State(eqx.Module):
     temperature: CenterArray = array_field(1)
     salinity: CenterArray = array_field(1)
     tracers: dict[str, CenterArray] = array_field(1, default_factory=dict)
+    ice: dict[str, Float[Array, "..."]] = array_field(0, default_factory=dict)
 
     def __check_init__(self):
         for name in self.tracers:
@@ -92,4 +96,10 @@ class State(eqx.Module):
             values = values.reshape(values.shape + (1,) * missing) if values.ndim == 1 else values
             return jnp.broadcast_to(values, values.shape[:1] + batch_shape)
 
-        return jax.tree.map(spread, self)
+        water = jax.tree.map(spread, self.without_ice())
+        ice = {name: jnp.broadcast_to(values, batch_shape) for name, values in self.ice.items()}
+        return dataclasses.replace(water, ice=ice)
+
+    def without_ice(self) -> "State":
+        """The water alone."""
+        return dataclasses.replace(self, ice={}) if self.ice else self

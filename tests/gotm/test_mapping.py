@@ -28,6 +28,7 @@ from tunax_lite.closures import (
 from tunax_lite.config import ConfigError, build_gotm
 from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
 from tunax_lite.gotm import GotmOptions, load_gotm
+from tunax_lite.ice import FreezingBound
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.sea_water import modelled_water
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10
@@ -431,8 +432,8 @@ def test_stokes_drift_of_the_wind_and_of_profiles(tmp_path):
 
 def test_freezing_fading_relaxation_and_algebraic_lengths(tmp_path):
     freezing = {"surface": {"ice": {"model": "simple"}}}
-    assert run_of(tmp_path, freezing).case.interior.freezing_bound is not None
-    assert run_of(tmp_path).case.interior.freezing_bound is None
+    assert isinstance(run_of(tmp_path, freezing).case.ice, FreezingBound)
+    assert run_of(tmp_path).case.ice is None
     fading = {"velocities": {"relax": {"tau": 3600.0, "ramp": 7200.0}}}
     relaxation = run_of(tmp_path, fading).case.interior.relaxation
     assert relaxation is not None and relaxation.u is not None
@@ -569,7 +570,7 @@ def test_generic_length_scale_given_and_generated(tmp_path):
             ("turbulence.tke_method", "blackadar"),
         ),
         ({"turbulence": {"tke_method": "mellor_yamada"}}, ("turbulence.tke_method", "use tke")),
-        ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton")),
+        ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton needs weather")),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
         ({"restart": {"load": True}}, ("restart.load",)),

@@ -28,7 +28,6 @@ from tunax_lite.terms import (
     BottomFriction,
     BuoyancyGradient,
     DriftVector,
-    FreezingBound,
     HorizontalGradient,
     Interior,
     MeanVelocity,
@@ -470,24 +469,6 @@ def test_drift_of_a_wind_sea_is_the_published_layer_mean():
     assert np.sum(expected * np.asarray(grid.cell_thickness)) == pytest.approx(transport, rel=0.02)
     calm = jax.grad(lambda w: WindSeaDrift(TimeSeries.constant(WindVector(w, w))).at(grid, 0.0)[0].sum())(0.0)
     assert np.isfinite(calm)
-
-
-def test_water_enters_a_step_at_its_freezing_point_or_above():
-    grid = Grid.uniform(8.0, 4)
-    state = State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
-    bounded = FreezingBound().apply(state)
-    np.testing.assert_allclose(bounded.temperature, [-2.5, 3.0, 1.0, -0.0575 * 30.0], rtol=1e-14)
-    case = Case(
-        grid,
-        state,
-        ConstantForcing(SurfaceFluxes(heat_flux=-500.0)),
-        interior=Interior(freezing_bound=FreezingBound()),
-        duration=86400.0,
-    )
-    last = simulate(Model(Constant(diffusivity=0.0)), case, dt=600.0, output_interval=86400.0).state
-    # Below the bound by what one step takes.
-    loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
-    np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)
 
 
 def test_the_bottom_drags_v_by_the_new_u_and_gradients_are_carried_by_the_new_velocity_in_gotm():

@@ -17,6 +17,8 @@ def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
+NO_ANOMALY = GotmOptions(salinity_anomaly=False)
+
 # Of the last step before a frame; `tx` is over the density. GOTM's KPP computes no production.
 OF_THE_STEP = {
     "SS": "shear_squared",
@@ -100,11 +102,30 @@ def test_idealised_cases(folder, name, reference_path):
 @pytest.mark.long  # what is held: test_interior
 def test_rouse_with_held_temperature_and_salinity(reference_path):
     """Neither is solved for; the reference comes from a GOTM without the table of anomalies."""
-    run, _, expected = ran("rouse", "rouse", reference_path, GotmOptions(salinity_anomaly=False))
+    run, _, expected = ran("rouse", "rouse", reference_path, NO_ANOMALY)
     for ours, theirs in ((run.state.temperature, expected["temp"]), (run.state.salinity, expected["salt"])):
         assert np.ptp(theirs, axis=0).max() == 0.0  # the file holds single precision
         np.testing.assert_array_equal(ours, np.broadcast_to(ours[0], ours.shape))
     assert rms(run.state.u - expected["u"]) < 3e-4 * np.ptp(expected["u"])
+
+
+@pytest.mark.long  # its parts: tests/ice
+def test_a_plume_below_a_shelf_that_melts(reference_path):
+    """From the ice down to where GOTM's file begins; the reference comes from a GOTM without anomalies."""
+    made = build_gotm(load_gotm(find_gotm_case("plume/plume.gotm.yaml"), config=NO_ANOMALY))
+    made.report.check()
+    run = made.run
+    assert run is not None
+    trajectory = simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
+    with xr.open_dataset(reference_path("plume"), decode_times=False) as dataset:
+        frames = np.round(dataset["time"].values / run.output_interval).astype(int)
+        expected = {key: dataset[key].values.squeeze().astype(float) for key in ("u", "temp", "salt", "tke")}
+    below_lid = slice(-expected["temp"].shape[1], None)
+    state, k = trajectory.state, trajectory.clo_state.turbulent_kinetic_energy  # pyright: ignore
+    assert rms(state.temperature[frames, below_lid] - expected["temp"]) < 1e-4
+    assert rms(state.salinity[frames, below_lid] - expected["salt"]) < 1e-4
+    assert rms(state.u[frames, below_lid] - expected["u"]) < 1e-4 * np.ptp(expected["u"])
+    assert rms(k[frames, -expected["tke"].shape[1] :] - expected["tke"]) < 1e-4 * np.ptp(expected["tke"])
 
 
 def test_entrainment_with_kpp(reference_path):

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._types import Scalar, ScalarLike, array_field, as_float_array, is_traced, parameter
 from ..declarations import setting
-from ..forcing import AbstractForcing, SurfaceFluxes, WaterSurface
+from ..forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from ..numerics.elementary import at_most, reciprocal, vector_norm
 from ..physics.teos10 import surface_temperature
 from ..quantities import quantity_of
@@ -213,6 +213,9 @@ class BulkForcing(AbstractForcing):
     def check_covers(self, start: float, end: float) -> None:
         self.weather.check_covers(start, end)
 
+    def air_temperature(self, time: ScalarLike) -> Scalar | None:
+        return self.offsets.add_to(self.weather.at(time)).air_temperature
+
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         if water is None:
             raise ValueError("BulkForcing.at: expected the surface of the water, got none; pass `water`.")
@@ -220,6 +223,10 @@ class BulkForcing(AbstractForcing):
         temperature = water.temperature
         if self.conservative_temperature:
             temperature = surface_temperature(water.temperature, water.salinity)
+        if water.ice is not None:
+            temperature = jnp.where(water.ice.covers, water.ice.temperature, temperature)
+            moving = {name: jnp.where(water.ice.covers, 0.0, getattr(water, name)) for name in ("u", "v")}
+            water = water._replace(**moving)
         air = self.air(weather, water)
         skin = WaterSkin.at(temperature, air.pressure)
         exchange = self.bulk.exchange(air, skin)
@@ -240,7 +247,7 @@ class BulkForcing(AbstractForcing):
             stress_v=transfer * air.wind_v,
             surface_drag=transfer if self.relative_wind and self.implicit_stress else None,
             heat_flux=self.heat_factor * heat,
-            shortwave_flux=self._shortwave(time, weather),
+            shortwave_flux=self._shortwave(time, weather, water.ice),
             freshwater_flux=rain,
             latent_heat_flux=exchange.latent_heat,
             sensible_heat_flux=exchange.sensible_heat,
@@ -278,8 +285,8 @@ class BulkForcing(AbstractForcing):
         series = 0.0 if weather.longwave is None else weather.longwave
         return self.longwave.net(temperature, air, cloud, latitude, series)
 
-    def _shortwave(self, time: ScalarLike, weather: Weather) -> Scalar:
-        """Shortwave radiation that enters the water [W m-2]."""
+    def _shortwave(self, time: ScalarLike, weather: Weather, ice: IceSurface | None) -> Scalar:
+        """Shortwave radiation that enters the water, or the ice [W m-2]."""
         zenith, day, downward = 0.0, 0.0, weather.shortwave
         if self.sun is not None and (self.shortwave is not None or self.albedo.needs_sun):
             now = self.sun.at(time)
@@ -290,4 +297,7 @@ class BulkForcing(AbstractForcing):
                 cloud = 0.0 if weather.cloud_cover is None else weather.cloud_cover
                 downward = self.shortwave.downward(cosine, self.sun.noon_altitude(now), cloud)
         assert downward is not None
-        return self.shortwave_factor * downward * (1.0 - self.albedo.value(zenith, day))
+        albedo = self.albedo.value(zenith, day)
+        if ice is not None:
+            albedo = jnp.where(ice.covers, ice.albedo, albedo)
+        return self.shortwave_factor * downward * (1.0 - albedo)

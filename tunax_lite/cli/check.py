@@ -122,6 +122,10 @@ def _describe_case(case: Case, observations: Observations | None) -> None:
     given = {name: value for name, value in vars(fluxes).items() if name != "tracer_fluxes"}
     listed = [f"{name} = {float(value):.4g}" for name, value in given.items() if value is not None]
     echo(f"  fluxes ({kind}, at the start): {', '.join(listed) or 'none'}")
+    if case.ice is not None:
+        carried = {name: float(value) for name, value in case.start_state.ice.items()}
+        listed = ", ".join(f"{name} = {value:.4g}" for name, value in carried.items())
+        echo(f"  ice ({type(case.ice).__name__}, at the start): {listed}")
     if observations is not None:
         for name, values in (observations.profiles | observations.series).items():
             known = np.isfinite(np.asarray(values))

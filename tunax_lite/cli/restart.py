@@ -74,7 +74,10 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
         type(found).__name__,
         "use the same closure",
     )
-    known, found = (sorted(state.tracers) for state in (setup.case.initial_state, start.state))
+    states = setup.case.start_state, start.state
+    known, found = (sorted(state.ice) for state in states)
+    check(known == found, f"a run with the ice {known} of the case", found, "use the same model of ice")
+    known, found = (sorted(state.tracers) for state in states)
     check(known == found, f"the tracers {known} of the case", found, "use the same tracers")
     about = read_provenance(path)
     _check_closure(about, path, setup, config)

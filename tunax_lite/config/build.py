@@ -153,6 +153,7 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
         if section.hypsography is not None:
             own_grid = section.hypsography.around(own_grid, where)
         common = {"start_time": section.start_time, "duration": section.duration, "step": step}
+        common["draft"] = section.equation_of_state.draft or 0.0
         elevation = section.interior.surface_elevation
         setting = Setting(**vars(where), grid=own_grid, **common, elevation=elevation)
         with where.naming():

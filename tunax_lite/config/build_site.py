@@ -11,7 +11,6 @@ import numpy as np
 from .. import io
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from ..grid import Grid
 from ..io.sea_water import conservative_temperature, modelled_water, practical_salinity
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
@@ -33,10 +32,11 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     observations = _observations(section, "observations", setting, own)
     initial = observations if section.initial is None else _observations(section, "initial", setting, own)
     with setting.naming("observations" if section.initial is None else "initial"):
-        measured = _start(section, initial, grid)
+        measured = _start(section, initial, np.asarray(water.in_sea(grid.z_center)))
     start = {name: series.on(np.zeros(1))[0] for name, series in own.items()}
+    z = np.asarray(water.in_sea(grid.z_center))
     with setting.naming():
-        start = _converted(section, start, np.asarray(grid.z_center))
+        start = _converted(section, start, z)
         state = initial_state(section, grid, water, measured | start)
     if isinstance(section, cases.IdealisedCase):
         forcing = _fluxes(section.forcing, section, setting, "forcing")
@@ -46,7 +46,6 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         assert section.weather is not None  # or there are fluxes
         position, density = (section.longitude, section.latitude), float(water.reference_density)
         forcing = bulk_forcing(section.weather, section.air_sea, position, setting, density)
-    z = np.asarray(grid.z_center)
 
     def given(variable: str) -> Series:
         if variable not in own:
@@ -85,6 +84,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         absorption=light.build_over(setting) if isinstance(light, TwoBandSeriesSection) else light.build(),
         interior=interior,
         terms=terms,
+        ice=None if section.ice is None else section.ice.build(),
         duration=section.duration,
         name=section.name,
         start_time=None if section.start_time is None else start_of_case(section.start_time).isoformat(),
@@ -258,16 +258,14 @@ def _observations(
         )
 
 
-def _start(section: Placed, initial: Observations | None, grid: Grid) -> dict[str, np.ndarray]:
+def _start(section: Placed, initial: Observations | None, z: np.ndarray) -> dict[str, np.ndarray]:
     """Measured profiles of the start, of what the configuration does not give."""
     source = section.initial or section.observations
     measured = {}
     for name in ("temperature", "salinity"):
         if getattr(section, name) is None:
             assert initial is not None and isinstance(source, cases.MeasuredProfiles)
-            series = profiles_on_grid(
-                initial, name, np.asarray(grid.z_center), longest_gap=source.longest_gap, duration=0.0
-            )
+            series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
             measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
     return measured
 

@@ -5,10 +5,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..gotm import GotmOptions, ObservedInputs
+from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, Era5Source, WeatherSection
-from .builder import Section, closest, invalid, key, part_of, section_of
+from .builder import Section, closest, invalid, key, one_of, part_of, section_of
 from .closures import TermSection, flatten
 from .interior import InteriorSection
 from .lakes import HypsographySection
@@ -178,6 +179,7 @@ class _PlacedCase(Section):
     terms: dict[str, TermSection] = key(
         "what else acts on the column, by a name of your choice", default_factory=dict
     )
+    ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
 
 class IdealisedCase(_PlacedCase):

@@ -334,7 +334,7 @@ StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field
 """The drift of surface waves."""
 
 
-class InteriorSection(part_of(terms.Interior, "bottom_friction freezing_bound held")):
+class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held")):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())

@@ -193,6 +193,7 @@ class Setting(Place):
     duration: float
     step: float | None = None
     elevation: "TimedValue | None" = None
+    draft: float = 0.0  # how deep the surface of the column lies below that of the sea [m]
 
     @functools.cached_property
     def series(self) -> SeriesReader:
@@ -210,7 +211,7 @@ class Setting(Place):
         """Profiles in the format of GOTM."""
         z_center, depth = np.asarray(self.grid.z_center), float(self.grid.depth)
         if self.elevation is None:
-            return ProfileReader(self._period(), z_center)
+            return ProfileReader(self._period(), z_center - self.draft)
         given = read_timed(self.elevation, "height", self, "interior", "surface_elevation")
         step = self.step or 1.0
 
@@ -219,9 +220,9 @@ class Setting(Place):
             at = step * np.floor(np.maximum(time, 0.0) / step)
             height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
             thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
-            return (z_center + depth) * thicker[:, None] - depth
+            return (z_center + depth) * thicker[:, None] - depth - self.draft
 
-        return ProfileReader(self._period(), z_center, moved)
+        return ProfileReader(self._period(), z_center - self.draft, moved)
 
     def _period(self) -> Period:
         start = start_of_case(self.required_start()) - datetime.datetime(1970, 1, 1)

@@ -14,7 +14,7 @@ from .lakes import depth_of, hypsography
 from .namelists import is_namelist, read_namelists
 from .output import read_times
 from .settings import Said, Settings
-from .surface import surface_sections
+from .surface import draft, ice_section, surface_sections
 from .water import (
     absorption,
     coriolis_parameter,
@@ -222,6 +222,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     settings.follow(WORDS["rules"])
     _check_extensions(settings)
     closure = closure_section(settings)
+    depth, below_ice = depth_of(settings), draft(settings)
     water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
     case = {
         "format": "site",
@@ -231,11 +232,12 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "coriolis_parameter": Said(coriolis_parameter(settings), "location.latitude"),
         "start_time": Said(times["start_time"], "time.start"),
         "duration": Said(times["length"], "time.stop"),
-        "depth": depth_of(settings),
+        "depth": depth._replace(value=depth.value - below_ice),
         "hypsography": hypsography(settings),
         **water,
         "salinity_anomaly": options.salinity_anomaly,
-        "equation_of_state": equation_of_state(settings),
+        "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
+        "ice": ice_section(settings),
         **surface_sections(settings, held),
         "interior": interior_section(settings, times, vertical_velocity=options.vertical_velocity)
         | {"relaxation": relaxation, "held": held},
@@ -289,8 +291,6 @@ def _check_extensions(settings: Settings) -> None:
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
     _ = settings["restart.load"]  # which the rules refuse
-    if settings["surface.ice.H"] > 0.0 and settings["surface.ice.model"] != "no_ice":
-        settings.refuse("surface.ice.H", "water that starts under ice is not supported; set it to 0")
 
 
 def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:

@@ -21,7 +21,6 @@ def interior_section(
     settings: Settings, times: Mapping[str, Any], *, vertical_velocity: bool
 ) -> dict[str, Any]:
     """What acts below the surface, but for relaxation and what is held."""
-    freezes = settings["surface.ice.model"] == "simple" and settings["temperature.method"] != "off"
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
         "buoyancy_gradient": _internal_pressure(settings),
@@ -29,9 +28,9 @@ def interior_section(
         "bottom_friction": _bottom_friction(settings),
         "seagrass": _seagrass(settings),
         "streams": streams(settings),
+        "lid_friction": _lid_friction(settings),
         "stokes_drift": _stokes_drift(settings),
         "surface_elevation": _elevation(settings, times),
-        "freezing_bound": freezes or None,
     }
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -125,11 +124,9 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
         )
     if not settings["bottom.calc_bottom_stress"]:
         return None
-    # KPP has no wall at the bottom; GOTM takes the kappa of the other closures there.
-    has_wall = settings["turbulence.turb_method"] != "cvmix"
     return {
         "physical_roughness": settings.said("bottom.h0b"),
-        "von_karman": None if has_wall else settings.said("turbulence.turb_param.kappa"),
+        "von_karman": _von_karman(settings),
         "viscosity": settings.said("physical_constants.avmolu"),
         "from_rest": True,
     }
@@ -169,6 +166,21 @@ def _check_canopy_in_turbulence(settings: Settings) -> None:
         settings.refuse(
             prefix + of_leaves, f"another number than {of_shear}, {numbers[0]:g}, is not supported; use that"
         )
+
+
+def _von_karman(settings: Settings) -> Any:
+    """KPP has no wall at the bottom; GOTM takes the kappa of the other closures there."""
+    has_wall = settings["turbulence.turb_method"] != "cvmix"
+    return None if has_wall else settings.said("turbulence.turb_param.kappa")
+
+
+def _lid_friction(settings: Settings) -> dict[str, Any] | None:
+    """Below a plume at the surface GOTM has a lid, whichever its model of ice."""
+    group = "mimic_3d.int_pressure"
+    if settings[f"{group}.type"] != "plume" or settings[f"{group}.plume.type"] != "surface":
+        return None
+    roughness = settings.said("surface.roughness.z0s_min")
+    return {"roughness_length": roughness, "von_karman": _von_karman(settings)}
 
 
 def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:

@@ -63,8 +63,9 @@ def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
     absent = [name for name in wanted if name not in OURS]
     if absent:
         settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
+    carried = _TABLE["ice"].values()  # by the state, where there is ice
     names = (OURS[name] for name in wanted if name in OURS)
-    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS))
+    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS and name not in carried))
 
 
 def say_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:

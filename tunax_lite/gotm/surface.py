@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .keys import WORDS
 from .settings import Said, Settings, is_zero
 
 _FRESHWATER_DENSITY = 1000.0
@@ -15,6 +16,49 @@ def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}
     return _bulk(settings, held)
+
+
+_WATER_OF_DRAFT = 1027.0
+"""That ice displaces where GOTM computes how deep it reaches: before it reads `rho0` [kg m-3]."""
+_ICE_DENSITY = 910.0
+_MELTING_WATER = {"water_density": 1030.0, "water_heat_capacity": 4180.0}
+"""Of the water below ice that melts, in STIM [kg m-3, J kg-1 K-1]."""
+
+
+def draft(settings: Settings) -> float:
+    """How deep the ice of the start reaches below the level of the sea, where the column then begins [m].
+
+    In a lake the column keeps the areas of its level.
+    """
+    if settings["surface.ice.model"] == "no_ice" or settings["location.hypsograph"]:
+        return 0.0
+    return settings["surface.ice.H"] * _ICE_DENSITY / _WATER_OF_DRAFT
+
+
+def ice_section(settings: Settings) -> Any:
+    """The section `ice`; `None` without a model of it."""
+    model = settings["surface.ice.model"]
+    if model == "no_ice" or settings["temperature.method"] == "off":
+        return None
+    thickness = settings.said("surface.ice.H")
+    if model == "simple":
+        if thickness.value > 0.0:
+            why = "with the model simple GOTM keeps the water covered by ice that is none; set it to 0"
+            settings.refuse("surface.ice.H", why)
+        return "simple"
+    if model == "basal_melt":
+        if thickness.value == 0.0:
+            settings.note("surface.ice.model", "as in GOTM nothing melts below ice of no thickness")
+            return None
+        return {"name": model, "initial_thickness": thickness, **_MELTING_WATER}
+    if settings["surface.fluxes.method"] == "off":
+        settings.refuse("surface.ice.model", f"{model} needs weather: fluxes.method kondo or fairall")
+        return None
+    if model == "mylake" and settings["surface.ice.ocean_ice_flux"] != 0.0:
+        settings.refuse("surface.ice.ocean_ice_flux", "heat from below that no water gives up; set it to 0")
+    settings.note("surface.ice.model", WORDS["ice"][model])
+    falls = {"snow_falls": False} if model == "winton" else {}
+    return {"name": model, "initial_thickness": thickness, **falls}
 
 
 def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:

@@ -51,8 +51,11 @@ def attributes_of(name: str) -> dict[str, str]:
     return attributes
 
 
-def height_coordinates(grid: Grid, dims: Sequence[str] = ()) -> dict[str, tuple]:
-    """Centers, faces and bounds of the cells as variables of a dataset with these batch axes."""
+def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None = None) -> dict[str, tuple]:
+    """Centers, faces and bounds of the cells as variables of a dataset with these batch axes.
+
+    Heights count from the surface of the sea, so far above the column as it begins below that [m].
+    """
     faces = np.asarray(grid.z_face)
     attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
     own: dict[str, tuple] = {}
@@ -68,6 +71,10 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = ()) -> dict[str, tuple]
             # Columns of different grids: the dimensions have no common heights.
             return own
     faces = faces.reshape(len(faces), -1)[:, 0]
+    if draft is not None:
+        name = {"long_name": "height of the faces above the surface of the column", "units": "m"}
+        own = {"height_face": ("z_face", faces, name)}  # to the last bit
+        faces = faces - draft
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
     return own | {
@@ -120,6 +127,9 @@ def to_dataset(
         expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
     variables = _variables(trajectory, diagnostics or {}, names, start_time)
+    draft = None if case is None else case.equation_of_state.draft
+    if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
+        variables |= height_coordinates(trajectory.grid, names, float(draft))
     found = _places_of(case, names, shape) | _parameters(closure, case, names, shape)
     found |= {name: _given(name, values, names, shape) for name, values in (coordinates or {}).items()}
     for name in found:
@@ -139,7 +149,7 @@ def _variables(
     """All that depends on time, and the axes."""
     state, grid = trajectory.state, trajectory.grid
     own = {name: getattr(state, name) for name in STATE_NAMES}
-    closure = dict(_closure_fields(trajectory.clo_state))
+    closure = dict(_closure_fields(trajectory.clo_state)) | state.ice
     clash = {*own, *GRID_NAMES, *(set(diagnostics) - set(closure))}.intersection((*state.tracers, *closure))
     clash |= set(state.tracers).intersection(closure)
     if clash:
@@ -186,7 +196,7 @@ def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) 
     """Means of state and closure state, with the dimensions of the values at points in time."""
     state = means.state
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
-    values |= dict(_closure_fields(means.clo_state))
+    values |= dict(_closure_fields(means.clo_state)) | state.ice
     found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
     for name, mean in values.items():
         dims, _, attributes = points[name]
@@ -237,6 +247,7 @@ def _global_attributes(
         "start_time": start_time or "",
         **_closure_classes("closure_state", trajectory.clo_state),
         "tracers": " ".join(trajectory.state.tracers),
+        "ice": " ".join(trajectory.state.ice),
         "grid_batch_rank": len(trajectory.grid.batch_shape),
     }
 

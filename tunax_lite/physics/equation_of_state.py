@@ -27,6 +27,8 @@ class AbstractEquationOfState(eqx.Module):
         gravity: acceleration of gravity [m s-2].
         reference_density: of fluxes and of buoyancy [kg m-3].
         heat_capacity: of sea water [J kg-1 K-1].
+        draft: how deep the surface of the column lies below that of the sea, under ice [m]; its heights then
+            count from there where expansion is asked for, and from the surface of the sea for a density.
     """
 
     gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
@@ -34,6 +36,11 @@ class AbstractEquationOfState(eqx.Module):
         constants.REFERENCE_DENSITY, unit="kg m-3", valid_range=(500.0, 2000.0)
     )
     heat_capacity: Scalar = parameter(constants.HEAT_CAPACITY, unit="J kg-1 K-1", valid_range=(1.0, 1e5))
+    draft: Scalar | None = parameter(None, unit="m", valid_range=(0.0, 5000.0))
+
+    def in_sea(self, z: Values) -> Values:
+        """Height above the surface of the sea [m] of one above that of the column."""
+        return z if self.draft is None else z - self.draft
 
     @abc.abstractmethod
     def density(self, temperature: Values, salinity: Values, z: Values) -> Values:
@@ -166,7 +173,7 @@ class SimplifiedEquationOfState(AbstractEquationOfState):
         return self.reference_density + heavier - self.cross_term * t * s
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        t, s = temperature - TEMPERATURE, salinity - SALINITY
+        t, s, z = temperature - TEMPERATURE, salinity - SALINITY, self.in_sea(z)
         thermal = 1.0 + self.cabbeling_temperature * t - self.thermobaric_temperature * z
         haline = 1.0 - self.cabbeling_salinity * s + self.thermobaric_salinity * z
         alpha = self.expansion_rate * thermal + self.cross_term * s
@@ -190,7 +197,7 @@ class Teos10(AbstractEquationOfState):
         return zeta * horner(teos10.PROFILE, zeta) + teos10.polynomial(teos10.DENSITY, s, tau, zeta)
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        s, tau, zeta = teos10.scaled(temperature, salinity, z, teos10.DENSITY_OFFSET)
+        s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.DENSITY_OFFSET)
         relative = reciprocal(self.reference_density)
         alpha = relative * teos10.polynomial(teos10.EXPANSION, s, tau, zeta)
         beta = relative * (teos10.polynomial(teos10.CONTRACTION, s, tau, zeta) * reciprocal(s))
@@ -213,7 +220,7 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
         return reciprocal(teos10.polynomial(teos10.VOLUME, *scaled))
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        s, tau, zeta = teos10.scaled(temperature, salinity, z, teos10.VOLUME_OFFSET)
+        s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.VOLUME_OFFSET)
         density = reciprocal(teos10.polynomial(teos10.VOLUME, s, tau, zeta))
         alpha = density * teos10.polynomial(teos10.VOLUME_BY_TEMPERATURE, s, tau, zeta)
         beta = -density * (teos10.polynomial(teos10.VOLUME_BY_SALINITY, s, tau, zeta) * reciprocal(s))

@@ -5,10 +5,11 @@ writes it, a notebook shows it.
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jax
+import numpy as np
 from matplotlib.figure import Figure
 
 from ..io.errors import FileFormatError, names_its_file
@@ -27,7 +28,14 @@ from .calibration import (
     posterior_figures,
 )
 from .fits import CaseRuns, calibration_figures, fit_figures, plot_differences, plot_fits, plot_series
-from .runs import plot_closure_profiles, plot_closure_sections, plot_cost, plot_profiles, plot_sections
+from .runs import (
+    plot_closure_profiles,
+    plot_closure_sections,
+    plot_cost,
+    plot_ice,
+    plot_profiles,
+    plot_sections,
+)
 from .style import in_words, save_figure, save_figures
 
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
@@ -53,8 +61,10 @@ def file_figures(file: Path) -> dict[str, Figure]:
 
 
 def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
-    """Sections and profiles of a run."""
-    drawn = {"sections": plot_sections, "profiles": plot_profiles}
+    """Sections and profiles of a run, and its ice where there was any."""
+    drawn: dict[str, Callable[..., Figure]] = {"sections": plot_sections, "profiles": plot_profiles}
+    if any(np.ptp(values) > 0.0 for values in trajectory.state.ice.values()):
+        drawn["ice"] = plot_ice
     return {name: draw(trajectory, title=title, start_time=start_time) for name, draw in drawn.items()}
 
 

@@ -104,6 +104,21 @@ def plot_profiles(
     return figure
 
 
+def plot_ice(trajectory: Trajectory, *, title: str = "", start_time: str | None = None) -> Figure:
+    """What the ice of a run carries over time, of a single column."""
+    carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.ice.items()}
+    figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
+    seconds = np.asarray(trajectory.time, dtype=float)
+    axis = FigureTime(float(seconds[-1]), start_time)
+    for panel, (name, values) in zip(axes.flat, carried.items(), strict=True):
+        panel.plot(axis.places(seconds), values, color="black", linewidth=1.2)
+        panel.set_title(style.long_name(name), fontsize="medium")
+        style.label(panel, y=style.unit_label(name))
+    axis.finish(axes.flat[-1])
+    figure.suptitle(title)
+    return figure
+
+
 def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dict[str, tuple]:
     if variables is None:
         varying = [name for name, (_, v) in fields.items() if np.ptp(v) > 1e-12 * np.abs(v).max()]

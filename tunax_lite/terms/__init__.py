@@ -2,12 +2,13 @@
 
 from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
 from .base import AbstractTerm, Column, Tendency, accelerating
-from .interior import FreezingBound, Interior, Relaxation, RelaxationTarget, layered_rate
+from .interior import Interior, Relaxation, RelaxationTarget, layered_rate
 from .pressure import (
     AbstractPressureGradient,
     BottomFriction,
     BuoyancyGradient,
     HorizontalGradient,
+    LidFriction,
     MeanVelocity,
     PlumeOnSlope,
     SurfaceSlope,

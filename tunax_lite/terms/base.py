@@ -65,6 +65,7 @@ class Column(NamedTuple):
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
+        ice: what ice carries at the end of the step.
     """
 
     state: State
@@ -81,6 +82,7 @@ class Column(NamedTuple):
     eddy_diffusivity: FaceArray
     time: ScalarLike
     dt: ScalarLike
+    ice: dict[str, Scalar] = {}
 
     def starting_from(self, state: State) -> "Column":
         """The same with another start of the step."""

@@ -1,7 +1,7 @@
 """What acts on the column below its surface and is prescribed, each kind absent (`None`) by default.
 
 Here `Interior`, which holds the parts, relaxation towards observed profiles,
-dY/dt = ... + rate (Y_observed - Y), implicit in Y, and the freezing point.
+dY/dt = ... + rate (Y_observed - Y), implicit in Y.
 """
 
 import equinox as eqx
@@ -10,12 +10,10 @@ import numpy as np
 
 from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
 from ..grid import Grid
-from ..numerics.elementary import at_least
-from ..state import State
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
 from .base import AbstractTerm, Column, Tendency
-from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, PlumeOnSlope
+from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, LidFriction, PlumeOnSlope
 from .seagrass import Seagrass
 from .stokes_drift import AbstractStokesDrift
 from .streams import Streams
@@ -123,25 +121,6 @@ def layered_rate(
     return rate
 
 
-class FreezingBound(AbstractTerm):
-    """The uppermost cell enters a step at its freezing point or above.
-
-    Args:
-        slope: freezing point over salinity [K per g kg-1].
-    """
-
-    slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
-
-    def before(self, column: Column) -> State:
-        return self.apply(column.state)
-
-    def apply(self, state: State) -> State:
-        """The state with the bound; over a bound temperature the gradient is that of the salinity."""
-        temperature = state.temperature
-        surface = at_least(temperature[-1], self.slope * state.salinity[-1])
-        return State(state.u, state.v, temperature.at[-1].set(surface), state.salinity, state.tracers)
-
-
 HOLDABLE = ("temperature", "salinity")  # what may be held
 
 
@@ -156,8 +135,8 @@ class Interior(eqx.Module):
         streams: into a lake and out of it.
         bottom_friction: drag of the bottom.
         seagrass: a canopy on the bottom.
+        lid_friction: drag of a lid, ice for one, on the water below it.
         stokes_drift: of surface waves.
-        freezing_bound: the freezing point, below which the water at the surface does not cool.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
             keeps the heights at rest.
@@ -174,8 +153,8 @@ class Interior(eqx.Module):
     streams: Streams | None = None
     bottom_friction: BottomFriction | None = None
     seagrass: Seagrass | None = None
+    lid_friction: LidFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
-    freezing_bound: FreezingBound | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
     held: tuple[str, ...] = eqx.field(default=(), static=True)
 
@@ -200,7 +179,6 @@ class Interior(eqx.Module):
     def terms(self) -> tuple[AbstractTerm, ...]:
         """What of it acts on the column by itself, in the order in which it is summed."""
         parts = (
-            self.freezing_bound,
             self.vertical_velocity,
             self.streams,
             self.pressure_gradient,
@@ -208,6 +186,7 @@ class Interior(eqx.Module):
             self.relaxation,
             self.bottom_friction,
             self.seagrass,
+            self.lid_friction,
         )
         return tuple(part for part in parts if part is not None)
 

@@ -15,6 +15,7 @@ from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_fiel
 from ..declarations import named, setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, column_integral, reciprocal, vector_norm
+from ..state import State
 from ..time_series import TimeSeries
 from .base import AbstractTerm, Column, Tendency, Velocity, accelerating
 
@@ -229,4 +230,44 @@ class BottomFriction(AbstractTerm):
             coefficient = jnp.where(column.time < 1.5 * column.dt, 0.0, coefficient)
         rate = coefficient * vector_norm(u[0], v[0]) / thickness[0]
         rate = jnp.concatenate([jnp.zeros_like(old.u[:1]) + rate, jnp.zeros_like(old.u[1:])])
+        return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}
+
+
+class LidFriction(AbstractTerm):
+    """Logarithmic drag of a lid at rest, ice for one, on the uppermost cell; turbulence there has its u*.
+
+    Args:
+        roughness_length: z_0 of the lid [m].
+        von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
+
+    Source: the law of the wall; Burchard et al. (2022), J. Adv. Model. Earth Syst. 14, e2021MS002925.
+    """
+
+    roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-6, 1.0))
+    von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
+
+    def ratio(self, thickness: ScalarLike) -> Scalar:
+        """u* over the speed of the uppermost cell [1]; its thickness in m."""
+        if self.von_karman is None:
+            raise ValueError(
+                "LidFriction.ratio: expected a von_karman, got none; `Model.completed(case)` puts in that of "
+                "the closure."
+            )
+        return self.von_karman * reciprocal(jnp.log1p(0.5 * thickness / self.roughness_length))
+
+    def friction_velocity(self, u: Scalar, v: Scalar, thickness: ScalarLike) -> Scalar:
+        """u* [m s-1] of the velocity [m s-1] and the thickness [m] of the uppermost cell."""
+        return self.ratio(thickness) * vector_norm(u, v)
+
+    def stress(self, state: State, grid: Grid, density: Scalar) -> tuple[Scalar, Scalar]:
+        """On the water, eastward and northward [N m-2]."""
+        u, v = state.u[-1], state.v[-1]
+        held = -density * self.ratio(grid.cell_thickness[-1]) ** 2 * vector_norm(u, v)
+        return held * u, held * v
+
+    def on_velocity(self, column: Column) -> dict[str, Tendency]:
+        """Implicit, by the speed that is known."""
+        (u, v), thickness = column.velocity, column.grid.cell_thickness[-1]
+        rate = self.ratio(thickness) ** 2 * vector_norm(u[-1], v[-1]) / column.grid.cell_volume[-1]
+        rate = jnp.concatenate([jnp.zeros_like(u[1:]), jnp.zeros_like(u[:1]) + rate])
         return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}

@@ -208,7 +208,10 @@ def _compare(
         def water(name: str) -> ColumnState:
             state = restart.state
             if name in comparison.seen:
-                state = jax.tree.map(lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state)
+                seen = jax.tree.map(
+                    lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state.without_ice()
+                )
+                state = dataclasses.replace(seen, ice=state.ice)
             return ColumnState(state, case.grid, case.equation_of_state)
 
         return {

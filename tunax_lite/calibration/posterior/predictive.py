@@ -78,7 +78,7 @@ def predictive_bands(
     times: Any = {"dt": dt, "duration": duration, "output_interval": output_interval}
     run = simulate(ensemble, cases, checkpointing=SaveEverything(), **times)
     known = {**vars(run.state), **run.state.tracers}
-    del known["tracers"]
+    del known["tracers"], known["ice"]
     if not set(variables) <= set(known):
         raise ValueError(f"predictive_bands: expected variables out of {', '.join(known)}, got {variables}.")
     profiles = {name: np.asarray(known[name], float) for name in variables}

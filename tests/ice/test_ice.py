@@ -1,0 +1,363 @@
+"""Ice: exact growth, budgets of heat, derivatives, batches and restarts; melting below a shelf."""
+
+import dataclasses
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tunax_lite import (
+    Case,
+    Constant,
+    ConstantForcing,
+    Grid,
+    KEpsilon,
+    Model,
+    State,
+    SurfaceFluxes,
+    io,
+    simulate,
+    stack_cases,
+)
+from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
+from tunax_lite.declarations import name_of
+from tunax_lite.diagnostics import diagnose
+from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
+from tunax_lite.ice.winton import Layers
+from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
+from tunax_lite.terms import Interior, LidFriction
+from tunax_lite.time_series import TimeSeries
+
+DAY, S, FREEZING = 86400.0, 32.0, -0.0575 * 32.0
+MIXED = Model(Constant(1e-3, 1e-3))
+
+
+def weather(air_temperature=-15.0, shortwave=0.0, **more) -> BulkForcing:
+    """The same weather all the time."""
+    given = {"wind_u": 6.0, "wind_v": 0.0, "humidity": 80.0, "air_pressure": 101300.0, "cloud_cover": 0.6}
+    given |= {"air_temperature": air_temperature, "shortwave": shortwave, "precipitation": 0.0} | more
+    series = TimeSeries.constant(Weather(**{name: jnp.asarray(value) for name, value in given.items()}))
+    sun = SolarPosition(latitude=70.0, longitude=0.0, start_time="2020-12-01T00:00:00")
+    return BulkForcing(series, Kondo(), longwave=Clark(), albedo=ConstantAlbedo(0.06), sun=sun)
+
+
+def column(ice, forcing=None, temperature=-1.0, days=10.0, **more) -> Case:
+    grid = Grid.uniform(20.0, 10)
+    state = State.from_profiles(grid, temperature=temperature, salinity=S)
+    forcing = weather() if forcing is None else forcing
+    return Case(grid, state, forcing, ice=ice, duration=days * DAY, **more)
+
+
+def run(case, model=MIXED, dt=3600.0, **options):
+    return simulate(model, case, dt=dt, **{"output_interval": case.duration} | options)
+
+
+def test_water_enters_a_step_at_its_freezing_point_or_above():
+    grid = Grid.uniform(8.0, 4)
+    state = State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
+    cold = ConstantForcing(SurfaceFluxes(heat_flux=-500.0))
+    case = Case(grid, state, cold, ice=FreezingBound(), duration=DAY)
+    below = case.at_surface(case.start_state, 0.0, 600.0)
+    np.testing.assert_allclose(below.temperature, -0.0575 * 30.0, rtol=1e-14)
+    last = simulate(Model(Constant(diffusivity=0.0)), case, dt=600.0, output_interval=DAY).state
+    # Below the bound by what one step takes.
+    loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
+    np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)
+    np.testing.assert_allclose(last.ice["ice_thickness"], [0.0, 0.1])
+
+
+def test_ice_of_one_layer_grows_as_stefan_found():
+    """H²/2 + a H grows by k (T_f - T_air) t / (rho L), to the first order of the time step."""
+    case = column(MyLake(initial_thickness=0.1), temperature=FREEZING, days=60.0)
+    found = run(case, dt=1800.0).state.ice["ice_thickness"][-1]
+    grown = 2.1 * (FREEZING + 15.0) * 60.0 * DAY / (910.0 * 333500.0)
+    exact = math.sqrt((0.1 + 0.1) ** 2 + 2.0 * grown) - 0.1
+    np.testing.assert_allclose(found, exact, rtol=2e-4)
+    assert found > 0.5
+
+
+def test_ice_that_stores_heat_grows_as_stefan_found_where_its_surface_is_held():
+    """Conduction through thick ice in balance takes k dT / H, less what cools the ice that there is."""
+    warmth = 1e4  # W m-2 K-1: the air holds the surface at its temperature
+    ice, surface = Winton(initial_thickness=1.0), -20.0
+    cell = UppermostCell(*(jnp.asarray(x) for x in (FREEZING, S, 1.0, 1.0, 3990.0, 1027.0, 0.0)))
+    sky = lambda met: SurfaceFluxes(heat_flux=warmth * (surface - met.temperature))  # noqa: E731
+    state = State.from_profiles(Grid.uniform(3.0, 3), temperature=FREEZING, salinity=S)
+    step = lambda carried, _: (ice.step(carried, cell, sky, None, 3600.0).ice, None)  # noqa: E731
+    settled = jax.lax.scan(step, ice.start(state), length=24 * 30)[0]
+    later = jax.lax.scan(step, settled, length=24 * 60)[0]
+    h, thicker = (float(one["ice_thickness"]) for one in (settled, later))
+    latent = 905.0 * (334000.0 + 2100.0 * (-0.054 - FREEZING))
+    exact = math.sqrt(h**2 + 2.0 * 2.03 * (FREEZING - surface) * 60.0 * DAY / latent)
+    # What is below the middle of the ice cools as it grows: half of c_i (T_f - T_s) / 2 over L.
+    assert 0.93 < (thicker - h) / (exact - h) < 1.0
+    # Linear but for the heat that goes into cooling: at the quarters of the thickness.
+    quarters = surface + (FREEZING - surface) * np.array([0.25, 0.75])
+    found = [float(later[f"{half}_ice_temperature"]) for half in ("upper", "lower")]
+    np.testing.assert_allclose(found, quarters, atol=0.5)
+
+
+def test_ice_by_degree_days_is_what_the_formula_says():
+    case = column(Lebedev(initial_thickness=0.2), days=20.0)
+    found = run(case).state.ice
+    frost = (20.0 / 1.33) ** (1.0 / 0.58) + 20.0 * (FREEZING + 15.0)
+    np.testing.assert_allclose(found["freezing_degree_days"][-1], frost, rtol=1e-12)
+    np.testing.assert_allclose(found["ice_thickness"][-1], 0.0133 * frost**0.58, rtol=1e-12)
+    # From open water: frost counts from the step on in which the water freezes.
+    assert float(run(column(Lebedev(), temperature=FREEZING)).state.ice["ice_thickness"][-1]) > 0.15
+
+
+def held_heat(ice, carried):
+    """Of ice, against water at its melting point [J m-2]."""
+    if isinstance(ice, Winton):
+        half = 0.5 * carried["ice_thickness"]
+        temperatures = carried["upper_ice_temperature"], carried["lower_ice_temperature"]
+        return -ice.heat_to_melt(Layers(carried["snow_thickness"], half, half, *temperatures))
+    return -910.0 * 333500.0 * (carried["ice_thickness"] + carried["frazil_thickness"])
+
+
+@pytest.mark.parametrize("dt", [60.0, 86400.0])
+@pytest.mark.parametrize("ice", [MyLake(), Winton()], ids=["mylake", "winton"])
+def test_the_heat_of_ice_and_water_closes_to_round_off_in_any_step(ice, dt):
+    """Thin and thick, freezing and melting, with snow and without: both gain what the air gives."""
+    random, n = np.random.default_rng(0), 3000
+    open_water = random.random(n) < 0.3
+    salinity = jnp.asarray(random.uniform(5.0, 36.0, n))
+    freezing = ice.freezing_point(salinity)
+    thickness = jnp.asarray(np.where(open_water, 0.0, 10.0 ** random.uniform(-5.0, 0.7, n)))
+    air = jnp.asarray(random.uniform(-40.0, 10.0, n))
+    light, rain = (jnp.asarray(random.uniform(0.0, high, n)) for high in (300.0, 1e-4))
+    upper = jnp.asarray(random.uniform(-30.0, -0.054, n))
+    start = {"ice_thickness": thickness}
+    if isinstance(ice, MyLake):
+        start["frazil_thickness"] = jnp.where(open_water, 0.0295, 0.0)
+    else:
+        snow = jnp.where(open_water, 0.0, jnp.asarray(random.choice([0.0, 0.01, 0.8], n)))
+        start |= {"snow_thickness": snow, "ice_surface_temperature": jnp.minimum(air, -0.1)}
+        start |= {"upper_ice_temperature": upper, "lower_ice_temperature": jnp.maximum(upper, -4.0)}
+    water = (freezing + jnp.asarray(random.normal(0.0, 0.2, n)), salinity, jnp.full(n, 0.7), jnp.full(n, 0.6))
+    cell = UppermostCell(*water, *(jnp.asarray(x) for x in (3990.0, 1027.0, 0.0)))
+
+    def sky(met):
+        lit = light * (1.0 - jnp.where(met.covers, met.albedo, 0.06))
+        return SurfaceFluxes(
+            heat_flux=20.0 * (air - met.temperature), shortwave_flux=lit, freshwater_flux=rain
+        )
+
+    done = ice.step(start, cell, sky, air, dt)
+    gained = held_heat(ice, done.ice) - held_heat(ice, start)
+    gained = gained + cell.heat_per_kelvin * (done.temperature - cell.temperature)
+    scale = np.abs(held_heat(ice, start)) + 1e3 * dt + 1e6  # what the air gives is a difference
+    assert np.max(np.abs(gained - done.heat_from_air * dt) / scale) < 1e-12
+    assert all(np.all(np.isfinite(value)) for value in done.ice.values())
+    assert np.all(done.ice["ice_thickness"] >= 0.0)
+    # Both kinds of cover, and all ways between them.
+    after = np.asarray(done.ice["ice_thickness"]) > 0.0
+    assert all(np.any(before & now) for before in (open_water, ~open_water) for now in (after, ~after))
+
+
+@pytest.mark.parametrize("ice", [MyLake(), Winton()], ids=["mylake", "winton"])
+def test_a_run_loses_what_the_air_takes(ice):
+    """Ocean and ice over a run that freezes: from each step's start, as the model makes it."""
+    case = column(ice, temperature=-1.83, days=2.0)
+    found = run(case, output_interval=3600.0)
+    water = np.asarray(diagnose(found, case, ["heat_content"])["heat_content"])
+    total = water + np.asarray(jax.vmap(lambda carried: held_heat(ice, carried))(found.state.ice))
+    given, at_surface = [], eqx.filter_jit(case.at_surface)
+    for step in range(found.n_frames - 1):
+        start = jax.tree.map(lambda leaf, step=step: leaf[step], found.state)
+        below = at_surface(start, jnp.asarray((step + 1) * 3600.0), 3600.0)
+        given.append(
+            3600.0 * float(below.heat_from_air + below.fluxes.heat_flux + below.fluxes.shortwave_flux)
+        )
+    np.testing.assert_allclose(np.diff(total), given, atol=1e-9 * np.abs(total).max())
+    assert float(found.state.ice["ice_thickness"][-1]) > 0.03
+
+
+ALL = [FreezingBound(), Lebedev(), MyLake(), Winton()]
+
+
+def each(ices, usual):
+    """One of them usually, the others in long tests."""
+    names = [name_of(type(ice)) for ice in ices]
+    marks = [() if name == usual else pytest.mark.long for name in names]
+    return [
+        pytest.param(ice, id=name, marks=mark) for ice, name, mark in zip(ices, names, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ice", each(ALL[1:], "winton"))
+def test_thickness_by_the_weather_is_that_of_central_differences(ice):
+    """From open water, through freezing: reverse, forward, and differences."""
+
+    def thickness(warmer):
+        forcing = weather()
+        forcing = eqx.tree_at(lambda f: f.offsets.air_temperature, forcing, warmer)
+        return run(column(ice, forcing, temperature=-1.82, days=3.0)).state.ice["ice_thickness"][-1]
+
+    at = jnp.asarray(0.0)
+    reverse, forward = jax.grad(thickness)(at), jax.jvp(thickness, (at,), (jnp.ones(()),))[1]
+    step = 1e-4
+    central = (thickness(at + step) - thickness(at - step)) / (2.0 * step)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-9)
+    np.testing.assert_allclose(reverse, central, rtol=1e-5)
+    assert reverse < -1e-3  # m K-1
+
+
+@pytest.mark.parametrize("ice", each(ALL, "winton"))
+def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
+    cases = [column(ice, weather(air)) for air in (-25.0, -10.0)]
+    times: dict = {"dt": 3600.0, "output_interval": DAY}
+    together = simulate(MIXED, stack_cases(cases), **times)
+    for k, case in enumerate(cases):
+        alone = simulate(MIXED, case, **times)
+        for name, values in alone.state.ice.items():
+            np.testing.assert_allclose(together.state.ice[name][:, k], values, rtol=1e-10, atol=1e-12)
+    io.write_trajectory(simulate(MIXED, cases[0], duration=5 * DAY, **times), tmp_path / "half.nc")
+    rest = simulate(MIXED, cases[0], start=io.read_trajectory(tmp_path / "half.nc").restart(), **times)
+    whole = simulate(MIXED, cases[0], **times)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a[-1] == b[-1])), rest.state, whole.state))
+    with xr.open_dataset(tmp_path / "half.nc") as dataset:
+        assert dataset["ice_thickness"].attrs["standard_name"] == "sea_ice_thickness"
+        assert dataset["ice_thickness"].dims == ("time",)
+
+
+def test_a_step_outside_of_a_compiled_program_is_the_same():
+    case, model = column(Winton(initial_thickness=0.3, initial_snow=0.1)), MIXED
+    state = case.start_state
+    clo_state = model.init(case)
+    plain = model.step(state, clo_state, case, 0.0, 3600.0)
+    compiled = eqx.filter_jit(model.step)(state, clo_state, case, 0.0, 3600.0)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14), plain, compiled)
+
+
+def test_ice_keeps_wind_and_light_from_the_water():
+    case = column(Winton(initial_thickness=1.0), weather(shortwave=100.0), temperature=FREEZING)
+    fluxes = case.at_surface(case.start_state, 0.0, 60.0).fluxes
+    assert {float(jnp.asarray(flux)) for flux in (fluxes.stress_u, fluxes.heat_flux)} == {0.0}
+    # Thick ice, not far from melting, of which 0.3 exp(-1 / 0.67) of the light goes through.
+    albedo = 0.5826 - 0.075 * max(0.0, 1.0 + (FREEZING + 0.054) / 1.0)
+    passed = 100.0 * (1.0 - albedo) * 0.3 * math.exp(-1.0 / 0.67)
+    np.testing.assert_allclose(jnp.asarray(fluxes.shortwave_flux), passed, rtol=1e-12)
+    bare = column(Winton(), weather(shortwave=100.0))
+    assert float(jnp.asarray(bare.at_surface(bare.start_state, 0.0, 60.0).fluxes.stress_u)) > 0.0
+
+
+def test_ice_is_refused_without_the_air_or_the_salt_that_it_needs():
+    with pytest.raises(ValueError, match="Lebedev: expected weather"):
+        column(Lebedev(), ConstantForcing(SurfaceFluxes(heat_flux=-100.0)))
+    grid = Grid.uniform(20.0, 10)
+    fresh = State.from_profiles(grid, temperature=4.0, salinity=0.1)
+    with pytest.raises(ValueError, match="Winton: expected water that freezes below -0.054 degC"):
+        Case(grid, fresh, weather(), ice=Winton())
+
+
+# Below a shelf.
+
+
+def shelf_cell(temperature=0.5, friction_velocity=0.01, salinity=34.0):
+    values = temperature, salinity, 0.2, 0.2, 3991.87, 1027.0, friction_velocity
+    return UppermostCell(*(jnp.asarray(value) for value in values))
+
+
+def test_melting_fulfils_the_three_equations():
+    ice, cell, thickness = BasalMelt(), shelf_cell(), jnp.asarray(300.0)
+    layer = ice.melt(thickness, cell)
+    t_b, s_b, melt = (float(x) for x in layer[:3])
+    freezing = -5.6705121472405570e-2 * s_b + 7.5436448744204881e-2
+    np.testing.assert_allclose(t_b, freezing + 7.6828512903539831e-4 * 300.0 * 910.0 / 1027.0, rtol=1e-12)
+
+    def transfer(molecular):
+        rough = 0.55 * math.exp(0.5 * 0.4 * 8.5) * math.sqrt(0.01 * 0.01 / 1.95e-6)
+        beta = rough * (molecular ** (2.0 / 3.0) - 0.2) - 0.7 * 8.5 + 9.5
+        return 0.4 * 0.01 / (0.7 * (math.log(0.11 / 0.01) + 0.4 / 0.7 * beta))
+
+    heat, salt = transfer(13.8) * (0.5 - t_b), transfer(2432.0) * (34.0 - s_b)
+    np.testing.assert_allclose(float(layer.heat_exchange), heat, rtol=1e-12)
+    np.testing.assert_allclose(
+        heat, melt * (1995.0 / 3991.87 * (t_b + 20.0) + 333500.0 / 3991.87), rtol=1e-12
+    )
+    np.testing.assert_allclose(salt, melt * s_b, rtol=1e-9)
+    assert 1e-7 < melt < 1e-5  # 3 to 300 m in a year
+
+
+def test_nothing_melts_below_water_at_rest_and_derivatives_are_finite_there():
+    def melt(u, ice):
+        return ice.melt(jnp.asarray(300.0), shelf_cell(friction_velocity=u)).melt_rate
+
+    assert float(melt(0.0, BasalMelt())) == 0.0
+    assert np.isfinite(jax.grad(melt)(0.0, BasalMelt()))
+    by_ice = eqx.filter_grad(lambda ice: melt(0.01, ice))(BasalMelt())
+    for name in ("roughness_length", "ice_temperature", "schmidt_number", "latent_heat"):
+        value = getattr(BasalMelt(), name)
+        changed = [dataclasses.replace(BasalMelt(), **{name: value * f}) for f in (1.0001, 0.9999)]
+        up, down = (melt(0.01, ice) for ice in changed)
+        np.testing.assert_allclose(getattr(by_ice, name), (up - down) / (2e-4 * value), rtol=1e-6)
+
+
+def test_a_shelf_gives_the_water_what_it_loses():
+    """Heat and salt of the water change by the melting, and so does ice that is not replaced."""
+    grid, density, capacity = Grid.uniform(20.0, 10), 1027.0, 3991.86796
+    state = State.from_profiles(grid, temperature=0.5, salinity=34.0, u=0.2)
+    ice = BasalMelt(replenished=False)
+    eos = SpecificVolumeTeos10(draft=265.8)
+    case = Case(
+        grid,
+        state,
+        ConstantForcing(SurfaceFluxes()),
+        interior=Interior(lid_friction=LidFriction()),
+        equation_of_state=eos,
+        ice=ice,
+        duration=7200.0,
+    )
+    found = run(case, Model(KEpsilon()), dt=60.0, output_interval=60.0)
+    thickness = np.asarray(found.state.ice["ice_thickness"])
+    melted = -np.diff(thickness) * 910.0 / density  # of water [m]
+    assert 1e-6 < melted.sum() < 1e-2
+    salt = np.sum(np.asarray(found.state.salinity) * 2.0, axis=1)
+    np.testing.assert_allclose(np.diff(salt), -melted * found.state.salinity[:-1, -1], atol=1e-10)
+    # The surroundings of the ice are colder than the water by what melting and warming the ice takes.
+    heat = np.sum(np.asarray(found.state.temperature) * 2.0, axis=1)
+    frames = zip(
+        thickness[:-1],
+        *(np.asarray(x)[:-1, -1] for x in (found.state.temperature, found.state.u)),
+        strict=True,
+    )
+    for (h, t, u), lost, m in zip(frames, -np.diff(heat), melted, strict=True):
+        u_star = 0.4 / math.log1p(0.5 * 2.0 / 0.01) * abs(u)
+        cell = UppermostCell(*(jnp.asarray(x) for x in (t, 34.0, 2.0, 2.0, capacity, density, u_star)))
+        t_b = float(ice.melt(jnp.asarray(h), cell).temperature)
+        taken = m * (1995.0 / capacity * (t_b + 20.0) + 333500.0 / capacity)
+        np.testing.assert_allclose(lost, taken + m * (t - t_b), rtol=2e-2, atol=1e-9)
+    # The lid slows the water, and turbulence has its friction velocity.
+    (shown,) = diagnose(found, case, ["friction_velocity"]).values()
+    np.testing.assert_allclose(shown, 0.4 / math.log1p(100.0) * np.hypot(found.state.u, found.state.v)[:, -1])
+    assert float(found.state.u[-1, -1]) < 0.19
+    assert float(jnp.max(found.clo_state.eddy_viscosity[-1, 5:])) > 1e-4
+
+
+def test_heights_below_a_shelf_count_from_the_sea(tmp_path):
+    grid = Grid.uniform(20.0, 10)
+    state = State.from_profiles(grid, temperature=0.5, salinity=34.0)
+    case = Case(
+        grid,
+        state,
+        ConstantForcing(SurfaceFluxes()),
+        equation_of_state=SpecificVolumeTeos10(draft=300.1),
+        duration=600.0,
+    )
+    found = simulate(MIXED, case, dt=60.0, output_interval=600.0)
+    io.write_trajectory(found, tmp_path / "shelf.nc", case=case)
+    with xr.open_dataset(tmp_path / "shelf.nc") as dataset:
+        np.testing.assert_allclose(dataset["z_center"][-1], -301.1, rtol=1e-12)
+    np.testing.assert_array_equal(io.read_trajectory(tmp_path / "shelf.nc").grid.z_face, grid.z_face)
+    # Cold water expands more under pressure.
+    at_surface, below = (SpecificVolumeTeos10(draft=d) for d in (None, 300.1))
+    z = jnp.asarray(-1.0)
+    t, s = jnp.asarray(0.5), jnp.asarray(34.0)
+    assert float(below.expansion(t, s, z)[0]) == float(at_surface.expansion(t, s, z - 300.1)[0])
+    assert float(below.expansion(t, s, z)[0]) > 1.1 * float(at_surface.expansion(t, s, z)[0])

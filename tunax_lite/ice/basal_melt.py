@@ -1,0 +1,131 @@
+"""Melting below an ice shelf: three equations for the water in touch with the ice.
+
+    heat:             gamma_T (T - T_b) = m (c_i / c (T_b - T_i) + L / c)
+    salt:             gamma_S (S - S_b) = m S_b
+    freezing point:   T_b = l_1 S_b + l_2 + l_3 H rho_i / rho
+
+for temperature T_b and salinity S_b at the ice and the melt rate m [m s-1 of water]. The transfer velocities
+gamma are those of a rough wall with a viscous sublayer, in which heat and salt diffuse at their own rates.
+
+Source: Hellmer and Olbers (1989), Antarct. Sci. 1, 325-336; Holland and Jenkins (1999), J. Phys. Oceanogr.
+29, 1787-1800; Kader and Yaglom (1972), Int. J. Heat Mass Transf. 15, 2329-2351, for the wall; Burchard et al.
+(2022), J. Adv. Model. Earth Syst. 14, e2021MS002925; constants of STIM.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+from ..declarations import check_settings, named, setting
+from ..forcing import SurfaceFluxes
+from ..numerics.elementary import at_least, safe_sqrt
+from ..state import State
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell
+
+
+class MeltLayer(NamedTuple):
+    """The water in touch with the ice, and what passes through it."""
+
+    temperature: Scalar  # [degC]
+    salinity: Scalar  # [g kg-1]
+    melt_rate: Scalar  # [m s-1] of water; negative where it freezes
+    heat_exchange: Scalar  # gamma_T (T - T_b) [K m s-1]
+
+
+@named("basal_melt")
+class BasalMelt(AbstractIce):
+    """A shelf of ice that covers the water all the time and melts from below.
+
+    Args:
+        initial_thickness: of the ice [m].
+        roughness_length: of its lower side [m].
+        ice_temperature: in the core of the ice [degC].
+        ice_density: [kg m-3].
+        ice_heat_capacity: [J kg-1 K-1].
+        latent_heat: of melting [J kg-1].
+        water_density, water_heat_capacity: of the melting and the pressure below it [kg m-3, J kg-1 K-1];
+            `None` for those of the water.
+        viscosity: of the water [m2 s-1].
+        prandtl_number, schmidt_number: molecular, of heat and salt [1].
+        turbulent_prandtl_number: [1].
+        von_karman: kappa [1].
+        replenished: whether the flow of the shelf replaces what melts, so that it keeps its thickness.
+    """
+
+    initial_thickness: Scalar = parameter(300.0, unit="m", valid_range=(0.0, 5000.0))
+    roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-6, 1.0))
+    ice_temperature: Scalar = parameter(-20.0, unit="degC", valid_range=(-60.0, 0.0))
+    ice_density: Scalar = parameter(910.0, unit="kg m-3", valid_range=(500.0, 1000.0))
+    ice_heat_capacity: Scalar = parameter(1995.0, unit="J kg-1 K-1", valid_range=(1e3, 4e3))
+    latent_heat: Scalar = parameter(333500.0, unit="J kg-1", valid_range=(1e5, 4e5))
+    water_density: Scalar | None = parameter(None, unit="kg m-3", valid_range=(900.0, 1100.0))
+    water_heat_capacity: Scalar | None = parameter(None, unit="J kg-1 K-1", valid_range=(3e3, 5e3))
+    viscosity: Scalar = parameter(1.95e-6, unit="m2 s-1", valid_range=(1e-7, 1e-4))
+    prandtl_number: Scalar = parameter(13.8, valid_range=(1.0, 100.0))
+    schmidt_number: Scalar = parameter(2432.0, valid_range=(10.0, 1e5))
+    turbulent_prandtl_number: Scalar = parameter(0.7, valid_range=(0.1, 2.0))
+    von_karman: Scalar = parameter(0.4, valid_range=(0.1, 1.0))
+    replenished: bool = setting(True)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    def start(self, state: State) -> Carried:
+        return {"ice_thickness": self.initial_thickness + 0.0 * state.temperature[-1]}
+
+    def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
+        """The melting below ice of a thickness [m]; zero over water at rest."""
+        density, capacity = self._water(cell)
+        over_heat, over_salt = (
+            self._resistance(cell, molecular) for molecular in (self.prandtl_number, self.schmidt_number)
+        )
+        gamma_heat = self.von_karman * cell.friction_velocity / (self.turbulent_prandtl_number * over_heat)
+        slower = over_heat / over_salt  # gamma_S / gamma_T
+        # A quadratic for S_b, whose other root is negative.
+        fresh = _FRESH + _BY_DEPTH * thickness * self.ice_density / density
+        ice = self.ice_heat_capacity / capacity
+        taken = self.ice_heat_capacity * (fresh - self.ice_temperature) + self.latent_heat
+        melting = slower / capacity * taken
+        a = _BY_SALT * (1.0 - slower * ice)
+        b = slower * cell.salinity * _BY_SALT * ice - melting - (cell.temperature - fresh)
+        half = -0.5 * b / a
+        salinity = half + safe_sqrt(half**2 - cell.salinity * melting / a)
+        temperature = _BY_SALT * salinity + fresh
+        exchange = gamma_heat * (cell.temperature - temperature)
+        taken = ice * (temperature - self.ice_temperature) + self.latent_heat / capacity
+        return MeltLayer(temperature, salinity, exchange / taken, exchange)
+
+    def step(
+        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+    ) -> IceStep:
+        thickness = ice["ice_thickness"]
+        found = self.melt(thickness, cell)
+        density, capacity = self._water(cell)
+        nothing = jnp.zeros_like(thickness)
+        # Water of T leaves the cell, and as much of T_b comes, which the ice gave.
+        lost = density * capacity * (found.heat_exchange - found.melt_rate * found.temperature)
+        lost = lost + cell.density * cell.heat_capacity * found.melt_rate * cell.temperature
+        fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * found.melt_rate)
+        if not self.replenished:
+            melted = density / self.ice_density * found.melt_rate * dt
+            thickness = at_least(thickness - melted, 0.0)
+        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing)
+
+    def _water(self, cell: UppermostCell) -> tuple[Scalar, Scalar]:
+        density = cell.density if self.water_density is None else self.water_density
+        return density, cell.heat_capacity if self.water_heat_capacity is None else self.water_heat_capacity
+
+    def _resistance(self, cell: UppermostCell, molecular: Scalar) -> Scalar:
+        """ln((z + z_0) / z_0) + kappa / Pr_t beta [1], of the center of the cell."""
+        turbulent, z_0 = self.turbulent_prandtl_number, self.roughness_length
+        roughness = safe_sqrt(z_0 * cell.friction_velocity / self.viscosity)
+        rough = 0.55 * jnp.exp(0.5 * self.von_karman * _BS) * roughness
+        beta = rough * (jnp.cbrt(molecular) ** 2 - 0.2) - turbulent * _BS + 9.5
+        return jnp.log1p(0.5 * cell.thickness / z_0) + self.von_karman / turbulent * beta
+
+
+_BS = 8.5
+"""Intercept of the logarithmic layer over rough walls [1]."""
+_BY_SALT, _FRESH, _BY_DEPTH = -5.6705121472405570e-2, 7.5436448744204881e-2, 7.6828512903539831e-4
+"""Freezing point as potential temperature: by salinity [K per g kg-1], of fresh water [degC], by depth."""

@@ -1,0 +1,103 @@
+"""Ice that puts the water back to its freezing point: as a bound alone, or by the degree-days of frost.
+
+Neither closes the heat budget of the water: what the bound gives is what the air would have taken further.
+"""
+
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..forcing import IceSurface
+from ..numerics.elementary import at_least, at_most
+from ..state import State
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air
+
+
+@named("simple")
+class FreezingBound(AbstractIce):
+    """The uppermost cell enters a step at its freezing point or above; the air meets the water all the time.
+
+    Args:
+        shown_thickness: that is written where water was kept from cooling further [m].
+
+    Source: GOTM, `surface/ice/model: simple`.
+    """
+
+    shown_thickness: Scalar = parameter(0.1, unit="m", valid_range=(0.0, 10.0))
+
+    def start(self, state: State) -> Carried:
+        return {"ice_thickness": 0.0 * state.temperature[-1]}
+
+    def step(
+        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+    ) -> IceStep:
+        freezing = self.freezing_point(cell.salinity)
+        bound = at_least(cell.temperature, freezing)
+        thickness = jnp.where(cell.temperature < freezing, self.shown_thickness, 0.0)
+        given = (bound - cell.temperature) * cell.heat_per_kelvin / dt
+        return IceStep({"ice_thickness": thickness}, bound, sky(None), given)
+
+
+@named("lebedev")
+class Lebedev(AbstractIce):
+    """Ice as thick as the frost of the air, summed up over time, was found to make it.
+
+        H = 0.01 c F**n,    dF/dt = T_f - T_air   in K day, where there is ice, or water at its freezing point
+
+    Below one degree-day the water is open; STIM then forgets the frost from step to step.
+
+    Args:
+        initial_thickness: H of the start [m].
+        growth: c, in centimetres at one degree-day [1].
+        exponent: n [1].
+        albedo: of the ice [1].
+        light_depth: over which the ice weakens the light by a factor e [m].
+        ice_density: of the heat that the ice is reckoned to hold [kg m-3].
+        latent_heat: likewise [J kg-1].
+
+    Source: Lebedev (1938), Probl. Arktiki 5, 9-25; constants of STIM.
+    """
+
+    initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
+    growth: Scalar = parameter(1.33, valid_range=(0.1, 10.0))
+    exponent: Scalar = parameter(0.58, valid_range=(0.1, 1.0))
+    albedo: Scalar = parameter(0.545, valid_range=(0.0, 1.0))
+    light_depth: Scalar = parameter(1.6, unit="m", valid_range=(0.01, 10.0))
+    ice_density: Scalar = parameter(910.0, unit="kg m-3", valid_range=(500.0, 1000.0))
+    latent_heat: Scalar = parameter(333500.0, unit="J kg-1", valid_range=(1e5, 4e5))
+
+    def check(self, state: State, knows_air: bool) -> None:
+        check_air(self, knows_air)
+
+    def start(self, state: State) -> Carried:
+        there = self.initial_thickness > 0.0
+        centimetres = jnp.where(there, 100.0 * self.initial_thickness / self.growth, 1.0)
+        frost = jnp.where(there, jnp.exp(jnp.log(centimetres) / self.exponent), 0.0)
+        nothing = 0.0 * state.temperature[-1]
+        return {
+            "ice_thickness": self.initial_thickness + nothing,
+            "freezing_degree_days": frost + nothing,
+        }
+
+    def step(
+        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+    ) -> IceStep:
+        assert air_temperature is not None
+        thickness, frost = ice["ice_thickness"], ice["freezing_degree_days"]
+        freezing, covered = self.freezing_point(cell.salinity), thickness > 0.0
+        counts = covered | ((air_temperature < freezing) & (cell.temperature < freezing))
+        frost = jnp.where(counts, frost + (freezing - air_temperature) * (dt / _DAY), 0.0)
+        thick = frost > 1.0
+        grown = 0.01 * self.growth * jnp.exp(self.exponent * jnp.log(jnp.where(thick, frost, 1.0)))
+        now = jnp.where(thick, grown, 0.0)
+        # What was covered and is not any more begins anew.
+        frost = jnp.where(thick | ~covered, at_least(frost, 0.0), 0.0)
+        temperature = jnp.where(thick, freezing, at_least(cell.temperature, freezing))
+        heat = (temperature - cell.temperature) * cell.heat_per_kelvin
+        heat = heat - self.ice_density * self.latent_heat * (now - thickness)
+        fluxes = sky(IceSurface(covered, at_most(air_temperature, 0.0), self.albedo))
+        fluxes = below_cover(covered, fluxes, jnp.exp(-now / self.light_depth))
+        return IceStep({"ice_thickness": now, "freezing_degree_days": frost}, temperature, fluxes, heat / dt)
+
+
+_DAY = 86400.0

@@ -1,0 +1,86 @@
+"""Ice of one layer on a lake or the sea: frazil, growth by Stefan's law, melting from above and below.
+
+    rho L H dH/dt = k (T_f - T_s),       T_s = (alpha T_f + T_air) / (1 + alpha),   alpha = a / H
+
+while the air is colder than the freezing point T_f; the surface of thin ice is nearer to the water. In warmer
+air what comes from the air melts ice at 0 degC. What the uppermost cell holds above its freezing point melts
+ice from below, and what it lacks freezes: first to frazil, then to ice.
+
+The heat budget of ice and water closes: light that reaches the water melts no ice, and what freezes warms the
+water to T_f, unlike in STIM. Rain adds no ice.
+
+Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of STIM.
+"""
+
+import jax.numpy as jnp
+
+from .._types import Scalar, ScalarLike, parameter
+from ..declarations import named
+from ..forcing import IceSurface
+from ..numerics.elementary import at_least, reciprocal
+from ..state import State
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air, or_zero
+
+
+@named("mylake")
+class MyLake(AbstractIce):
+    """Ice that grows by conduction.
+
+    Args:
+        initial_thickness: H of the start [m].
+        frazil_limit: thickness of frazil that closes the cover [m].
+        insulation: a, thickness of the ice below whose middle temperature the surface is [m].
+        conductivity: k of ice [W m-1 K-1].
+        ice_density: rho [kg m-3].
+        latent_heat: L [J kg-1].
+        albedo: of the ice [1].
+        light_attenuation: of light in the ice [m-1].
+    """
+
+    initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
+    frazil_limit: Scalar = parameter(0.03, unit="m", valid_range=(1e-4, 1.0))
+    insulation: Scalar = parameter(0.1, unit="m", valid_range=(1e-4, 10.0))
+    conductivity: Scalar = parameter(2.1, unit="W m-1 K-1", valid_range=(0.1, 10.0))
+    ice_density: Scalar = parameter(910.0, unit="kg m-3", valid_range=(500.0, 1000.0))
+    latent_heat: Scalar = parameter(333500.0, unit="J kg-1", valid_range=(1e5, 4e5))
+    albedo: Scalar = parameter(0.3, valid_range=(0.0, 1.0))
+    light_attenuation: Scalar = parameter(5.0, unit="m-1", valid_range=(0.1, 100.0))
+
+    def check(self, state: State, knows_air: bool) -> None:
+        check_air(self, knows_air)
+
+    def start(self, state: State) -> Carried:
+        nothing = 0.0 * state.temperature[-1]
+        return {"ice_thickness": self.initial_thickness + nothing, "frazil_thickness": nothing}
+
+    def step(
+        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+    ) -> IceStep:
+        assert air_temperature is not None
+        thickness, frazil = ice["ice_thickness"], ice["frazil_thickness"]
+        freezing, covered = self.freezing_point(cell.salinity), thickness > 0.0
+        latent = self.ice_density * self.latent_heat
+        melted = (cell.temperature - freezing) * cell.heat_per_kelvin / latent  # by the water, if it can
+        # Below the air.
+        cold = air_temperature < freezing
+        thin = self.insulation * reciprocal(thickness + self.insulation)
+        middle = thin * freezing + (1.0 - thin) * air_temperature
+        surface = jnp.where(cold, middle, 0.0)
+        fluxes = sky(IceSurface(covered, surface, self.albedo))
+        transmitted = jnp.exp(-self.light_attenuation * thickness)
+        light = (1.0 - transmitted) * or_zero(fluxes.shortwave_flux, thickness)
+        heat = or_zero(fluxes.heat_flux, thickness) + light
+        grows = covered & cold
+        squared = thickness**2 + 2.0 * self.conductivity / latent * dt * (freezing - middle)
+        grown = jnp.sqrt(jnp.where(grows, squared, 1.0)) - thickness
+        from_air = jnp.where(covered, jnp.where(cold, -latent * grown / dt, at_least(heat, 0.0)), 0.0)
+        # What there is of ice or frazil, or with a minus sign what melted too much of it.
+        there = jnp.where(covered, thickness, frazil) - from_air * dt / latent - melted
+        now = at_least(there, 0.0)
+        temperature = cell.temperature + (now - there - melted) * latent / cell.heat_per_kelvin
+        closed = covered | (now >= self.frazil_limit)
+        carried = {
+            "ice_thickness": jnp.where(closed, now, 0.0),
+            "frazil_thickness": jnp.where(closed, 0.0, now),
+        }
+        return IceStep(carried, temperature, below_cover(covered, fluxes, transmitted), from_air)

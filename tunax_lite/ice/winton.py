@@ -1,0 +1,298 @@
+"""Sea ice of two layers below snow, with the heat of its brine: the three-layer model.
+
+    upper ice:  rho_i h/2 (c_i - L T_m / T_1²) dT_1/dt = K_12 (T_s - T_1) + K_32 (T_2 - T_1) + I
+    lower ice:  rho_i h/2 c_i dT_2/dt = K_32 (T_1 - T_2) + 2 K_32 (T_f - T_2)
+    surface:    A + B T_s = K_12 (T_1 - T_s),     K_12 = 4 k_i k_s / (k_s h + 4 k_i h_s),     K_32 = 2 k_i / h
+
+with A + B T_s the heat that the air takes, linear around the surface temperature T_s of the step before, I
+the light that the upper ice absorbs, T_m the melting point of salty ice and T_f that of the water. All
+temperatures are implicit; T_1 follows from a quadratic. Where T_s would exceed its melting point it stays
+there, and what is left melts snow and ice from above. What the lower ice conducts beyond what the water gives
+grows ice from below.
+
+What the water holds above its freezing point melts ice, which it does not in STIM; there light counts both at
+the surface and within, and no snow falls.
+
+Source: Winton (2000), J. Atmos. Ocean. Technol. 17, 525-531; constants of STIM.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Scalar, ScalarLike, is_traced, parameter
+from ..declarations import check_settings, named, setting
+from ..forcing import IceSurface, SurfaceFluxes
+from ..numerics.elementary import at_least, at_most, safe_sqrt
+from ..state import State
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, or_zero
+
+
+class Layers(NamedTuple):
+    """Thicknesses [m] of snow and of both halves of the ice, and the temperatures of these [degC]."""
+
+    snow: Scalar
+    upper: Scalar
+    lower: Scalar
+    upper_temperature: Scalar
+    lower_temperature: Scalar
+
+
+class Warming(NamedTuple):
+    """What the air takes, `loss` + `slope` T_s, and the light that the upper ice absorbs [W m-2]."""
+
+    loss: Scalar
+    slope: Scalar
+    absorbed: Scalar
+
+
+class Melting(NamedTuple):
+    """Heat that is left to melt from above and from below [J m-2]; below zero where ice grows."""
+
+    above: Scalar
+    below: Scalar
+
+
+@named("winton")
+class Winton(AbstractIce):
+    """Ice that stores heat, with snow on it.
+
+    Args:
+        initial_thickness: of the ice at the start [m].
+        initial_snow: on it [m].
+        conductivity: of ice, k_i [W m-1 K-1].
+        snow_conductivity: of snow, k_s [W m-1 K-1].
+        ice_density: of ice [kg m-3].
+        snow_density: of snow [kg m-3].
+        ice_heat_capacity: of ice without brine, c_i [J kg-1 K-1].
+        latent_heat: of melting, L [J kg-1].
+        melting_point: of ice with its salt, T_m [degC].
+        snow_albedo: of cold snow [1].
+        ice_albedo: of cold thick ice [1].
+        water_albedo: of ice of no thickness [1].
+        melting_range: below T_m over which albedos fall as the surface melts [K].
+        penetrating_fraction: of the light that enters bare ice [1].
+        light_depth: over which the ice weakens it by a factor e [m].
+        snow_falls: whether precipitation from air below 0 degC lies on the ice as snow; otherwise none does.
+
+    The formulae need salty water, whose freezing point lies below T_m.
+    """
+
+    initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
+    initial_snow: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 5.0))
+    conductivity: Scalar = parameter(2.03, unit="W m-1 K-1", valid_range=(0.1, 10.0))
+    snow_conductivity: Scalar = parameter(0.31, unit="W m-1 K-1", valid_range=(0.01, 5.0))
+    ice_density: Scalar = parameter(905.0, unit="kg m-3", valid_range=(500.0, 1000.0))
+    snow_density: Scalar = parameter(330.0, unit="kg m-3", valid_range=(50.0, 600.0))
+    ice_heat_capacity: Scalar = parameter(2100.0, unit="J kg-1 K-1", valid_range=(1e3, 4e3))
+    latent_heat: Scalar = parameter(334000.0, unit="J kg-1", valid_range=(1e5, 4e5))
+    melting_point: Scalar = parameter(-0.054, unit="degC", valid_range=(-2.0, -1e-6))
+    snow_albedo: Scalar = parameter(0.85, valid_range=(0.0, 1.0))
+    ice_albedo: Scalar = parameter(0.5826, valid_range=(0.0, 1.0))
+    water_albedo: Scalar = parameter(0.06, valid_range=(0.0, 1.0))
+    melting_range: Scalar = parameter(1.0, unit="K", valid_range=(0.01, 10.0))
+    penetrating_fraction: Scalar = parameter(0.3, valid_range=(0.0, 1.0))
+    light_depth: Scalar = parameter(0.67, unit="m", valid_range=(0.01, 10.0))
+    snow_falls: bool = setting(True)
+
+    def __check_init__(self):
+        check_settings(self)
+
+    def check(self, state: State, knows_air: bool) -> None:
+        salinity = state.salinity[-1]
+        if is_traced((salinity, self)):
+            return
+        if np.any(self.freezing_point(salinity) >= self.melting_point):
+            raise ValueError(
+                f"Winton: expected water that freezes below {float(np.max(self.melting_point)):g} degC, the "
+                f"melting point of salty ice, got a salinity of {float(np.min(salinity)):g} g kg-1 at the "
+                "surface; choose another model of ice, such as MyLake."
+            )
+
+    def start(self, state: State) -> Carried:
+        nothing = 0.0 * state.temperature[-1]
+        cold = at_most(self.freezing_point(state.salinity[-1]), self.melting_point) + nothing
+        return {
+            "ice_thickness": self.initial_thickness + nothing,
+            "snow_thickness": self.initial_snow + nothing,
+            "ice_surface_temperature": cold,
+            "upper_ice_temperature": cold,
+            "lower_ice_temperature": cold,
+        }
+
+    def heat_to_melt(self, layers: Layers) -> Scalar:
+        """What it takes to make water at T_m of all snow and ice [J m-2]."""
+        upper = self._upper(layers.upper_temperature) * layers.upper
+        lower = self._lower(layers.lower_temperature) * layers.lower
+        return self.snow_density * self.latent_heat * layers.snow + upper + lower
+
+    def _upper(self, temperature: Scalar) -> Scalar:
+        """The same of ice with brine [J m-3]; none at T_m, where all is brine."""
+        heat = self.ice_heat_capacity - self.latent_heat / temperature
+        return self.ice_density * heat * (self.melting_point - temperature)
+
+    def _lower(self, temperature: Scalar) -> Scalar:
+        """The same of ice without it [J m-3]."""
+        heat = self.latent_heat + self.ice_heat_capacity * (self.melting_point - temperature)
+        return self.ice_density * heat
+
+    def step(
+        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+    ) -> IceStep:
+        covered = ice["ice_thickness"] > 0.0
+        freezing = at_most(self.freezing_point(cell.salinity), self.melting_point)
+        excess = (cell.temperature - freezing) * cell.heat_per_kelvin
+        albedo, into_bare = self._optics(ice)
+        before = ice["ice_surface_temperature"]
+
+        def above(surface: Scalar) -> tuple[Scalar, SurfaceFluxes]:
+            fluxes = sky(IceSurface(covered, surface, albedo))
+            return or_zero(fluxes.heat_flux, surface), fluxes
+
+        heat, slope, fluxes = jax.jvp(above, (before,), (jnp.ones_like(before),), has_aux=True)
+        slope, light = at_least(-slope, 0.0), or_zero(fluxes.shortwave_flux, before)
+        passing = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
+        at_zero = -heat - slope * before - (1.0 - into_bare) * light
+        air = Warming(at_zero, slope, (into_bare - passing) * light)
+        # Of open water the numbers of ice mean nothing, but have to be finite.
+        thickness = jnp.where(covered, ice["ice_thickness"], 1.0)
+        temperatures = ice["upper_ice_temperature"], ice["lower_ice_temperature"]
+        start = Layers(ice["snow_thickness"], 0.5 * thickness, 0.5 * thickness, *temperatures)
+        layers, surface, melting = self._conducted(start, air, freezing, dt)
+        melting = Melting(melting.above, melting.below + at_least(excess, 0.0))
+        gained = air.absorbed - air.loss - air.slope * surface
+        if self.snow_falls and air_temperature is not None and fluxes.freshwater_flux is not None:
+            falls = (air_temperature < 0.0) & covered
+            snow = jnp.where(falls, at_least(fluxes.freshwater_flux, 0.0), 0.0)
+            layers = layers._replace(snow=layers.snow + snow * dt / self.snow_density)
+            gained = gained - self.latent_heat * snow
+        nothing = jnp.zeros_like(before)
+        open_water = Layers(nothing, nothing, nothing, freezing, freezing)
+        layers, melting, gained = jax.tree.map(
+            lambda ice, water: jnp.where(covered, ice, water),
+            (layers, melting, gained),
+            (open_water, Melting(nothing, nothing), nothing),
+        )
+        layers, left = self._resized(layers, melting, at_least(-excess, 0.0), freezing, cell.density)
+        total = layers.upper + layers.lower
+        there = total > 0.0
+        at_freezing = freezing + left / cell.heat_per_kelvin
+        temperature = jnp.where(covered | (excess < 0.0), at_freezing, cell.temperature)
+        carried = {
+            "ice_thickness": total,
+            "snow_thickness": layers.snow,
+            "ice_surface_temperature": jnp.where(there & covered, surface, freezing),
+            "upper_ice_temperature": jnp.where(there, layers.upper_temperature, freezing),
+            "lower_ice_temperature": jnp.where(there, layers.lower_temperature, freezing),
+        }
+        return IceStep(carried, temperature, below_cover(covered, fluxes, passing), gained)
+
+    def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
+        """Albedo, and the part of the light that has entered which goes on below the surface [1]."""
+        snow = ice["snow_thickness"]
+        snowy = snow / (snow + 0.02)  # thin snow leaves ice bare
+        thick = at_most(jnp.arctan(5.0 * ice["ice_thickness"]) / math.atan(2.5), 1.0)
+        warm = (ice["ice_surface_temperature"] - self.melting_point) / self.melting_range + 1.0
+        melts = jnp.clip(warm, 0.0, 1.0)
+        of_ice = thick * (self.ice_albedo - 0.075 * melts) + (1.0 - thick) * self.water_albedo
+        albedo = snowy * (self.snow_albedo - 0.1235 * melts) + (1.0 - snowy) * of_ice
+        return albedo, (1.0 - snowy) * self.penetrating_fraction
+
+    def _conducted(
+        self, layers: Layers, air: Warming, freezing: Scalar, dt: ScalarLike
+    ) -> tuple[Layers, Scalar, Melting]:
+        """Temperatures at the end of a step, that of the surface, and what is left; all times h."""
+        h, melting_point = layers.upper + layers.lower, self.melting_point
+        upper, lower = layers.upper_temperature, layers.lower_temperature
+        stored, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
+        heat, latent = self.ice_heat_capacity, self.latent_heat * melting_point
+        to_surface = 4.0 * k * self.snow_conductivity / (self.snow_conductivity + 4.0 * k * layers.snow / h)
+        whole = 6.0 * k + stored * heat
+        a = stored * heat + 2.0 * k * (4.0 * k + stored * heat) / whole
+        b = stored * (heat * upper + latent / upper) + air.absorbed * h
+        b = -b - 2.0 * k * (4.0 * k * freezing + stored * heat * lower) / whole
+        c = stored * latent
+
+        def solved(a: Scalar, b: Scalar) -> Scalar:
+            return -0.5 * (b + safe_sqrt(b * b - 4.0 * a * c)) / a
+
+        with_air = to_surface + air.slope * h
+        free = solved(a + to_surface * air.slope * h / with_air, b + air.loss * h * to_surface / with_air)
+        surface = (to_surface * free - air.loss * h) / with_air
+        highest = jnp.where(layers.snow > 0.0, 0.0, melting_point)
+        bound = solved(a + to_surface, b - to_surface * highest)
+        melts = surface > highest
+        upper, surface = jnp.where(melts, bound, free), jnp.where(melts, highest, surface)
+        conducted = to_surface * (upper - surface) / h
+        above = jnp.where(melts, (conducted - air.loss - air.slope * surface) * dt, 0.0)
+        lower = (2.0 * k * (upper + 2.0 * freezing) + stored * heat * lower) / whole
+        below = 4.0 * k * (lower - freezing) / h * dt
+        # Ice warmer than its melting point: what it has too much melts.
+        capped = at_most(upper, melting_point), at_most(lower, melting_point)
+        above = above + (self._upper(capped[0]) - self._upper(upper)) * 0.5 * h
+        below = below + (self._lower(capped[1]) - self._lower(lower)) * 0.5 * h
+        layers = layers._replace(upper_temperature=capped[0], lower_temperature=capped[1])
+        return layers, surface, Melting(above, below)
+
+    def _resized(
+        self, layers: Layers, melting: Melting, frazil: Scalar, freezing: Scalar, water: Scalar
+    ) -> tuple[Layers, Scalar]:
+        """Layers after melting and freezing, both halves of the ice alike, and heat that is left [J m-2]."""
+        snow, h1, h2, t1, t2 = layers
+        grown = (frazil + at_least(-melting.below, 0.0)) / self._lower(freezing)
+        t2 = _mixed(h2, t2, grown, freezing)
+        h2 = h2 + grown
+        of_snow, upper, lower = self.snow_density * self.latent_heat, self._upper(t1), self._lower(t2)
+        snow, left = _melted(snow, of_snow, melting.above)
+        h1, left = _melted(h1, upper, left)
+        h2, left_above = _melted(h2, lower, left)
+        h2, left = _melted(h2, lower, at_least(melting.below, 0.0))
+        h1, left = _melted(h1, upper, left)
+        snow, left = _melted(snow, of_snow, left)
+        # Snow that is pressed below the water is ice at its melting point.
+        total = h1 + h2
+        flooded = at_least((self.ice_density * total + self.snow_density * snow) / water - total, 0.0)
+        snow = snow - flooded * self.ice_density / self.snow_density
+        with_brine = _mixed(h1, self._as_plain(t1), flooded, self.melting_point)
+        h1 = h1 + flooded
+        # Both halves alike.
+        half = 0.5 * (h1 + h2)
+        down, up = at_least(h1 - half, 0.0), at_least(h2 - half, 0.0)
+        upper_plain = _mixed(h1 - down, with_brine, up, t2)
+        t2 = _mixed(h2 - up, t2, down, with_brine)
+        t1 = self._with_brine(upper_plain)
+        above_melting = at_least(t2 - self.melting_point, 0.0)
+        t2 = at_most(t2, self.melting_point)
+        too_warm = half * self.ice_density * self.ice_heat_capacity * above_melting
+        half = half - too_warm / (self._upper(t1) + self._lower(t2))
+        return Layers(snow, half, half, t1, t2), left_above + left
+
+    def _as_plain(self, temperature: Scalar) -> Scalar:
+        """Temperature of ice without brine that holds as much heat as ice with it [degC]."""
+        return temperature + self.latent_heat * self.melting_point / (self.ice_heat_capacity * temperature)
+
+    def _with_brine(self, temperature: Scalar) -> Scalar:
+        """The inverse."""
+        brine = 4.0 * self.melting_point * self.latent_heat / self.ice_heat_capacity
+        return 0.5 * (temperature - safe_sqrt(temperature**2 - brine))
+
+
+def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scalar, Scalar]:
+    """What is left of a layer [m] whose melting takes heat [J m-3], and of the heat that melts it [J m-2]."""
+    needed = thickness * heat_to_melt
+    all_of_it = heat >= needed
+    some = thickness - heat / jnp.where(all_of_it, 1.0, heat_to_melt)
+    nothing_to_do = heat <= 0.0
+    left = jnp.where(all_of_it & ~nothing_to_do, 0.0, some)
+    return jnp.where(nothing_to_do, thickness, left), jnp.where(all_of_it, heat - needed, 0.0)
+
+
+def _mixed(thickness: Scalar, value: Scalar, added: Scalar, of_added: Scalar) -> Scalar:
+    """Of two parts of a layer [m], weighted; the first value where there is neither."""
+    total = thickness + added
+    there = total > 0.0
+    fraction = jnp.where(there, added, 0.0) / jnp.where(there, total, 1.0)
+    return value + fraction * (of_added - value)
