@@ -160,10 +160,13 @@ def test_the_heat_of_ice_and_water_closes_to_round_off_in_any_step(ice, dt):
     assert all(np.any(before & now) for before in (open_water, ~open_water) for now in (after, ~after))
 
 
-@pytest.mark.parametrize("ice", [MyLake(), Winton()], ids=["mylake", "winton"])
-def test_a_run_loses_what_the_air_takes(ice):
-    """Ocean and ice over a run that freezes: from each step's start, as the model makes it."""
+@pytest.mark.parametrize(("ice", "in_lake"), [(MyLake(), True), (Winton(), False)], ids=["mylake", "winton"])
+def test_a_run_loses_what_the_air_takes(ice, in_lake):
+    """Water and ice over a run that freezes, from the start of each step as the model makes it."""
     case = column(ice, temperature=-1.83, days=2.0)
+    if in_lake:
+        lake = case.grid.with_hypsography([-20.0, 0.0], [1e4, 1e6])
+        case = dataclasses.replace(case, grid=lake)
     found = run(case, output_interval=3600.0)
     water = np.asarray(diagnose(found, case, ["heat_content"])["heat_content"])
     total = water + np.asarray(jax.vmap(lambda carried: held_heat(ice, carried))(found.state.ice))
