@@ -1,6 +1,7 @@
 """Hypsographs and streams of GOTM's lake branch."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,11 +34,12 @@ def lake(folder, *changes):
 def test_the_basin_and_its_streams_arrive(tmp_path):
     made = lake(tmp_path)
     assert made.run is not None
-    grid = made.run.case.grid
+    case: Any = made.run.case
+    grid = case.grid
     assert float(grid.depth) == 20.0 and float(grid.area[-1]) == 9e5
     assert any("the depth is that of the hypsograph, 20 m" in note for note in made.report.differences)
     assert any("the level stays" in note for note in made.report.differences)
-    parts = made.run.case.interior.streams.streams
+    parts = case.interior.streams.streams
     river, intake = parts["river"], parts["intake"]
     assert (river.place, intake.place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
     assert (float(intake.lower), float(intake.upper)) == (-6.0, -2.0)
