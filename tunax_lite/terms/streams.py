@@ -6,7 +6,7 @@ with the volume flux W through the faces that the streams below them demand. Wha
 leaves at the surface with its water, and what they bring too little enters there, as precipitation and
 evaporation do: the volume stays what it is to the last bit. W carries the water of the cell that it leaves,
 implicitly: no value leaves the range of those around it, however little water a cell at the bottom holds, and
-profiles are smeared like by a diffusivity |w| h / 2.
+profiles are smeared like by a diffusivity of half the speed times the thickness.
 """
 
 import enum
