@@ -212,16 +212,6 @@ def test_the_sides_drag_every_cell():
     np.testing.assert_allclose(end, 0.1 / (1.0 + 100.0 * drag * 0.1 * ring / volume), rtol=1e-12)
 
 
-def test_a_batch_of_lakes_equals_its_lakes():
-    cases = [lake_case(lake(12)), lake_case(cone(12, 20.0))]
-    options: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
-    both = simulate(Model(KEpsilon()), stack_cases(cases), **options)
-    for i, case in enumerate(cases):
-        alone = simulate(Model(KEpsilon()), case, **options)
-        np.testing.assert_allclose(both.state.temperature[..., i], alone.state.temperature, rtol=1e-11)
-        np.testing.assert_allclose(both.state.u[..., i], alone.state.u, rtol=1e-7, atol=1e-12)
-
-
 def test_a_lake_on_another_grid_keeps_its_mean_temperature(tmp_path):
     case = lake_case(lake(12))
     moved = case.on(Grid.uniform(20.0, 30))
@@ -364,6 +354,18 @@ def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams():
     together = jax.jit(lambda column: streams.on_scalars(column))(column)["temperature"]
     for plain, compiled in zip(*map(jax.tree.leaves, (apart, together)), strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=1e-13, atol=1e-20)
+
+
+def test_a_batch_of_lakes_equals_its_lakes():
+    streams = {"a": river(5.0, "interleaving", 11.0), "b": river(-3.0, "range", lower=-9.0, upper=-4.0)}
+    interior = Interior(bottom_friction=BottomFriction(), streams=Streams(streams))
+    cases = [dataclasses.replace(lake_case(grid), interior=interior) for grid in (lake(12), cone(12, 20.0))]
+    options: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
+    both = simulate(Model(KEpsilon()), stack_cases(cases), **options)
+    for i, case in enumerate(cases):
+        alone = simulate(Model(KEpsilon()), case, **options)
+        np.testing.assert_allclose(both.state.temperature[..., i], alone.state.temperature, rtol=1e-11)
+        np.testing.assert_allclose(both.state.u[..., i], alone.state.u, rtol=1e-7, atol=1e-12)
 
 
 def test_the_water_balance_of_a_lake_is_reported():
