@@ -44,6 +44,7 @@ from tunax_lite.closures import (
     PriceWellerPinkel,
     RiBased,
 )
+from tunax_lite.forcing import WaterSurface
 
 ALL_CLOSURES = [
     Constant(),
@@ -206,6 +207,11 @@ def column(module, index: int):
 def order_of_accuracy(sizes, errors) -> float:
     """Exponent p of errors = C sizes^p by least squares."""
     return float(np.polyfit(np.log(np.asarray(sizes)), np.log(np.asarray(errors)), 1)[0])
+
+
+def water_surface(u: float, v: float, temperature: float, salinity: float) -> WaterSurface:
+    """Uppermost cell of a column without ice."""
+    return WaterSurface(jnp.asarray(u), jnp.asarray(v), jnp.asarray(temperature), jnp.asarray(salinity))
 
 
 def central_difference(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.air_sea.bulk_numpy import fairall, humidity_of, saturation
-from tests.helpers import get_leaf, with_leaf
+from tests.helpers import get_leaf, water_surface, with_leaf
 from tunax_lite import Case, Grid, KEpsilon, Model, PacanowskiPhilander, State, simulate
 from tunax_lite._types import in_precision
 from tunax_lite.air_sea import (
@@ -25,13 +25,12 @@ from tunax_lite.air_sea import (
     SolarPosition,
     Weather,
 )
-from tunax_lite.forcing import WaterSurface
 from tunax_lite.physics import RgbAbsorption, Teos10
 from tunax_lite.time_series import TimeSeries
 
 TIMES = np.linspace(0.0, 86400.0, 9)
 SUN = SolarPosition("2011-06-21T00:00:00", 50.0, -145.0)
-WATER = WaterSurface(*(jnp.asarray(x) for x in (0.3, -0.2, 10.0, 33.0)))
+WATER = water_surface(0.3, -0.2, 10.0, 33.0)
 
 
 def weather(**changes) -> Any:
@@ -201,7 +200,7 @@ def test_columns_of_a_batch_have_their_own_weather(bulk):
     single = full_forcing(bulk)
     offsets = jnp.asarray([-2.0, 0.0, 3.0])
     batch = with_leaf(single, "offsets.air_temperature", offsets)
-    spread = WaterSurface(*(jnp.broadcast_to(x, (3,)) for x in WATER))
+    spread = jax.tree.map(lambda x: jnp.broadcast_to(x, (3,)), WATER)
     together = batch.at(40000.0, spread)
     for i in range(3):
         alone = with_leaf(single, "offsets.air_temperature", offsets[i]).at(40000.0, WATER)

@@ -82,5 +82,5 @@ def test_names_that_are_imported_late_are_names_of_the_package():
     import tunax_lite.io
 
     with pytest.raises(AttributeError, match="no attribute 'read_tea_leaves'"):
-        tunax_lite.io.read_tea_leaves  # noqa: B018
+        tunax_lite.io.read_tea_leaves  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
     assert tunax_lite.io.read_lesbrary.__module__ == "tunax_lite.io.les"

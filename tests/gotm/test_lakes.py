@@ -43,7 +43,7 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     river, intake = parts["river"], parts["intake"]
     assert (river.place, intake.place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
     assert (float(intake.lower), float(intake.upper)) == (-6.0, -2.0)
-    water = river.series.at(43200.0)
+    water: Any = river.series.at(43200.0)
     np.testing.assert_allclose([water.discharge, water.temperature], [2.0, 7.0])
     assert intake.series.at(0.0).temperature is None
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.gotm.folders import case_data, write_case, write_series
+from tests.helpers import water_surface
 from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.closures import (
     KPP,
@@ -26,7 +27,7 @@ from tunax_lite.closures import (
     Triangular,
 )
 from tunax_lite.config import ConfigError, build_gotm
-from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
+from tunax_lite.forcing import ConstantForcing, TimeSeriesForcing
 from tunax_lite.gotm import GotmOptions, load_gotm
 from tunax_lite.ice import FreezingBound
 from tunax_lite.io.errors import FileFormatError
@@ -325,7 +326,7 @@ def test_bulk_fluxes(tmp_path):
     assert weather.shortwave is None and weather.longwave is None
     assert float(forcing.heat_factor) == 1.2 and float(forcing.shortwave_factor) == 0.9
     assert not forcing.relative_wind and not forcing.evaporation and not forcing.rain_heat
-    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 35.0)))
+    water = water_surface(0.0, 0.0, 12.0, 35.0)
     fluxes = forcing.at(43200.0, water)
     # GOTM's salt flux is -S P.
     assert number(fluxes.freshwater_flux) == pytest.approx(1027.0 * 1e-7)
@@ -346,7 +347,7 @@ def test_bulk_fluxes_with_measured_radiation(tmp_path):
     weather = forcing.weather.at(0.0)
     assert weather.cloud_cover is None and weather.longwave is not None
     assert float(weather.longwave) == -60.0
-    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 35.0)))
+    water = water_surface(0.0, 0.0, 12.0, 35.0)
     # Net shortwave radiation: no albedo is taken off, whatever its method.
     assert number(forcing.at(0.0, water).shortwave_flux) == 200.0
 

@@ -5,14 +5,13 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 
+from tests.helpers import water_surface
 from tunax_lite.air_sea import Clark, ClearSky, ConstantAlbedo, DownwardLongwave, Payne
-from tunax_lite.forcing import WaterSurface
 from tunax_lite.io import FileFormatError, read_era5, read_era5_fluxes, read_numbers
 
 LATITUDES = np.array([50.5, 50.25, 50.0])
@@ -120,7 +119,7 @@ def test_no_energy_is_lost(tmp_path):
 
 def test_fluxes_into_the_water(tmp_path):
     forcing = read(write(tmp_path / "e.nc"))
-    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 33.0)))
+    water = water_surface(0.0, 0.0, 12.0, 33.0)
     fluxes = forcing.at(21.5 * 3600.0, water)
     # The sun stands 27 degrees from the zenith: 3.6 % are reflected.
     np.testing.assert_allclose(fluxes.shortwave_flux, SUN[22] * (1.0 - 0.0361), rtol=3e-3)
@@ -190,7 +189,7 @@ def without(*names):
 
 
 def test_formulae_from_the_cloud_cover_need_no_radiation(tmp_path):
-    water = WaterSurface(*(jnp.asarray(value) for value in (0.0, 0.0, 12.0, 33.0)))
+    water = water_surface(0.0, 0.0, 12.0, 33.0)
     noon = 21.5 * 3600.0
     # 0.39 - 0.05 e^(1/2), e [hPa] at the dew point of 7 degC; cloud 21.5 / 40; 0.735 of the square at 50 N.
     path = write(tmp_path / "no_strd.nc", without("strd"), t2m=283.15 + 0.0 * HOURS)
