@@ -108,6 +108,8 @@ def _beside_gotm(path: Path) -> Row:
             return row | {"runs": "yes; no result of GOTM"}
         with xr.open_dataset(result, decode_times=False) as dataset:
             gotm = dataset[[name for name in GOTM_VARIABLES if name in dataset]].load()
+    if gotm["temp"].sizes["z"] != run.case.grid.n_cells:
+        return row | {"runs": f"yes; GOTM writes {gotm['temp'].sizes['z']} of {run.case.grid.n_cells} levels"}
     unit = {"s": 1.0, "h": 3600.0, "d": 86400.0}[gotm["time"].attrs["units"][0]]
     steps = np.round((gotm["time"].values - gotm["time"].values[0]) * unit / run.dt).astype(int)
     frame = int(np.gcd.reduce(steps))  # GOTM writes in the first step after a time
