@@ -85,14 +85,9 @@ class RelaxationRates(Section):
                     found = profile_series(profile, name, setting, "interior", "relaxation", key)
                 else:
                     found = sources[profile or "observations"](name)
-            time, values = found.time, found.values
-            if lag := getattr(self, "lag", 0.0):
-                time, values = np.append(time[0], time + lag), values[[0, *range(time.size)]]
-            if lag and getattr(self, "from_zero", False):
-                later, after = time > 1.5 * lag, Series(time, values).on(np.array([1.5 * lag]))
-                values = np.concatenate([0.0 * after, 0.0 * after, after, values[later]])
-                time = np.concatenate([[min(time[0], 0.0), lag, 1.5 * lag], time[later]])
-            series = TimeSeries(jnp.asarray(time), jnp.asarray(values), f"observed {name}")
+            if isinstance(self, TracerRelaxation) and self.lag:
+                found = found.lagged(self.lag, from_zero=self.from_zero)
+            series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
         layers = {key: getattr(self, key) for key in RelaxationRates.model_fields if key != "time_scale"}
         rate = terms.layered_rate(
             setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers

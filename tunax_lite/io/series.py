@@ -43,6 +43,15 @@ class Series:
         fraction = np.clip(fraction, 0.0, 1.0)[:, None]
         return (1.0 - fraction) * self.values[after - 1] + fraction * self.values[after]
 
+    def lagged(self, lag: float, *, from_zero: bool) -> "Series":
+        """Profiles a time [s] later; until that has passed the first holds, or zero."""
+        time, values = np.append(self.time[0], self.time + lag), self.values[[0, *range(self.time.size)]]
+        if from_zero:
+            later, after = time > 1.5 * lag, Series(time, values).on(np.array([1.5 * lag]))
+            values = np.concatenate([0.0 * after, 0.0 * after, after, values[later]])
+            time = np.concatenate([[min(time[0], 0.0), lag, 1.5 * lag], time[later]])
+        return Series(time, values)
+
 
 def on_common_times(
     series: Mapping[str, Series | float], length: float
