@@ -112,6 +112,35 @@ def test_fluxes_are_scaled_and_shifted_between_knots():
     assert neutral.at(50.0).heat_flux == -100.0
 
 
+def test_knots_of_a_period_repeat_and_join():
+    knots, values = np.array([10.0, 100.0, 300.0]), np.array([5.0, 20.0, -10.0])
+
+    def bias(time, values, period=400.0):
+        forcing = CorrectedForcing(
+            ConstantForcing(SurfaceFluxes()), jnp.asarray(knots), heat_flux_bias=values, period=period
+        )
+        return forcing.at(time).heat_flux
+
+    # NumPy's own interpolation of periodic values, before the first knot and over several periods.
+    times = np.array([0.0, 10.0, 55.0, 300.0, 399.0, 405.0, 410.0, 777.0, 2000.5])
+    expected = np.interp(times, knots, values, period=400.0)
+    at_once = jax.jit(jax.vmap(bias, in_axes=(0, None)))(times, jnp.asarray(values))
+    np.testing.assert_allclose(at_once, expected, rtol=1e-12)
+    # Linear in the knots, so that the rows of the Jacobian are those of the unit vectors.
+    rows = [np.interp(times, knots, unit, period=400.0) for unit in np.eye(3)]
+    for jacobian in (jax.jacfwd, jax.jacrev):
+        found = jacobian(jax.vmap(bias, in_axes=(0, None)), 1)(times, jnp.asarray(values))
+        np.testing.assert_allclose(found, np.transpose(rows), atol=1e-12)
+    # A batch of columns with cycles of their own.
+    columns = jnp.stack([values, 2.0 * values], axis=1)
+    np.testing.assert_allclose(bias(405.0, columns), [1.0 * expected[5], 2.0 * expected[5]], rtol=1e-12)
+    for period in (290.0, 0.0, np.inf):
+        with pytest.raises(ValueError, match="within one period"):
+            bias(0.0, jnp.asarray(values), period)
+    with pytest.raises(ValueError, match="got no knots"):
+        CorrectedForcing.neutral(ConstantForcing(SurfaceFluxes()), ["heat_flux_bias"], period=1.0)
+
+
 def test_the_initial_state_is_shifted_linearly_between_heights():
     grid = Grid.uniform(64.0, 16)
     case = dataclasses.replace(

@@ -45,12 +45,15 @@ class CorrectedForcing(AbstractForcing):
     """Another forcing whose fluxes are multiplied by a scale and shifted by a bias, `scale * flux + bias`.
 
     Each correction is a vector: one number that holds at all times, or one for each of the times, linear in
-    between and constant before the first and after the last. Fluxes that follow from the weather do so from
-    the corrected water: what a correction heats, the air cools in part.
+    between and constant before the first and after the last; or, with a period, linear from the last to the
+    first of the next period, so that what was found in some years holds in others. Fluxes that follow from
+    the weather do so from the corrected water: what a correction heats, the air cools in part.
 
     Args:
         forcing: what is corrected.
         time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
+        period: after which the knots repeat [s], a year for a seasonal correction; longer than from the first
+            to the last of them.
         stress_u_bias, stress_v_bias: added to the stress [N m-2].
         stress_scale: times both components of the stress, and its drag [1].
         heat_flux_bias: added to the heat absorbed at the surface, positive into the water [W m-2].
@@ -63,7 +66,8 @@ class CorrectedForcing(AbstractForcing):
         salt_flux_scale: times the flux of salt [1].
 
     Raises:
-        ValueError: knots that do not increase, or a correction of another number of values.
+        ValueError: knots that do not increase, or not within one period; a correction of another number of
+            values.
     """
 
     forcing: AbstractForcing
@@ -79,15 +83,19 @@ class CorrectedForcing(AbstractForcing):
     freshwater_flux_scale: Knots | None = _scale()
     salt_flux_bias: Knots | None = _bias("kg m-2 s-1")
     salt_flux_scale: Knots | None = _scale()
+    period: float | None = eqx.field(default=None, static=True, kw_only=True)
 
     @classmethod
-    def neutral(cls, forcing: AbstractForcing, corrections: Iterable[str], time=None) -> "CorrectedForcing":
+    def neutral(
+        cls, forcing: AbstractForcing, corrections: Iterable[str], time=None, period: float | None = None
+    ) -> "CorrectedForcing":
         """Corrections that change nothing, to be found by a calibration.
 
         Args:
             forcing: what is corrected.
             corrections: names of the fields, `heat_flux_bias` for one.
             time: knots [s]; `None` for constants.
+            period: after which they repeat [s].
 
         Raises:
             ValueError: another name, or knots that cannot be used.
@@ -95,7 +103,8 @@ class CorrectedForcing(AbstractForcing):
         corrections = _known(corrections, CORRECTIONS, "corrected forcing: expected corrections")
         n_knots = 1 if time is None else len(time)
         values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
-        return cls(forcing, None if time is None else jnp.asarray(time, dtype=float), **values)
+        knots = None if time is None else jnp.asarray(time, dtype=float)
+        return cls(forcing, knots, **values, period=period)
 
     def __check_init__(self):
         if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._given().values()):
@@ -103,6 +112,14 @@ class CorrectedForcing(AbstractForcing):
         n_knots = 1 if self.time is None else len(self.time)
         if self.time is not None and isinstance(self.time, jax.Array):
             TimeSeries(self.time, np.zeros(n_knots), "knots of the corrected forcing")
+        if self.period is not None:
+            knots = np.zeros(1) if self.time is None else np.asarray(self.time)
+            if self.time is None or not knots[-1] - knots[0] < self.period < np.inf:
+                got = "no knots" if self.time is None else f"knots over {knots[-1] - knots[0]:g} s"
+                raise ValueError(
+                    f"corrected forcing: expected knots within one period of {self.period:g} s, got {got}; "
+                    "leave out the knot that repeats the first."
+                )
         for name, values in self._given().items():
             if values.shape[0] not in (1, n_knots):
                 raise ValueError(
@@ -126,7 +143,12 @@ class CorrectedForcing(AbstractForcing):
         now = {name: values[0] for name, values in given.items() if name not in moving}
         if moving:
             assert self.time is not None
-            now |= TimeSeries(self.time, moving).at(time)
+            knots, first = self.time, self.time[0]
+            if self.period is not None:
+                time = first + (time - first) % self.period
+                knots = jnp.append(knots, first + self.period)
+                moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
+            now |= TimeSeries(knots, moving).at(time)
         scales = {flux: now[name] for flux, name in _SCALES.items() if name in now}
         idle = {_SCALES[name] for name in scales}
         idle -= {_SCALES[name] for name in scales if getattr(fluxes, name) is not None}

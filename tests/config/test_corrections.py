@@ -93,9 +93,24 @@ def test_parameters_of_a_case_are_free_with_its_corrections(write):
     assert free.units["case.coriolis_parameter"] == "s-1"
 
 
+def test_one_file_makes_several_cases_with_one_seasonal_correction(write):
+    corrections = {"fluxes": ["heat_flux_bias"], "knot_interval": 6000.0, "period": 21600.0}
+    path = write(parameters={"case.forcing.heat_flux_bias": {}}, corrections=corrections)
+    content = yaml.safe_load(path.read_text())
+    (first,) = content["cases"]
+    second = {**first, "case": {**first["case"], "name": "another"}}
+    path.write_text(yaml.safe_dump({**content, "cases": [first, second]}))
+    setup = build_calibration(load_calibration(path))
+    assert [target.case.name for target in setup.targets] == ["small", "another"]
+    # Four knots of 6000 s within 21600 s; the first stands for the next one, too.
+    assert [number.coordinate for number in setup.free_parameters.numbers] == [0.0, 6e3, 1.2e4, 1.8e4]
+    assert {target.case.forcing.period for target in setup.targets} == {21600.0}  # pyright: ignore
+
+
 @pytest.mark.parametrize(
     ("corrections", "parameters", "message"),
     [
+        ({"fluxes": ["stress_scale"], "period": 5.0}, {}, "within the period"),
         ({"fluxes": ["heat_bias"]}, {}, "name of a correction"),
         ({"fluxes": ["shortwave_flux_scale"]}, {}, "cases.0.corrections: .*none for shortwave_flux_scale"),
         ({"knots": [0.0, 1.0]}, {}, "`fluxes` to correct"),

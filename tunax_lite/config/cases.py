@@ -326,7 +326,7 @@ class GotmObservations(part_of(ObservedInputs)):
             raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
 
 
-class GotmCase(part_of(GotmOptions, "salinity_anomaly relax_from_zero vertical_velocity")):
+class GotmCase(part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity")):
     """A case of GOTM: its configuration, with the files that it names beside it."""
 
     format: Literal["gotm"]

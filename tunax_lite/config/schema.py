@@ -109,6 +109,7 @@ class CorrectionsSection(Section):
     knot_interval: float | None = key(
         "a knot every so often [s]; without knots corrections are constants", None, gt=0.0
     )
+    period: float | None = key("after which the knots repeat [s], a year for one", None, gt=0.0)
     initial: list[Literal["temperature", "salinity", "u", "v"]] = key(
         "initial profiles that are corrected", []
     )
@@ -127,6 +128,8 @@ class CorrectionsSection(Section):
     def _check(self) -> None:
         if self.knots is not None and self.knot_interval is not None:
             raise invalid("`knots` or `knot_interval`", "both", "give one of them")
+        if self.period is not None and self.knots is None and self.knot_interval is None:
+            raise invalid("`knots` or `knot_interval` within the period", "neither", "give one of them")
         for given, needed in (
             (("knots", "knot_interval"), "fluxes"),
             (("z",), "initial"),
@@ -141,7 +144,8 @@ class CorrectionsSection(Section):
             correction = InitialCorrection.zero(z, self.initial)
             case = dataclasses.replace(case, initial_correction=correction)
         if self.fluxes:
-            forcing = CorrectedForcing.neutral(case.forcing, self.fluxes, self._knots(case.duration))
+            knots = self._knots(case.duration)
+            forcing = CorrectedForcing.neutral(case.forcing, self.fluxes, knots, self.period)
             water = WaterSurface.of(case.initial_state)
             eqx.filter_eval_shape(forcing.at, np.zeros((), case.grid.z_face.dtype), water)
             case = dataclasses.replace(case, forcing=forcing)
@@ -150,8 +154,8 @@ class CorrectionsSection(Section):
     def _knots(self, duration: float) -> list[float] | None:
         if self.knot_interval is None:
             return self.knots
-        n = max(1, int(np.ceil(duration / self.knot_interval * (1.0 - 1e-9))))
-        return [i * self.knot_interval for i in range(n + 1)]
+        n = max(1, int(np.ceil((self.period or duration) / self.knot_interval * (1.0 - 1e-9))))
+        return [i * self.knot_interval for i in range(n + (self.period is None))]
 
 
 class RunOutputSection(Section):

@@ -41,6 +41,7 @@ class GotmOptions:
     Args:
         precision: of the run.
         output: where it leaves its files.
+        name: of the case; `None` for that of the file, which cannot serve where one file makes several cases.
         salinity_anomaly: whether practical salinity is converted with TEOS-10's anomaly of the place; a GOTM
             that was built without the table of anomalies takes the ratio of the standard ocean.
         relax_from_zero: whether a relaxation to practical salinity, in-situ or potential temperature goes to
@@ -50,6 +51,7 @@ class GotmOptions:
 
     precision: str = "float64"
     output: OutputOptions = OutputOptions()
+    name: str | None = None
     salinity_anomaly: bool = True
     relax_from_zero: bool = True
     vertical_velocity: bool = False
@@ -65,12 +67,9 @@ class LoadedGotm:
 
     @property
     def name(self) -> str:
-        """Name of the file without `.gotm.yaml`, or of the folder of namelists."""
-        return (
-            self.path.absolute().parent.name
-            if is_namelist(self.path)
-            else self.path.stem.removesuffix(".gotm")
-        )
+        """Its own, or that of the file without `.gotm.yaml`, or of the folder of namelists."""
+        of_folder = self.path.absolute().parent.name if is_namelist(self.path) else None
+        return self.config.name or of_folder or self.path.stem.removesuffix(".gotm")
 
     @property
     def text(self) -> str:
