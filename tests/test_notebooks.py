@@ -22,6 +22,7 @@ NEEDS_DATA = {
     "05_neural_closure": "lesbrary/*.jld2 and les_legay",
     "06_state_estimation_papa": "gotm_cases/ows_papa",
     "07_which_method": "lesbrary/*.jld2",
+    "09_papa_hindcast": "gotm_cases/papa_2010_2014, moorings/papa_hourly and moorings/oce_papa",
 }
 # What `make test` runs, compiled quickly: texts of the notebook, and what stands for them there, if anything.
 SHORTER = {
