@@ -8,6 +8,7 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ from tunax_lite.io import resolve
 from tunax_lite.model import Model
 from tunax_lite.physics.teos10 import surface_temperature
 
+Table = Any
+"""A table or series of pandas, whose types say too little of what it has."""
 CONFIG = Path(__file__).parents[1] / "configs/calibrations/papa_seasonal_heat.yaml"
 CLOSURES = ("k_epsilon", "kpp", "catke")
 YEARS = (2010, 2011, 2012, 2013)
@@ -57,7 +60,7 @@ def estimate(closure: str, years: tuple[int, int]) -> list[float]:
     return list(result.best.values())
 
 
-def frames(model: Model, case: Case, dt: float, bias: list[float] | None = None) -> pd.DataFrame:
+def frames(model: Model, case: Case, dt: float, bias: list[float] | None = None) -> Table:
     """In-situ surface temperature (column 0) and temperature at `DEPTHS`, every six hours [degC]."""
     if bias is not None:
         numbers = {f"case.forcing.heat_flux_bias[{i}]": value for i, value in enumerate(bias)}
@@ -67,7 +70,7 @@ def frames(model: Model, case: Case, dt: float, bias: list[float] | None = None)
     return table(times, case.grid.z_center, kept.state.temperature, kept.state.salinity)
 
 
-def table(times, z, temperature, salinity) -> pd.DataFrame:
+def table(times, z, temperature, salinity) -> Table:
     """What is compared, of a run here or of GOTM; below the surface conservative temperature."""
     temperature, z = np.asarray(temperature), np.asarray(z)
     surface = np.asarray(surface_temperature(temperature[:, -1], np.asarray(salinity)[:, -1]))
@@ -75,7 +78,7 @@ def table(times, z, temperature, salinity) -> pd.DataFrame:
     return pd.DataFrame(np.column_stack([surface, below]), index=times, columns=[0.0, *DEPTHS])
 
 
-def measured() -> tuple[pd.Series, pd.DataFrame, pd.DataFrame]:
+def measured() -> tuple[Table, Table, Table]:
     """Hourly surface temperature, monthly means and daily profiles at `DEPTHS`, local time (UTC - 10 h)."""
     folder = resolve("moorings/papa_hourly/sst_file.dat").parent
     sst = pd.read_csv(folder / "sst_file.dat", sep=r"\s+", header=None, names=["day", "hour", "sst"])
@@ -86,7 +89,7 @@ def measured() -> tuple[pd.Series, pd.DataFrame, pd.DataFrame]:
         day, _, n, _ = line.split()
         profile = np.array([next(lines).split() for _ in range(int(n))], dtype=float)
         months[pd.Period(day.replace("/", "-"), "M")] = np.interp(DEPTHS, *profile.T)
-    daily, depths = {}, []
+    daily, depths = {}, np.zeros(0)
     for line in resolve("moorings/oce_papa/T.dat").read_text().splitlines():
         words = line.split()
         if words[0] == "Depth(M):":
@@ -104,7 +107,7 @@ def measured() -> tuple[pd.Series, pd.DataFrame, pd.DataFrame]:
     )
 
 
-def mixed_layer_depth(profiles: pd.DataFrame) -> pd.Series:
+def mixed_layer_depth(profiles: Table) -> Table:
     """Where it is 0.2 K colder than at 5 m, linear between `DEPTHS`; else the deepest of them."""
     depths, values = np.array(DEPTHS), profiles[list(DEPTHS)].to_numpy()
     found = []
@@ -123,7 +126,7 @@ def rms(values) -> float:
     return float(np.sqrt(np.nanmean(np.square(np.asarray(values)))))
 
 
-def scores(runs: list[pd.DataFrame], truth) -> dict[str, float]:
+def scores(runs: list[Table], truth) -> dict[str, float]:
     """Errors of some runs, taken together: the columns of the table."""
     surface, monthly, daily = truth
     sst = pd.concat([run[0.0] - surface.reindex(run.index) for run in runs])
@@ -139,21 +142,22 @@ def scores(runs: list[pd.DataFrame], truth) -> dict[str, float]:
         same = means.index.intersection(daily.index)
         days.append(mixed_layer_depth(means.loc[same]) - mixed_layer_depth(daily.loc[same]))
     profiles, layer, day = pd.concat(months), pd.concat(layers), pd.concat(days)
-    heat = HEAT_CAPACITY * np.trapezoid(profiles, DEPTHS, axis=1)
-    seasons = pd.Series([SEASONS.get(month.month, "SON") for month in profiles.index])
-    by_season = pd.Series(1e-6 * heat).groupby(seasons.to_numpy()).mean()
+    heat = 1e-6 * HEAT_CAPACITY * np.asarray(np.trapezoid(profiles, DEPTHS, axis=1))
+    seasons = np.array([SEASONS.get(month.month, "SON") for month in profiles.index])
     return {
         "SST [K]": rms(sst),
-        "mean [K]": float(sst.mean()),
+        "mean [K]": float(np.nanmean(sst)),
         "T(z) [K]": rms(profiles),
         "MLD [m]": rms(layer),
-        "bias [m]": float(layer.mean()),
+        "bias [m]": float(np.mean(layer)),
         "daily MLD [m]": rms(day) if len(day) else np.nan,
-        **{f"{name} [MJ m-2]": float(by_season[name]) for name in ("DJF", "MAM", "JJA", "SON")},
+        **{
+            f"{name} [MJ m-2]": float(np.mean(heat[seasons == name])) for name in ("DJF", "MAM", "JJA", "SON")
+        },
     }
 
 
-def gotm() -> pd.DataFrame | None:
+def gotm() -> Table | None:
     """GOTM's own run, as far as the four years go; a frame every ten days."""
     reference = os.environ.get("TUNAX_LITE_REFERENCE")
     if not reference:
@@ -169,7 +173,7 @@ def gotm() -> pd.DataFrame | None:
 Rows = dict[str, dict[str, float]]
 
 
-def hindcast(closure: str, truth) -> tuple[Rows, dict[str, list[float]], dict[str, pd.DataFrame]]:
+def hindcast(closure: str, truth) -> tuple[Rows, dict[str, list[float]], dict[str, Table]]:
     """Rows of the table of one closure, biases by the years that they come from, and runs to draw."""
     made = seasonal(closure, (2010, 2014), (2010, 2011))
     model, whole, step = made.model, made.targets[0].case, made.targets[0].dt
@@ -195,7 +199,7 @@ def hindcast(closure: str, truth) -> tuple[Rows, dict[str, list[float]], dict[st
     return rows | dict(sorted(last.items())), biases, runs
 
 
-def draw(runs: dict[str, pd.DataFrame], truth) -> Figure:
+def draw(runs: dict[str, Table], truth) -> Figure:
     """Surface temperature, daily, and mixed layers of monthly means, of runs and as measured."""
     surface, monthly, _ = truth
     figure = Figure(figsize=(9, 6.5), layout="constrained")

@@ -133,7 +133,9 @@ def test_knots_of_a_period_repeat_and_join():
         np.testing.assert_allclose(found, np.transpose(rows), atol=1e-12)
     # A batch of columns with cycles of their own.
     columns = jnp.stack([values, 2.0 * values], axis=1)
-    np.testing.assert_allclose(bias(405.0, columns), [1.0 * expected[5], 2.0 * expected[5]], rtol=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(bias(405.0, columns)), expected[5] * np.array([1.0, 2.0]), rtol=1e-12
+    )
     for period in (290.0, 0.0, np.inf):
         with pytest.raises(ValueError, match="within one period"):
             bias(0.0, jnp.asarray(values), period)

@@ -39,7 +39,7 @@ def test_the_mooring_is_read_with_gaps_and_changing_depths(tmp_path, monkeypatch
         f" Depth(M): 1 5 QUALITY SOURCE\n 20110102 1200 8.0 7.8 22 11\n"
     )
     surface, months, days = measured()
-    assert surface[pd.Timestamp("2011-01-01 01:00")] == 6.25
+    np.testing.assert_array_equal(surface, [6.5, 6.25])
     np.testing.assert_allclose(months.loc[pd.Period("2011-01")], 8.0 - 0.05 * (Z - 1.0))
     assert list(days.index) == [pd.Timestamp("2011-01-01")]  # two thermometers are no profile
     np.testing.assert_allclose(days.iloc[0], 8.0 - 0.05 * (Z - 1.0), atol=1e-12)
