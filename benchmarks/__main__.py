@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tunax_lite.runtime import configure
-
-from .harness import Row, Setting, pin_to_one_core
+from .harness import Row, Setting, measure_ceilings, pin_to_one_core
 
 STORED = Path("results/benchmarks.json")
 QUICK = ("forward", "gradient", "jacobian", "devices")
@@ -30,21 +28,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         epilog=f"names (* only on request):\n{names}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", nargs="+", choices=TABLES, metavar="NAME", help="measure these tables")
-    parser.add_argument("--quick", action="store_true", help="short: the ten figures, or of --only")
-    parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        help=f"store the report here (by default {STORED}); of --quick the figures alone, one flat object",
-    )
-    parser.add_argument("--update-baseline", action="store_true", help="later runs compare with these tables")
-    parser.add_argument(
-        "--figures", type=Path, metavar="FOLDER", help="measure nothing: draw a stored report"
-    )
-    parser.add_argument(
-        "--from", dest="source", type=Path, default=BASELINE, metavar="FILE", help="of --figures"
-    )
+    add, path = parser.add_argument, {"type": Path, "metavar": "FILE"}
+    add("--only", nargs="+", choices=TABLES, metavar="NAME", help="measure these tables")
+    add("--quick", action="store_true", help="short: the ten figures, or of --only")
+    add("--json", **path, help=f"of the report, {STORED}; with --quick of the figures alone, one flat object")
+    add("--update-baseline", action="store_true", help="later runs compare with these tables")
+    add("--figures", type=Path, metavar="FOLDER", help="measure nothing: draw a stored report")
+    add("--from", dest="source", default=BASELINE, **path, help="of --figures")
     parsed = parser.parse_args(arguments)
     if parsed.quick and parsed.update_baseline:
         parser.error("--update-baseline stores whole tables: leave out --quick")
@@ -70,37 +60,39 @@ def about(command: str, cores: Sequence[int]) -> Row:
 
 def measure(names: Sequence[str], quick: bool, cores: tuple[int, ...]) -> dict[str, Any]:
     """Ceilings and the named tables."""
-    from .ceilings import measure_ceilings
+    import jax
+
+    from tunax_lite.runtime import configure
+
     from .report import TABLES
 
+    configure(cache_folder=None)  # a program from the cache would seem to compile in no time
+    jax.config.update("jax_platforms", "cpu")  # only the processes of `gpu` take the GPU
     ceilings = measure_ceilings(rounds=7 if quick else 15)
-    setting = Setting(quick, cores, ceilings)
-    return {"ceilings": ceilings, "tables": {name: TABLES[name](setting) for name in names}}
+    return {"ceilings": ceilings, "tables": {name: TABLES[name](Setting(quick, cores)) for name in names}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, compare, store."""
     cores = pin_to_one_core()  # before JAX starts its threads
-    from . import figures, report
+    from . import report
 
     options = parse(arguments)
     if options.figures:
-        for path in figures.draw(report.read_report(options.source), options.figures):
+        for path in report.draw(report.read_report(options.source), options.figures):
             print(path)
         return
-    configure(cache_folder=None)  # a program from the cache would seem to compile in no time
     measured = measure(
         options.only or (QUICK if options.quick else tuple(report.DEFAULT)), options.quick, cores
     )
-    measured["about"] = about(" ".join(["python -m benchmarks", *(arguments or sys.argv[1:])]), cores)
+    given = sys.argv[1:] if arguments is None else arguments
+    measured["about"] = about(" ".join(["python -m benchmarks", *given]), cores)
     baseline = report.read_report(report.BASELINE) if report.BASELINE.is_file() else None
-    factors = report.worsened(measured, baseline) if baseline else {}
-    print(report.text(measured, factors))
-    if options.quick:
-        if options.json:
-            report.write_json(report.figures_of(measured), options.json)
-        return
-    report.write_json(measured, options.json or STORED)
+    print(report.text(measured, report.worsened(measured, baseline) if baseline else {}))
+    if not options.quick:
+        report.write_json(measured, options.json or STORED)
+    elif options.json:
+        report.write_json(report.figures_of(measured), options.json)
     if options.update_baseline:
         kept = baseline["tables"] if baseline and options.only else {}
         report.write_json(measured | {"tables": kept | measured["tables"]}, report.BASELINE)

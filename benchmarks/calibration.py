@@ -53,24 +53,18 @@ def summary(row: Mapping[str, Any], mark: float) -> Row:
     """Cost of a method, and what it takes to a mark."""
     losses, seconds = np.array(row["losses"]), row["seconds"]
     n, below = len(seconds), np.flatnonzero(losses <= mark)
-    found: Row = {
+    where = int(below[0]) if below.size else None
+    return {
         "evaluations": evaluations(row, n),
         "lowest_loss": f"{np.nanmin(losses):.4g}",
         "mark": f"{mark:.4g}",
-        "to_the_mark": "not reached",
-        "seconds_to_it": None,
+        # The Jacobian of the last iteration follows its run: the loss was known before.
+        "to_the_mark": "not reached" if where is None else evaluations(row, where + 1, last_jacobian=False),
+        "seconds_to_it": None if where is None else seconds[where],
         "first": seconds[0],
         "each_more": (seconds[-1] - seconds[0]) / max(1, n - 1),
         "total": seconds[-1],
     }
-    if below.size:
-        where = int(below[0])
-        # The Jacobian of the last iteration follows its run: the loss was known before.
-        found |= {
-            "to_the_mark": evaluations(row, where + 1, last_jacobian=False),
-            "seconds_to_it": seconds[where],
-        }
-    return found
 
 
 def evaluations(row: Mapping[str, Any], n: int, *, last_jacobian: bool = True) -> str:

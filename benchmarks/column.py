@@ -20,18 +20,10 @@ N_STEPS = 2880
 N_STEPS_OF_BATCHES = 480
 """Eight hours, for batches: the time of a column-step does not depend on the length."""
 DT = 60.0
-STEPS_PER_FRAME = 10
 TEN_PARAMETERS = (
-    "c_eps_1",
-    "c_eps_2",
-    "c_eps_3_plus",
-    "sigma_k",
-    "sigma_eps",
-    "steady_state_richardson_number",
-    "length_limit",
-    "turbulent_kinetic_energy_floor",
-    "dissipation_rate_floor",
-    "surface_roughness_length",
+    *("c_eps_1", "c_eps_2", "c_eps_3_plus", "sigma_k", "sigma_eps"),
+    *("steady_state_richardson_number", "length_limit", "turbulent_kinetic_energy_floor"),
+    *("dissipation_rate_floor", "surface_roughness_length"),
 )
 FIVE_PARAMETERS = TEN_PARAMETERS[:5]
 

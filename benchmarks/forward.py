@@ -1,9 +1,8 @@
 """Time of a column-step of a run: against levels, columns and precision, over two devices, and in blocks."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,6 @@ import tunax_lite as tl
 from tunax_lite.runtime import Program, column_mesh, compile_program, configure, shard_columns
 from tunax_lite.simulation import columns_of
 
-from .ceilings import PRECISIONS
 from .column import (
     DT,
     FIVE_PARAMETERS,
@@ -24,10 +22,10 @@ from .column import (
     value_and_gradient,
     with_parameters,
 )
-from .harness import MICRO, Row, Setting, Worker, least_seconds, time_in_turn
+from .harness import MICRO, PRECISIONS, Row, Setting, Worker, least_seconds, time_in_turn
 
-LEVELS = (32, 64, 128, 256, 512)
-COLUMNS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SIZES = [(1, n) for n in (32, 64, 128, 256, 512)] + [(2**n, 64) for n in range(1, 11)]
+"""Numbers of columns and of levels."""
 COMPARED = (Shape(), Shape(1, 256), Shape(128), Shape(512, 64, "float32"))
 LAYOUT = tl.SaveEverything()
 """Of a run that is not differentiated: any would do."""
@@ -43,18 +41,15 @@ def compiled(shape: Shape) -> tuple[Program, partial]:
 
 def measure_forward(setting: Setting) -> list[Row]:
     """Time of a column-step forward, us, against levels and columns, all in turn."""
-    shapes = COMPARED
-    if not setting.quick:
-        sizes = [(1, n) for n in LEVELS] + [(n, 64) for n in COLUMNS]
-        shapes = tuple(Shape(*size, precision) for precision in PRECISIONS for size in sizes)
-    programs = {shape: compiled(shape) for shape in shapes}
-    calls = {str(shape): call for shape, (_, call) in programs.items()}
-    seconds = time_in_turn(calls, rounds=7 if setting.quick else 15, seconds=60.0)
-    rows = []
-    for shape, (program, _) in programs.items():
-        us = MICRO * seconds[str(shape)] / shape.column_steps
-        rows.append(shape._asdict() | {"us": us} | costs(program))
-    return rows
+    every = tuple(Shape(*size, precision) for precision in PRECISIONS for size in SIZES)
+    programs = {shape: compiled(shape) for shape in (COMPARED if setting.quick else every)}
+    seconds = time_in_turn(
+        {str(shape): call for shape, (_, call) in programs.items()}, rounds=7 if setting.quick else 15
+    )
+    return [
+        shape._asdict() | {"us": MICRO * seconds[str(shape)] / shape.column_steps} | costs(program)
+        for shape, (program, _) in programs.items()
+    ]
 
 
 def measure_devices(setting: Setting) -> list[Row]:
@@ -64,49 +59,42 @@ def measure_devices(setting: Setting) -> list[Row]:
     """
     if len(setting.cores) < 2:
         return []
-    rows = []
-    for precision in ("float32",) if setting.quick else PRECISIONS:
-        shape, rounds = Shape(512, 64, precision), 5 if setting.quick else 9
-        rows += split_runs(shape, setting.cores[:2], shape.n_steps, rounds)
-    return rows
-
-
-def split_runs(shape: Shape, cores: tuple[int, ...], n_steps: int, rounds: int) -> list[Row]:
-    ways = {
-        "one core": (1, cores[:1]),
-        "one device, two cores": (1, cores),
-        "two devices": (2, cores),
-    }
-    workers = {
-        way: Worker(
-            "benchmarks.forward:batch_runs",
-            {"shape": shape, "n_steps": n_steps},
-            cores=on,
-            flags=f"--xla_force_host_platform_device_count={n}",
-        )
-        for way, (n, on) in ways.items()
-    }
-    seconds = least_seconds(workers, rounds)
-    scale = MICRO / (shape.n_columns * n_steps)
+    precisions, rounds = (("float32",), 5) if setting.quick else (PRECISIONS, 9)
     return [
-        {
-            "way": way,
-            "precision": shape.precision,
-            "us": scale * taken,
-            "over_one_core": seconds["one core"] / taken,
-        }
-        for way, taken in seconds.items()
+        row
+        for precision in precisions
+        for row in split_runs(Shape(512, 64, precision), setting.cores[:2], rounds=rounds)
     ]
 
 
-def batch_runs(shape: list[Any], n_steps: int) -> Iterator[float]:
+def split_runs(shape: Shape, cores: tuple[int, ...], rounds: int, n_steps: int | None = None) -> list[Row]:
+    n_steps = n_steps or shape.n_steps
+    ways = {
+        "one core": (cores[:1], 1),
+        "one device, two cores": (cores, 1),
+        "two devices": (cores, 2),
+    }
+    workers = {
+        way: Worker("benchmarks.forward:batch_runs", *on, shape=shape, n_steps=n_steps)
+        for way, on in ways.items()
+    }
+    seconds = least_seconds(workers, rounds)
+    rows = []
+    for way, taken in seconds.items():
+        us = MICRO * taken / (shape.n_columns * n_steps)
+        row = {"way": way, "precision": shape.precision, "us": us}
+        rows.append(row | {"over_one_core": seconds["one core"] / taken})
+    return rows
+
+
+def batch_runs(shape: Shape, n_steps: int) -> Iterator[float]:
     """In a process of its own: compile, then the seconds of one run after the other."""
     configure()
-    model, case = problem(Shape(*shape))
+    model, case = problem(shape)
     devices = "all" if jax.device_count() > 1 else None
     if devices is not None:
         placed = columns_of(model, case, None)[:2]
-        model, case = shard_columns((model, case), placed, column_mesh(devices, shape[0]))
+        model, case = shard_columns((model, case), placed, column_mesh(devices, shape.n_columns))
     duration = n_steps * DT
 
     def run(model: tl.Model, case: tl.Case):
@@ -116,16 +104,21 @@ def batch_runs(shape: list[Any], n_steps: int) -> Iterator[float]:
         return trajectory.state.temperature
 
     program = jax.jit(run).lower(model, case).compile()
-    jax.block_until_ready(program(model, case))
+    yield from seconds_of(partial(program, model, case))
+
+
+def seconds_of(call: Callable[[], object]) -> Iterator[float]:
+    """Of one call after the other; the first counts as compilation and is 0."""
+    jax.block_until_ready(call())
     yield 0.0
     while True:
         start = time.perf_counter()
-        jax.block_until_ready(program(model, case))
+        jax.block_until_ready(call())
         yield time.perf_counter() - start
 
 
 def measure_blocks(setting: Setting) -> list[Row]:
-    """Many columns at once and in blocks, float64: what `runtime.blocks.BYTES_PER_BLOCK` is chosen by."""
+    """Many columns at once and in blocks, float64: what `runtime.devices.BYTES_PER_BLOCK` is chosen by."""
     n_steps, blocks = 120, (None, 16, "auto") if setting.quick else (None, 256, 128, 64, 32, 16, 8, "auto")
 
     def misfit(values, model, case, block):
@@ -140,31 +133,27 @@ def measure_blocks(setting: Setting) -> list[Row]:
         )
         return jnp.mean((run.state.temperature[-1] - 19.5) ** 2)
 
-    calls, programs = {}, {}
+    calls, rows = {}, []
     for kind, function, n_columns in (("forward", misfit, 512), ("gradient", jax.grad(misfit), 256)):
-        model, case = problem(Shape(64 if setting.quick else n_columns))
+        n_columns = 64 if setting.quick else n_columns
+        model, case = problem(Shape(n_columns))
         arguments = parameter_values(model, FIVE_PARAMETERS), model, case
         for block in blocks:
-            name = f"{kind}, {'all' if block is None else block}"
-            programs[name] = compile_program(function, *arguments, block=block)
-            calls[name] = partial(programs[name], *arguments)
-    seconds = time_in_turn(calls, seconds=60.0, rounds=2 if setting.quick else 15)
-    rows = []
-    for name, program in programs.items():
-        kind, block = name.split(", ")
-        n_columns = 64 if setting.quick else 512 if kind == "forward" else 256
-        row = {"kind": kind, "n_columns": n_columns, "block": block}
-        row["us"] = MICRO * seconds[name] / (n_columns * n_steps)
-        rows.append(row | {"temporary_bytes": program.memory.temporary})
+            program = compile_program(function, *arguments, block=block)
+            calls[f"{kind}, {block}"] = partial(program, *arguments)
+            row = {"kind": kind, "n_columns": n_columns, "block": str(block or "all"), "us": 0.0}
+            rows.append(row | {"temporary_bytes": program.memory.temporary})
+    seconds = time_in_turn(calls, rounds=2 if setting.quick else 15)
+    for row, taken in zip(rows, seconds.values(), strict=True):
+        row["us"] = MICRO * taken / (row["n_columns"] * n_steps)
     return rows
 
 
 def measure_vectors(setting: Setting) -> list[Row]:
     """Time of a column-step, us, by the longest vectors: what `configure(vector_bits=...)` is chosen by."""
-    bits = (128, 256, 512)
-    wanted = [("forward", shape) for shape in (Shape(), Shape(1, 256), Shape(32), Shape(64, 64, "float32"))]
-    wanted += [("gradient", shape) for shape in (Shape(), Shape(32))]
-    calls: dict[str, partial] = {}
+    shapes = (Shape(), Shape(1, 256), Shape(32), Shape(64, 64, "float32"))
+    wanted = [("forward", shape) for shape in shapes] + [("gradient", shape) for shape in shapes[::2]]
+    calls: dict[tuple[str, Shape, int], Callable] = {}
     for kind, shape in wanted[:2] if setting.quick else wanted:
         given, function = problem(shape), partial(loss, layout=LAYOUT, n_steps=shape.n_steps)
         if kind == "gradient":
@@ -173,12 +162,12 @@ def measure_vectors(setting: Setting) -> list[Row]:
                 value_and_gradient, names=FIVE_PARAMETERS, layout=tl.SavePairs(), n_steps=shape.n_steps
             )
         lowered = jax.jit(function).lower(*given)
-        for n in bits:
+        for n in (128, 256, 512):
             program = lowered.compile({"xla_cpu_prefer_vector_width": str(n)})
-            calls[f"{kind}, {shape}, {n}"] = partial(program, *given)
-    seconds = time_in_turn(calls, rounds=2 if setting.quick else 10, seconds=60.0)
-    rows = []
-    for kind, shape in wanted[:2] if setting.quick else wanted:
-        us = {f"{n}_bits_us": MICRO * seconds[f"{kind}, {shape}, {n}"] / shape.column_steps for n in bits}
-        rows.append({"program": f"{kind}, {shape}"} | us)
-    return rows
+            calls[kind, shape, n] = partial(program, *given)
+    seconds = time_in_turn(calls, rounds=2 if setting.quick else 10)
+    rows: dict[str, Row] = {}
+    for (kind, shape, n), taken in seconds.items():
+        row = rows.setdefault(f"{kind}, {shape}", {"program": f"{kind}, {shape}"})
+        row[f"{n}_bits_us"] = MICRO * taken / shape.column_steps
+    return list(rows.values())

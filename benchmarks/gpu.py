@@ -1,16 +1,15 @@
 """The model on an NVIDIA GPU: linear solvers, 1 to 1e6 columns, both precisions, forward and gradient.
 
-And command buffers: recorded sequences of kernels, of whole loops if XLA is told so. Measurements come in
-the order of what they decide; those that time is too short for are left out. Each kind of command buffers is
-a process of its own, because XLA reads its flags once; what fails or hangs there costs one measurement.
+`python -m benchmarks.gpu` is `python -m benchmarks --only gpu`. Measurements come in the order of what they
+decide, in a process of their own; what fails or hangs there costs one of them, and those that time is too
+short for are left out.
 """
 
-import dataclasses
 import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,32 +21,24 @@ from tunax_lite import numerics
 from tunax_lite.runtime import compile_program, configure
 
 from .column import FIVE_PARAMETERS, Shape, frames, parameter_values, problem, with_parameters
-from .harness import Row, Setting, Worker, WorkerError
+from .harness import PRECISIONS, Row, Setting, Worker, WorkerError
 
 SECONDS = 450.0
 """Of all measurements."""
 SECONDS_PER_JOB = 90.0
 """A measurement that takes longer, compilation included, is given up."""
 METHODS = ("VendorLibrary", "ParallelCyclicReduction", "ThomasScan")
-COMMAND_BUFFERS = {
-    "default": "",
-    # Loops as well: the whole time loop becomes one recorded sequence where all of it can be recorded.
-    "loops": "--xla_gpu_enable_command_buffer=+CONDITIONAL,+WHILE,+CUSTOM_CALL "
-    "--xla_gpu_graph_min_graph_size=1",
-    "off": "--xla_gpu_enable_command_buffer=",
-}
-"""Flags of XLA; `+` adds to what it records by default."""
+COLUMNS = (1, 100_000, 1_000, 1_000_000, 32, 10_000)
+"""Those that tell most come first."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One measurement."""
 
-    method: str
+    kind: str
+    precision: str
     n_columns: int
-    precision: str = "float32"
-    kind: str = "forward"
-    command_buffers: str = "default"
+    method: str
 
     @property
     def n_steps(self) -> int:
@@ -56,44 +47,30 @@ class Job:
 
 
 def plan(quick: bool) -> list[Job]:
-    """All measurements, each once: one column and many before the choice of the solver, command buffers,
-    gradient and double precision at the sizes that tell most, and these before everything else."""
-    vendor, parallel, scan = METHODS
+    """All measurements, each once: float32 before float64, forward before the gradient, the sizes in turn."""
     if quick:
-        small = [Job(vendor, 3), Job(parallel, 3), Job(scan, 3, "float64", "gradient")]
-        return [*small, Job(vendor, 1, command_buffers="loops")]
-    few, many = (1, 1_000, 100_000), (1, 32, 1_000, 10_000, 100_000, 1_000_000)
-    wanted = [
-        *(Job(vendor, n) for n in (1, 100_000, 1_000_000)),
-        *(Job(method, n) for n in few for method in METHODS),
-        *(Job(method, n, command_buffers="loops") for n in few for method in METHODS),
-        *(Job(vendor, n, kind="gradient") for n in few),
-        *(Job(vendor, n, "float64") for n in few),
-        Job(parallel, 1, kind="gradient"),
-        *(Job(method, n) for n in many for method in METHODS),
-        *(Job(method, n, command_buffers="off") for n in (1, 100_000) for method in (vendor, parallel)),
-        *(Job(vendor, n, "float64", "gradient") for n in few),
-        *(
-            Job(method, n, precision, kind)
-            for kind in ("forward", "gradient")
-            for precision in ("float32", "float64")
-            for n in many
-            for method in METHODS
-        ),
-    ]
-    return list(dict.fromkeys(wanted))
+        return [
+            *(Job("forward", "float32", 3, method) for method in METHODS[:2]),
+            Job("gradient", "float64", 3, METHODS[2]),
+        ]
+    return list(
+        itertools.starmap(Job, itertools.product(("forward", "gradient"), PRECISIONS[::-1], COLUMNS, METHODS))
+    )
 
 
 def measure_gpu(setting: Setting) -> list[Row]:
-    """k-epsilon of 64 levels on the GPU, or on what JAX_PLATFORMS names, by solver and number of columns."""
-    return measure(plan(setting.quick), os.environ.get("JAX_PLATFORMS", "cuda"), SECONDS)
+    """k-epsilon of 64 levels on the GPU, or on what JAX_PLATFORMS names; of a size the fastest first."""
+    rows = measure(plan(setting.quick), os.environ.get("JAX_PLATFORMS", "cuda"), SECONDS)
+    never = float("inf")
+    keys = ("kind", "precision", "n_columns")
+    return sorted(rows, key=lambda row: (*(row[key] for key in keys), row.get("seconds_per_step", never)))
 
 
 def measure(jobs: Sequence[Job], platform: str, seconds: float) -> list[Row]:
     """One row for each measurement that there was time for.
 
     Args:
-        jobs: in order; a process serves those in sequence that share their command buffers.
+        jobs: in order.
         platform: as JAX calls it, "cuda" or "cpu".
         seconds: after which nothing is waited for.
 
@@ -103,38 +80,33 @@ def measure(jobs: Sequence[Job], platform: str, seconds: float) -> list[Row]:
     deadline = time.monotonic() + seconds
     rows: list[Row] = []
     left = list(jobs)
-    while left and time.monotonic() < deadline:
-        mode = left[0].command_buffers
-        together = list(itertools.takewhile(lambda job, mode=mode: job.command_buffers == mode, left))
-        arguments = {"jobs": [dataclasses.asdict(job) for job in together]}
-        worker = Worker("benchmarks.gpu:work", arguments, flags=COMMAND_BUFFERS[mode], platform=platform)
+    while left and (time_left := deadline - time.monotonic()) > 0.0:
+        worker = Worker("benchmarks.gpu:work", platform=platform, jobs=left)
         try:
-            device = worker.ask(min(SECONDS_PER_JOB, deadline - time.monotonic()))
-            for _ in together:
-                answer = worker.ask(min(SECONDS_PER_JOB, deadline - time.monotonic()))
-                rows.append({"device": device} | dataclasses.asdict(left.pop(0)) | answer)
+            worker.ask(seconds=min(SECONDS_PER_JOB, time_left))
+            while left:
+                answer = worker.ask(seconds=min(SECONDS_PER_JOB, deadline - time.monotonic()))
+                rows.append(left.pop(0)._asdict() | answer)
         except WorkerError as error:
             if not rows:  # nothing works here
                 raise
             if time.monotonic() < deadline:  # the next measurement gets a process of its own
-                rows.append(
-                    {"device": rows[0]["device"]} | dataclasses.asdict(left.pop(0)) | {"failed": str(error)}
-                )
+                rows.append(left.pop(0)._asdict() | {"failed": str(error)})
         finally:
             worker.stop()
     return rows
 
 
-def work(jobs: Sequence[Row]) -> Iterator[Any]:
+def work(jobs: Sequence[Job]) -> Iterator[Any]:
     """In a process of its own: the device, then the results of measurements, one after the other."""
     configure()
     device = jax.devices()[0]
     memory = (device.memory_stats() or {}).get("bytes_limit")
-    yield f"{device.device_kind} ({device.platform}), jax {jax.__version__}"
+    yield device.device_kind
     references: dict[tuple, Any] = {}
     for job in jobs:
         try:
-            yield _measure_one(Job(**job), memory, references)
+            yield {"device": device.device_kind} | _measure_one(job, memory, references)
         except jax.errors.JaxRuntimeError as error:  # no memory, or a program that the device refuses
             yield {"failed": str(error).splitlines()[0][:200]}
 
@@ -150,7 +122,7 @@ def _measure_one(job: Job, bytes_limit: int | None, references: dict[tuple, Any]
     result = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(result)]
     if not all(np.isfinite(leaf).all() for leaf in result):
         return row | {"failed": "values that are not finite"}
-    reference = references.setdefault((job.n_columns, job.precision, job.kind), result)
+    reference = references.setdefault(job[:3], result)
     difference = max(
         float(np.abs(x - y).max() / (np.abs(y).max() + 1e-30)) for x, y in zip(result, reference, strict=True)
     )
@@ -178,19 +150,9 @@ def _program(job: Job):
     return compile_program(gradient if job.kind == "gradient" else profiles, *arguments), arguments
 
 
-def fastest(rows: Sequence[Row]) -> list[Row]:
-    """The fastest method for each kind, precision and number of columns, with its command buffers."""
-    best: dict[tuple, Row] = {}
-    for row in sorted((row for row in rows if "failed" not in row), key=lambda row: -row["seconds_per_step"]):
-        best[row["kind"], row["precision"], row["n_columns"]] = row
-    return [best[key] for key in sorted(best)]
+if __name__ == "__main__":
+    import sys
 
+    from .__main__ import main
 
-def fastest_lines(rows: Sequence[Row]) -> str:
-    """The same in words, below the table."""
-    lines = (
-        f"Fastest {row['kind']}, {row['precision']}, {row['n_columns']} columns: {row['method']}, command "
-        f"buffers {row['command_buffers']}, {1e3 * row['seconds_per_step']:.3f} ms per step."
-        for row in fastest(rows)
-    )
-    return "\n\n".join(lines)
+    main(["--only", "gpu", *sys.argv[1:]])

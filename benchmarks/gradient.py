@@ -1,7 +1,7 @@
-"""Time and memory of gradients and Jacobians by parameters of the closure, and how far they reach."""
+"""Time and memory of gradients by parameters of the closure, and how far they reach."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import equinox as eqx
@@ -12,19 +12,15 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite.checkpointing import AbstractCheckpointing
 from tunax_lite.runtime import compile_program
-from tunax_lite.sensitivity import ChunkSize, CompiledJacobian, Mode
 
 from .column import (
     FIVE_PARAMETERS,
-    N_STEPS,
     TEN_PARAMETERS,
     Shape,
     costs,
-    frames,
     parameter_values,
     problem,
     value_and_gradient,
-    with_parameters,
 )
 from .forward import compiled
 from .harness import MICRO, Row, Setting, time_in_turn
@@ -41,32 +37,18 @@ DEFAULT = "SavePairs"
 """The layout of the figures that are compared."""
 BATCH = Shape(128)
 STEP_COUNTS = (100, 1_000, 10_000, 100_000)
-# One more than the largest chunk: memory is a straight line where there are several chunks.
-SEVENTEEN_PARAMETERS = (
-    *TEN_PARAMETERS,
-    "bottom_roughness_length",
-    "initial_eddy_coefficient",
-    "stability.cc1",
-    "stability.cc2",
-    "stability.ct1",
-    "stability.ct2",
-    "stability.ct5",
-)
 DAY = 86400.0
 
 
 def gradients(
-    layouts: Sequence[str],
-    shape: Shape,
-    names: Sequence[str] = FIVE_PARAMETERS,
-    rounds: int = 15,
+    layouts: Sequence[str], shape: Shape, names: Sequence[str] = FIVE_PARAMETERS, rounds: int = 15
 ) -> list[Row]:
     """One row per layout; the gradients and the forward run are timed in turn."""
     calls: dict[str, Callable] = {"forward": compiled(shape)[1]}
     rows = []
+    model, case = problem(shape)
+    arguments = parameter_values(model, names), model, case
     for layout in layouts:
-        model, case = problem(shape)
-        arguments = parameter_values(model, names), model, case
         options = {"names": names, "layout": LAYOUTS[layout], "n_steps": shape.n_steps}
         program = compile_program(value_and_gradient, *arguments, **options)
         calls[layout] = partial(program, *arguments)
@@ -75,8 +57,7 @@ def gradients(
     seconds = time_in_turn(calls, rounds=rounds, seconds=30.0)
     for row in rows:
         taken = seconds[row["layout"]]
-        row["us"] = MICRO * taken / shape.column_steps
-        row["over_forward"] = taken / seconds["forward"]
+        row |= {"us": MICRO * taken / shape.column_steps, "over_forward": taken / seconds["forward"]}
     return rows
 
 
@@ -100,9 +81,8 @@ def measure_memory(setting: Setting) -> list[Row]:
         for name, layout in LAYOUTS.items():
             if name != "Auto":  # takes one of the others
                 options = {"names": FIVE_PARAMETERS, "layout": layout, "n_steps": n_steps}
-                row[f"{name}_bytes"] = compile_program(
-                    value_and_gradient, *arguments, **options
-                ).memory.temporary
+                program = compile_program(value_and_gradient, *arguments, **options)
+                row[f"{name}_bytes"] = program.memory.temporary
         rows.append(row)
     return rows
 
@@ -112,77 +92,6 @@ def growth(rows: Sequence[Row], key: str, first: int = 1000) -> float:
     points = [(row["n_steps"], row[key]) for row in rows if row["n_steps"] >= first]
     steps, taken = np.log(np.array(points, float).T)
     return float(np.polyfit(steps, taken, 1)[0]) if len(points) > 1 else float("nan")
-
-
-def profiles(values, model: tl.Model, case: tl.Case, *, names: Sequence[str], layout: AbstractCheckpointing):
-    """All profiles of temperature, u and v of 48 h, every 10 minutes, `(n_frames, 3, n_levels)`."""
-
-    def save(current):
-        return jnp.stack([current.state.temperature, current.state.u, current.state.v])
-
-    return frames(with_parameters(model, names, values), case, layout, N_STEPS, save)
-
-
-def jacobian(
-    names: Sequence[str],
-    *,
-    chunk_size: ChunkSize = "auto",
-    mode: Mode = "forward",
-    n_residuals: int | None = None,
-) -> tuple[CompiledJacobian, tuple]:
-    """The Jacobian of all profiles, or of the last temperature of some cells below the surface."""
-    model, case = problem()
-    arguments = parameter_values(model, names), model, case
-    # What forward mode goes through keeps nothing in any case.
-    layout = tl.SaveSegments() if mode == "reverse" else tl.SaveEverything()
-
-    def residuals(values, model, case):
-        found = profiles(values, model, case, names=names, layout=layout)
-        return found if n_residuals is None else found[-1, 0, -n_residuals:]
-
-    return CompiledJacobian(residuals, *arguments, chunk_size=chunk_size, mode=mode), arguments
-
-
-def _jacobians(jacobians: Mapping[str, tuple[CompiledJacobian, tuple]], rounds: int) -> list[Row]:
-    """One row per Jacobian, timed in turn with the forward run that keeps nothing but its loss."""
-    calls: dict[str, Callable] = {"forward": compiled(Shape())[1]}
-    calls |= {name: partial(made.program, *arguments) for name, (made, arguments) in jacobians.items()}
-    seconds = time_in_turn(calls, rounds=rounds, seconds=60.0)
-    rows = []
-    for name, (made, _) in jacobians.items():
-        keys = ("mode", "n_parameters", "n_residuals", "chunk_size")
-        row = {"of": name} | {key: getattr(made.plan, key) for key in keys}
-        row |= {"us": MICRO * seconds[name] / N_STEPS, "over_forward": seconds[name] / seconds["forward"]}
-        rows.append(row | costs(made.program))
-    return rows
-
-
-def measure_jacobian(setting: Setting) -> list[Row]:
-    """Jacobian by 10 parameters of all profiles, and of few residuals in both modes."""
-    of_profiles = {"profiles": jacobian(TEN_PARAMETERS)}
-    if setting.quick:
-        return _jacobians(of_profiles, rounds=5)
-    modes: tuple[Mode, ...] = ("forward", "reverse")
-    few = {
-        f"{n} of the last temperatures, {mode}": jacobian(TEN_PARAMETERS, mode=mode, n_residuals=n)
-        for n in (1, 4)
-        for mode in modes
-    }
-    return _jacobians(of_profiles, rounds=15) + _jacobians(few, rounds=5)
-
-
-def measure_chunks(setting: Setting) -> list[Row]:
-    """Jacobian of all profiles by 17 parameters against the size of the chunk."""
-    sizes = (1, 8) if setting.quick else (1, 2, 4, 6, 8, 12, 16)
-    of_size = {f"profiles, {n}": jacobian(SEVENTEEN_PARAMETERS, chunk_size=n) for n in sizes}
-    return _jacobians(of_size, rounds=2 if setting.quick else 5)
-
-
-def straight_line(rows: Sequence[Row]) -> tuple[float, float]:
-    """m0 and m1 [bytes] of the temporary memory m0 + m1 * chunk."""
-    chunk, memory = (np.array([row[key] for row in rows], float) for key in ("chunk_size", "temporary_bytes"))
-    m1, m0 = np.polyfit(chunk, memory, 1)
-    return float(m0), float(m1)
 
 
 def measure_tangents(setting: Setting) -> list[Row]:
@@ -207,12 +116,12 @@ def measure_tangents(setting: Setting) -> list[Row]:
 
     rows = []
     for step in (dt,) if setting.quick else (dt, dt / 6.0):
-        for memory in (None, 0.5) if setting.quick else (None, 0.3, 0.5, 0.8):
-            kept = None if memory is None else jnp.asarray(memory)
+        for memory in (0.0, 0.5) if setting.quick else (0.0, 0.3, 0.5, 0.8):
+            kept = jnp.asarray(memory) if memory else None
             values, tangents = differentiate(dataclasses.replace(model, coefficient_memory=kept), case, step)
             largest = np.asarray(jnp.max(jnp.abs(tangents), axis=1))
             days = {f"day_{day}": f"{largest[day]:.1e}" for day in (60, 180, 270) if day < n_days}
-            row = {"step_seconds": step, "coefficient_memory": memory or 0.0} | days
+            row = {"step_seconds": step, "coefficient_memory": memory} | days
             rows.append(
                 row | {"end": f"{largest[-1]:.1e}", "surface_at_the_end": f"{float(values[-1, -1]):.3f}"}
             )

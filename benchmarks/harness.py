@@ -3,22 +3,22 @@
 What disturbs the machine then disturbs all of them alike, so that ratios hold on a machine that others use.
 """
 
-import contextlib
 import importlib
-import json
+import multiprocessing
 import os
-import queue
-import subprocess
-import sys
-import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
+from unittest import mock
 
 Row = dict[str, Any]
 MICRO = 1e6
+PRECISIONS = ("float64", "float32")
+_STARTING = threading.Lock()
 
 
 class Setting(NamedTuple):
@@ -26,21 +26,15 @@ class Setting(NamedTuple):
 
     Args:
         quick: few short measurements, instead of all.
-        cores: processors that the process may use besides the one that it is pinned to, lowest first.
-        ceilings: of this machine, from `limits.measure_ceilings`.
+        cores: processors that may be used besides the one that this process is pinned to, lowest first.
     """
 
     quick: bool
     cores: tuple[int, ...]
-    ceilings: Mapping[str, float]
 
 
 def pin_to_one_core() -> tuple[int, ...]:
-    """Keep this process on one processor; call before JAX starts its threads.
-
-    Returns:
-        The processors that it may use otherwise, lowest first; empty where the system cannot pin.
-    """
+    """Keep this process on one processor, before JAX starts its threads; returns those it could use."""
     if not hasattr(os, "sched_setaffinity"):
         return ()
     cores = tuple(sorted(os.sched_getaffinity(0)))
@@ -49,8 +43,8 @@ def pin_to_one_core() -> tuple[int, ...]:
 
 
 def time_in_turn(
-    calls: Mapping[str, Callable[[], Any]], *, rounds: int = 15, seconds: float = 10.0
-) -> dict[str, float]:
+    calls: Mapping[Any, Callable[[], Any]], *, rounds: int = 15, seconds: float = 60.0
+) -> dict[Any, float]:
     """Least seconds of functions that were compiled before, one call of each per round.
 
     Args:
@@ -75,91 +69,75 @@ def time_in_turn(
 
 
 class WorkerError(RuntimeError):
-    """A process that gave no answer, with what it said."""
+    """A process that gave no answer, with what is known of it."""
 
 
 class Worker:
     """A process of its own: JAX fixes devices, threads and flags when it starts.
 
-    It runs a generator of a module, which goes on to its next `yield` when it is asked.
+    It runs a generator of a module, which goes on to its next `yield` when it is asked; questions are what
+    `yield` returns there, but for the first.
 
     Args:
         function: `module:name` of the generator.
-        arguments: its keyword arguments, as JSON holds them.
+        arguments: its keyword arguments.
         cores: its processors; all if none is given.
-        flags: of XLA, behind those of the environment.
+        n_devices: what JAX makes of them.
         platform: as JAX calls it.
     """
 
     def __init__(
-        self,
-        function: str,
-        arguments: Mapping[str, Any],
-        *,
-        cores: Sequence[int] = (),
-        flags: str = "",
-        platform: str = "cpu",
+        self, function: str, cores: Sequence[int] = (), n_devices: int = 1, platform: str = "cpu", **arguments
     ):
-        xla_flags = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.harness",
-                json.dumps([function, dict(arguments), list(cores)]),
-            ],
-            env={**os.environ, "XLA_FLAGS": xla_flags, "JAX_PLATFORMS": platform},
-            cwd=Path(__file__).parents[1],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={n_devices}"
+        environment = {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": platform}
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, function, arguments, cores), daemon=True)
+        # What is passed on imports JAX in that process before any line of ours could set them there.
+        with _STARTING, mock.patch.dict(os.environ, environment):
+            self._process.start()
+        theirs.close()
 
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                self._lines.put(line)
-        self._lines.put("")
-
-    def ask(self, seconds: float | None = None) -> Any:
+    def ask(self, question: Any = None, *, seconds: float | None = None) -> Any:
         """The next answer.
 
         Raises:
             WorkerError: the process ended, or took longer than that.
         """
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write("next\n")
-            self._process.stdin.flush()
-            line = self._lines.get(timeout=seconds)
-        except BrokenPipeError:
-            line = ""
-        except queue.Empty:
-            raise WorkerError(f"took too long\n{self.said()}") from None
-        if not line:
-            self._process.wait()
-            raise WorkerError(f"the process ended early\n{self.said()}")
-        return json.loads(line)
-
-    def said(self) -> str:
-        """The end of what it wrote to standard error."""
-        self._errors.seek(0)
-        return self._errors.read()[-2000:]
+            self._pipe.send(question)
+            if not self._pipe.poll(seconds):
+                raise WorkerError("took too long")
+            answer = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            self._process.join()
+            raise WorkerError(f"the process ended early, with {self._process.exitcode}") from None
+        if isinstance(answer, WorkerError):
+            raise answer
+        return answer
 
     def stop(self) -> None:
         self._process.kill()
-        self._process.wait()
-        self._listener.join()
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # a question that nobody heard
-            self._process.stdin.close()
-        self._errors.close()
+        self._process.join()
+        self._pipe.close()
+
+
+def _serve(pipe: Connection, function: str, arguments: Row, cores: Sequence[int]) -> None:
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)  # before JAX starts its threads
+    module, name = function.split(":")
+    try:
+        answers = getattr(importlib.import_module(module), name)(**arguments)
+        pipe.recv()
+        answer = next(answers)
+        while True:
+            pipe.send(answer)
+            answer = answers.send(pipe.recv())
+    except EOFError:  # nobody asks any more
+        return
+    except Exception:
+        pipe.send(WorkerError(f"the process ended early\n{traceback.format_exc()[-2000:]}"))
 
 
 def least_seconds(workers: Mapping[str, Worker], rounds: int) -> dict[str, float]:
@@ -174,14 +152,53 @@ def least_seconds(workers: Mapping[str, Worker], rounds: int) -> dict[str, float
     return {name: min(found[name] for found in taken) for name in workers}
 
 
-def _serve(function: str, arguments: Mapping[str, Any], cores: Sequence[int]) -> None:
-    if cores and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cores)  # before JAX starts its threads
-    module, name = function.split(":")
-    answers = getattr(importlib.import_module(module), name)(**arguments)
-    for _ in sys.stdin:
-        print(json.dumps(next(answers)), flush=True)
+_LINKS, _NUMBERS, _TURNS = 40_000, 1024, 50  # so many numbers stay in the first-level cache
 
 
-if __name__ == "__main__":
-    _serve(*json.loads(sys.argv[1]))
+def _chain(x):
+    """A tridiagonal solve's chain of dependent x <- 1 / (a - b x): what bounds one column."""
+    import jax
+
+    def eight_links(_, x):
+        for _ in range(8):
+            x = 1.0 / (2.5 - 0.5 * x)
+        return x
+
+    return jax.lax.fori_loop(0, _LINKS // 8, eight_links, x)
+
+
+def _mix(values):
+    """9 divisions, 2 roots and 200 others for each number, about a step of k-epsilon: what bounds a batch."""
+    import jax
+
+    def one_turn(_, values):
+        sums = [values + 0.1 * i for i in range(8)]
+        for i in range(9):
+            sums[i % 8] = 1.0 / (sums[i % 8] + 0.1)
+        for i in range(2):
+            sums[i] = jax.numpy.sqrt(sums[i] + 0.1)
+        for i in range(100):
+            sums[i % 8] = sums[i % 8] * 0.9 + 0.1 * (1 + i % 3)
+        return 1.0 + 1e-3 * sum(sums)
+
+    return jax.lax.fori_loop(0, _TURNS, one_turn, values)
+
+
+def measure_ceilings(rounds: int = 15) -> dict[str, float]:
+    """How fast this machine is, by which times are divided before runs are compared.
+
+    Returns:
+        Least time of a link of the chain, and of the mix for one number, in each precision [ns].
+    """
+    import jax.numpy as jnp
+
+    from tunax_lite.runtime import compile_program
+
+    loops = {}
+    for precision in PRECISIONS:
+        values = jnp.linspace(1.0, 2.0, _NUMBERS, dtype=precision)
+        loops[f"dividing_link_{precision}_ns"] = _chain, jnp.ones((), precision), _LINKS
+        loops[f"fused_{precision}_ns"] = _mix, values, _TURNS * _NUMBERS
+    calls = {name: partial(compile_program(f, x), x) for name, (f, x, _) in loops.items()}
+    seconds = time_in_turn(calls, rounds=rounds, seconds=3.0)
+    return {name: 1e9 * seconds[name] / n for name, (_, _, n) in loops.items()}

@@ -6,39 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import calibration, forward, gpu, gradient, papa, reference, startup
-from .harness import Row, Setting
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import LogLocator
+
+from . import calibration, forward, gpu, gradient, jacobian, papa, reference
+from .harness import PRECISIONS, Row, Setting
 
 BASELINE = Path(__file__).with_name("baseline.json")
 TOLERANCE = 1.3
 """A figure that became worse by more than this factor is flagged."""
 MISSING = "–"
-
-
-def _growth(rows: Sequence[Row]) -> str:
-    layouts = [key for key in rows[0] if key != "n_steps"]
-    powers = ", ".join(f"{gradient.growth(rows, key):.2f} ({heading(key)})" for key in layouts)
-    return f"Powers of the steps with which it grows, from 1000: {powers}."
-
-
-def _line(rows: Sequence[Row]) -> str:
-    m0, m1 = gradient.straight_line(rows)
-    return f"Temporary memory is {size(m0)} + {size(m1)} x chunk."
-
-
 DEFAULT: dict[str, Callable[[Setting], list[Row]]] = {
     "forward": forward.measure_forward,
     "gradient": gradient.measure_gradient,
     "memory": gradient.measure_memory,
-    "jacobian": gradient.measure_jacobian,
-    "chunks": gradient.measure_chunks,
+    "jacobian": jacobian.measure_jacobian,
+    "chunks": jacobian.measure_chunks,
     "devices": forward.measure_devices,
 }
 """What is measured if nothing is asked for."""
 TABLES = DEFAULT | {
     "blocks": forward.measure_blocks,
     "vectors": forward.measure_vectors,
-    "startup": startup.measure_startup,
     "reference": reference.measure_reference,
     "gotm": reference.measure_gotm,
     "papa": papa.measure_papa,
@@ -47,12 +37,17 @@ TABLES = DEFAULT | {
     "gpu": gpu.measure_gpu,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
-REMARKS: dict[str, Callable[[Sequence[Row]], str]] = {
-    "memory": _growth,
-    "chunks": _line,
-    "gpu": gpu.fastest_lines,
-}
-"""What stands below a table."""
+
+
+def remark(name: str, rows: Sequence[Row]) -> str:
+    """What stands below a table."""
+    if name == "memory":
+        powers = (f"{gradient.growth(rows, key):.2f} ({heading(key)})" for key in rows[0] if key != "n_steps")
+        return f"\n\nPowers of the steps with which it grows, from 1000: {', '.join(powers)}."
+    if name == "chunks":
+        m0, m1 = map(size, jacobian.straight_line(rows))
+        return f"\n\nTemporary memory is {m0} + {m1} x chunk."
+    return ""
 
 
 def title(name: str) -> str:
@@ -79,48 +74,37 @@ class Figure(NamedTuple):
     higher_is_better: bool = False
 
 
-def _forward(what: str, n_columns: int, n_levels: int, precision: str) -> Figure:
+def _forward(what: str, n_columns: int, n_levels: int, precision: str = "float64") -> Figure:
     row = {"n_columns": n_columns, "n_levels": n_levels, "precision": precision}
-    ceiling = f"dividing_link_{precision}_ns" if n_columns == 1 else f"fused_{precision}_ns"
-    unit = "us per step" if n_columns == 1 else "us per column-step"
-    return Figure(what, unit, "forward", row, "us", ceiling)
+    unit, ceiling = ("us per step", "dividing_link") if n_columns == 1 else ("us per column-step", "fused")
+    return Figure(what, unit, "forward", row, "us", f"{ceiling}_{precision}_ns")
 
 
-_ONE = {"layout": gradient.DEFAULT, "n_parameters": 5, "n_columns": 1}
-_BATCH, _SPLIT = _ONE | {"n_columns": 128}, {"way": "two devices", "precision": "float32"}
+def _gradient(what: str, unit: str, key: str, ceiling: str | None = None, n_columns: int = 1) -> Figure:
+    row = {"layout": gradient.DEFAULT, "n_parameters": 5, "n_columns": n_columns}
+    return Figure(what, unit, "gradient", row, key, ceiling)
+
+
+_SPLIT, _PROFILES = {"way": "two devices", "precision": "float32"}, {"of": "profiles"}
 FIGURES = {
-    "forward_1x64_float64_us": _forward("one column of 64 levels", 1, 64, "float64"),
-    "forward_1x256_float64_us": _forward("one column of 256 levels", 1, 256, "float64"),
-    "forward_128x64_float64_us": _forward("128 columns of 64 levels", 128, 64, "float64"),
+    "forward_1x64_float64_us": _forward("one column of 64 levels", 1, 64),
+    "forward_1x256_float64_us": _forward("one column of 256 levels", 1, 256),
+    "forward_128x64_float64_us": _forward("128 columns of 64 levels", 128, 64),
     "forward_512x64_float32_us": _forward("512 columns of 64 levels, float32", 512, 64, "float32"),
     "two_device_speedup": Figure(
         "512 columns on two cores over one, float32", "x", "devices", _SPLIT, "over_one_core", None, True
     ),
-    "gradient_over_forward": Figure(
-        "gradient of 48 h by 5 parameters over forward", "x", "gradient", _ONE, "over_forward"
-    ),
-    "gradient_temporary_bytes": Figure(
-        "temporary memory of that gradient", "bytes", "gradient", _ONE, "temporary_bytes"
-    ),
-    "gradient_compile_seconds": Figure(
-        "compilation of that gradient", "s", "gradient", _ONE, "compile_seconds", "dividing_link_float64_ns"
+    "gradient_over_forward": _gradient("gradient of 48 h by 5 parameters over forward", "x", "over_forward"),
+    "gradient_temporary_bytes": _gradient("temporary memory of that gradient", "bytes", "temporary_bytes"),
+    "gradient_compile_seconds": _gradient(
+        "compilation of that gradient", "s", "compile_seconds", "dividing_link_float64_ns"
     ),
     "jacobian10_over_forward": Figure(
-        "Jacobian of profiles by 10 parameters over forward",
-        "x",
-        "jacobian",
-        {"of": "profiles"},
-        "over_forward",
+        "Jacobian of profiles by 10 parameters over forward", "x", "jacobian", _PROFILES, "over_forward"
     ),
-    "gradient_128x64_float64_us": Figure(
-        *(
-            "gradient by 5 parameters, 128 columns of 64 levels",
-            "us per column-step",
-            "gradient",
-            _BATCH,
-            "us",
-        ),
-        "fused_float64_ns",
+    "gradient_128x64_float64_us": _gradient(
+        "gradient by 5 parameters, 128 columns of 64 levels",
+        *("us per column-step", "us", "fused_float64_ns", 128),
     ),
 }
 
@@ -179,9 +163,7 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 
 def heading(key: str) -> str:
     """What stands above a column: the key in words, with its unit."""
-    if key.endswith("_bytes"):
-        return key.removesuffix("_bytes")
-    return key.removeprefix("n_").replace("_seconds", " s").replace("_", " ")
+    return key.removesuffix("_bytes").removeprefix("n_").replace("_seconds", " s").replace("_", " ")
 
 
 def size(n_bytes: float) -> str:
@@ -204,9 +186,7 @@ def shown(key: str, value: Any) -> str:
         return f"{value:.2f}x"
     if isinstance(value, int):
         return str(value)
-    return (
-        f"{value:.2g}" if 0.0 < abs(value) < 0.01 else f"{value:.2f}" if abs(value) < 1e5 else f"{value:.3g}"
-    )
+    return f"{value:.2f}" if value == 0.0 or 0.01 <= abs(value) < 1e5 else f"{value:.2g}"
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -223,42 +203,36 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def drawn(rows: Sequence[Row]) -> str:
     """A table of all that rows hold besides lists, which figures show."""
-    keys = list(
-        dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
-    )
+    keys = list(dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list)))
     return table([heading(key) for key in keys], [[shown(key, row.get(key)) for key in keys] for row in rows])
 
 
 def figures_table(report: Mapping[str, Any], factors: Mapping[str, float]) -> str:
     """The figures, beside the baseline where there is one."""
-    found, lines = figures_of(report), []
-    for name, figure in FIGURES.items():
-        factor = factors.get(name)
-        line = [figure.what, figure.unit, shown(figure.unit, found[name])]
-        if factors:
-            line.append(
-                MISSING if factor is None else f"{factor:.2f}x{' WORSE' if factor > TOLERANCE else ''}"
-            )
-        lines.append(line)
-    header = ["figure", "unit", "measured"]
-    return table([*header, "cost over baseline"] if factors else header, lines)
+    found, header = figures_of(report), ["figure", "unit", "measured"]
+    lines = [[figure.what, figure.unit, shown(figure.unit, found[name])] for name, figure in FIGURES.items()]
+    if factors:
+        header.append("cost over baseline")
+        for name, line in zip(FIGURES, lines, strict=True):
+            factor = factors.get(name, np.nan)
+            worse = " WORSE" if factor > TOLERANCE else ""
+            line.append(f"{factor:.2f}x{worse}" if name in factors else MISSING)
+    return table(header, lines)
 
 
-def about_line(about: Row) -> str:
-    """Where, when and how a report was measured."""
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    return f"{about['machine']}, {about['n_cores']} cores; {about['date']}; {versions}; `{about['command']}`"
-
-
-def sections(report: Mapping[str, Any], factors: Mapping[str, float] = {}) -> dict[str, tuple[str, str]]:  # noqa: B006
+def sections(
+    report: Mapping[str, Any], factors: Mapping[str, float] | None = None
+) -> dict[str, tuple[str, str]]:
     """Title and text of everything that a report holds."""
-    found = {"about": ("Measured", about_line(report["about"]))}
+    about = report["about"]
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    where = f"{about['machine']}, {about['n_cores']} cores; {about['date']}; {versions}; `{about['command']}`"
+    found = {"about": ("Measured", where)}
     if any(value is not None for value in figures_of(report).values()):
-        found["figures"] = "Figures", figures_table(report, factors)
+        found["figures"] = "Figures", figures_table(report, factors or {})
     for name in TABLES:
         if rows := report["tables"].get(name):
-            below = f"\n\n{REMARKS[name](rows)}" if name in REMARKS else ""
-            found[name] = title(name), drawn(rows) + below
+            found[name] = title(name), drawn(rows) + remark(name, rows)
     return found
 
 
@@ -278,3 +252,76 @@ def markdown(report: Mapping[str, Any]) -> str:
     parts = {name: body for name, (_, body) in sections(report).items()}
     begun = (f"<!-- begin {name} -->\n\n{body}\n\n<!-- end {name} -->" for name, body in parts.items())
     return "\n\n".join(begun) + "\n"
+
+
+Line = tuple[str, Sequence[float], Sequence[float] | np.ndarray]
+"""Label, abscissae, ordinates."""
+
+
+def _by_size(rows: Sequence[Row], key: str, other: str, fixed: int) -> list[Line]:
+    of_panel = sorted((row for row in rows if row[other] == fixed), key=lambda row: row[key])
+    lines = []
+    for precision in PRECISIONS:
+        points = [(row[key], row["us"]) for row in of_panel if row["precision"] == precision]
+        lines.append((precision, *zip(*points, strict=True)))
+    return lines
+
+
+def _figure_of(panels: Mapping[tuple[str, str], Sequence[Line]]) -> Drawing:
+    """Panels side by side, by the titles of their axes; all axes are logarithmic."""
+    figure = Drawing(figsize=(1.5 + 4.5 * len(panels), 4.3), layout="constrained")
+    for axes, ((across, up), lines) in zip(
+        np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True
+    ):
+        x = ()
+        for label, x, y in lines:
+            axes.plot(x, y, ".-", label=label)
+        axes.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
+        if len(x) < 20:
+            axes.set_xticks(x, labels=[f"{value:g}" for value in x])
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+        axes.legend(fontsize="small")
+    return figure
+
+
+def _forward_figure(rows: Sequence[Row]) -> Drawing:
+    up = "time of a column-step [us]"
+    return _figure_of(
+        {
+            ("levels of one column", up): _by_size(rows, "n_levels", "n_columns", 1),
+            ("columns of 64 levels", up): _by_size(rows, "n_columns", "n_levels", 64),
+        }
+    )
+
+
+def _memory_figure(rows: Sequence[Row]) -> Drawing:
+    steps = [row["n_steps"] for row in rows]
+    lines = [(heading(key), steps, [row[key] / 1e6 for row in rows]) for key in rows[0] if key != "n_steps"]
+    return _figure_of({("steps", "temporary memory of the gradient [MB]"): lines})
+
+
+def _calibration_figure(rows: Sequence[Row]) -> Drawing:
+    lines = [(row["method"], row["seconds"], np.fmin.accumulate(np.array(row["losses"]))) for row in rows]
+    return _figure_of({("seconds, compiling included", "lowest loss so far"): lines})
+
+
+DRAWINGS: dict[str, tuple[str, Callable[[Sequence[Row]], Drawing]]] = {
+    "forward": ("performance_forward.png", _forward_figure),
+    "memory": ("performance_memory.png", _memory_figure),
+    "calibration": ("calibration_methods.png", _calibration_figure),
+}
+
+
+def draw(report: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Figures and tables of a report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / "performance_tables.md"]
+    paths[0].write_text(markdown(report), encoding="utf-8")
+    for name, (file, make) in DRAWINGS.items():
+        if rows := report["tables"].get(name):
+            paths.append(folder / file)
+            make(rows).savefig(paths[-1], dpi=110)
+    return paths

@@ -3,7 +3,7 @@
 import itertools
 import random
 
-from . import configs, faults, files, options, tables
+from . import configs, faults, files
 from .attack import Attack
 
 _SHARES = (
@@ -12,16 +12,16 @@ _SHARES = (
     (configs.values, 0.2),
     (configs.results, 0.05),
     (configs.settings, 0.1),
-    (options.given, 0.05),
+    (configs.options, 0.05),
 )
 """What has no end fills the campaign up to its number."""
-_ONCE = (files.crafted, tables.crafted, options.names, configs.texts, configs.endless, faults.file_systems)
+_ONCE = (files.crafted, configs.names, configs.texts, configs.endless, faults.file_systems)
 
 
 def attacks_of(number: int, seed: int, processes: bool = True) -> list[Attack]:
     """At least so many attacks: those that there is a list of, and random ones beside."""
     chance = random.Random(seed)
-    sources = [*_ONCE, faults.processes] if processes else list(_ONCE)
+    sources = [*_ONCE, *faults.processes] if processes else _ONCE
     found = [attack for source in sources for attack in source(chance)]
     left = max(0, number - len(found))
     for source, fraction in _SHARES:

@@ -1,15 +1,15 @@
-"""Configurations that are absurd: no YAML, wrong types, values without bounds, runs without end."""
+"""Configurations and options that are absurd: no YAML, wrong types, values and runs without bounds."""
 
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from .attack import Attack, Try
+from .attack import Prepare, Try, once, without_end
 from .files import COMMANDS, OUT, reading
 from .material import CONFIGS, write_yaml
 
@@ -85,66 +85,62 @@ def _commands(name: str) -> list[list[str]]:
     return [each for each in COMMANDS[data.get(name, name)] if name in each]
 
 
-def texts(chance: random.Random) -> Iterator[Attack]:
-    """Texts that are no configuration, each once, as one or as a file of parameters."""
-    for name, text in TEXTS.items():
+def _text(text: bytes) -> Prepare:
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        target = chance.choice(("run.yaml", "calibration.yaml", "parameters.yaml", "comparison.yaml"))
+        (folder / target).write_bytes(text)
+        return reading(target, folder, chance, must_fail=True)
 
-        def prepare(folder: Path, chance: random.Random, text=text) -> Try:
-            target = chance.choice(("run.yaml", "calibration.yaml", "parameters.yaml", "comparison.yaml"))
-            (folder / target).write_bytes(text)
-            return reading(target, folder, chance, must_fail=True)
-
-        yield Attack("text", name, prepare)
+    return prepare
 
 
-def values(chance: random.Random) -> Iterator[Attack]:
-    """One key of a valid configuration with a value that it was not made for, without end."""
-    number = 0
-    while True:
-        number += 1
-        name = chance.choice(_FILES)
-        place, value = chance.choice(list(_places(CONFIGS[name]))), chance.choice(VALUES)
-
-        def prepare(folder: Path, chance: random.Random, name=name, place=place, value=value) -> Try:
-            content = copy.deepcopy(CONFIGS[name])
-            container = content
-            for key in place[:-1]:
-                container = container[key]
-            if chance.random() < 0.15 and isinstance(container, dict):
-                container[f"{place[-1]}s"] = value
-            elif chance.random() < 0.1 and isinstance(container, dict):
-                del container[place[-1]]
-            else:
-                container[place[-1]] = value
-            write_yaml(folder / name, content)
-            return Try(list(chance.choice(_commands(name))), (name,), products=("out.nc", "out", "results"))
-
-        yield Attack(
-            "configuration", f"{name}: {'.'.join(map(str, place))} = {value!r:.30} {number}", prepare
-        )
+texts = once("text", {name: _text(text) for name, text in TEXTS.items()})
+"""Texts that are no configuration, each once, as one or as a file of parameters."""
 
 
-def results(chance: random.Random) -> Iterator[Attack]:
-    """One entry of a file that a calibration wrote with another value, without end."""
-    number = 0
-    while True:
-        number += 1
-        value = chance.choice(VALUES)
+def _within(content: Any, path: tuple) -> Any:
+    for key in path:
+        content = content[key]
+    return content
 
-        def prepare(folder: Path, chance: random.Random, value=value) -> Try:
-            if chance.random() < 0.2:
-                return _header(folder, chance, value)
-            path = folder / "fit" / "parameters.yaml"
-            content = yaml.safe_load(path.read_text())
-            *above, last = chance.choice(list(_places(content)))
-            container = content
-            for key in above:
-                container = container[key]
-            container[last] = value
-            write_yaml(path, content)
-            return reading("fit/parameters.yaml", folder, chance)
 
-        yield Attack("result", f"{value!r:.30} {number}", prepare)
+@without_end("configuration")
+def values(chance: random.Random) -> tuple[str, Prepare]:
+    """One key of a valid configuration with a value that it was not made for."""
+    name = chance.choice(_FILES)
+    place, value = chance.choice(list(_places(CONFIGS[name]))), chance.choice(VALUES)
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        content = copy.deepcopy(CONFIGS[name])
+        container = _within(content, place[:-1])
+        if chance.random() < 0.15 and isinstance(container, dict):
+            container[f"{place[-1]}s"] = value
+        elif chance.random() < 0.1 and isinstance(container, dict):
+            del container[place[-1]]
+        else:
+            container[place[-1]] = value
+        write_yaml(folder / name, content)
+        return Try(list(chance.choice(_commands(name))), (name,))
+
+    return f"{name}: {'.'.join(map(str, place))} = {value!r:.30}", prepare
+
+
+@without_end("result")
+def results(chance: random.Random) -> tuple[str, Prepare]:
+    """One entry of a file that a calibration wrote with another value."""
+    value = chance.choice(VALUES)
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        if chance.random() < 0.2:
+            return _header(folder, chance, value)
+        path = folder / "fit" / "parameters.yaml"
+        content = yaml.safe_load(path.read_text())
+        *above, last = chance.choice(list(_places(content)))
+        _within(content, tuple(above))[last] = value
+        write_yaml(path, content)
+        return reading("fit/parameters.yaml", folder, chance)
+
+    return f"{value!r:.30}", prepare
 
 
 def _header(folder: Path, chance: random.Random, value: Any) -> Try:
@@ -157,32 +153,31 @@ def _header(folder: Path, chance: random.Random, value: Any) -> Try:
     return reading("fit/checkpoint.eqx", folder, chance)
 
 
-def settings(chance: random.Random) -> Iterator[Attack]:
-    """Values by `--set`, without end: keys that exist and such that do not."""
-    number = 0
-    keys = [
-        "time.step", "time.duration", "time.output_interval", "grid.n_cells", "case.duration", "case.depth",
-        "case.temperature.surface", "case.forcing.stress_u", "case.coriolis_parameter", "model.closure.name",
-        "model.closure.parameters.viscosity", "model.theta", "model.n_sweeps", "precision", "output.folder",
-        "output.diagnostics", "corrections", "evaluation.variables", "case.mapping.depth", "case.name",
-        "case.interior", "case.tracers.dye", "model.closure.options", "", ".", "case..x", "no.such.key",
-        "case.0",
-    ]  # fmt: skip
-    while True:
-        number += 1
-        key, value = chance.choice(keys), chance.choice(VALUES)
-
-        def prepare(folder: Path, chance: random.Random, key=key, value=value) -> Try:
-            given = value.replace("\0", "") if isinstance(value, str) else yaml.safe_dump(value)
-            given = given.removesuffix("...\n").strip()
-            setting = f"{key}={given}"
-            command = chance.choice((["check", "run.yaml"], ["run", "run.yaml", *OUT]))
-            return Try([*command, "--set", setting], ("run.yaml", "--set"))
-
-        yield Attack("setting", f"{key} = {value!r:.30} {number}", prepare)
+_KEYS = (
+    "time.step", "time.duration", "time.output_interval", "grid.n_cells", "case.duration", "case.depth",
+    "case.temperature.surface", "case.forcing.stress_u", "case.coriolis_parameter", "model.closure.name",
+    "model.closure.parameters.viscosity", "model.theta", "model.n_sweeps", "precision", "output.folder",
+    "output.diagnostics", "corrections", "evaluation.variables", "case.mapping.depth", "case.name",
+    "case.interior", "case.tracers.dye", "model.closure.options", "", ".", "case..x", "no.such.key",
+    "case.0",
+)  # fmt: skip
 
 
-def _long(name: str, *changes: str, words: tuple[str, ...] = ("time steps",)) -> Callable:
+@without_end("setting")
+def settings(chance: random.Random) -> tuple[str, Prepare]:
+    """Values by `--set`: keys that exist and such that do not."""
+    key, value = chance.choice(_KEYS), chance.choice(VALUES)
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        given = value.replace("\0", "") if isinstance(value, str) else yaml.safe_dump(value)
+        given = given.removesuffix("...\n").strip()
+        command = chance.choice((["check", "run.yaml"], ["run", "run.yaml", *OUT]))
+        return Try([*command, "--set", f"{key}={given}"], ("run.yaml", "--set"))
+
+    return f"{key} = {value!r:.30}", prepare
+
+
+def _long(name: str, *changes: str, words: tuple[str, ...] = ("time steps",)) -> Prepare:
     def prepare(folder: Path, chance: random.Random) -> Try:
         commands = [
             [*each, *(part for change in changes for part in ("--set", change))] for each in _commands(name)
@@ -192,7 +187,7 @@ def _long(name: str, *changes: str, words: tuple[str, ...] = ("time steps",)) ->
     return prepare
 
 
-def _gotm(**changes: Any) -> Callable:
+def _gotm(**changes: Any) -> Prepare:
     def prepare(folder: Path, chance: random.Random) -> Try:
         content = copy.deepcopy(CONFIGS["gotm.yaml"])
         for path, value in changes.items():
@@ -204,7 +199,7 @@ def _gotm(**changes: Any) -> Callable:
     return prepare
 
 
-ENDLESS: dict[str, Callable[[Path, random.Random], Try]] = {
+ENDLESS: dict[str, Prepare] = {
     "steps of 1e-5 s for a year": _long("run.yaml", "time.step=1e-5", "case.duration=3.15e7"),
     "steps of 1e-300 s": _long("run.yaml", "time.step=1e-300"),
     "the shortest step": _long("run.yaml", "time.step=5e-324"),
@@ -241,7 +236,105 @@ ENDLESS: dict[str, Callable[[Path, random.Random], Try]] = {
 }  # fmt: skip
 
 
-def endless(chance: random.Random) -> Iterator[Attack]:
-    """Computations that would not end, or would not fit, each once."""
-    for name, prepare in ENDLESS.items():
-        yield Attack("endless", name, prepare)
+endless = once("endless", ENDLESS)
+"""Computations that would not end, or would not fit, each once."""
+
+
+_WORDS = (
+    "", " ", "-1", "0", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "x" * 1000, "a\nb", "é", ".",
+    "/dev/null",    "/proc/self/mem", "--", "-", "=", "a=b", "a.b.c=1", "=1", "True", "[1, 2", "{",
+    "!!python/name:os",
+)  # fmt: skip
+_COMMANDS: tuple[list[str], ...] = (
+    ["run", "run.yaml", *OUT, "--frame"],
+    ["run", "run.yaml", *OUT, "--restart"],
+    ["run", "run.yaml", "--output"],
+    ["run", "run.yaml", *OUT, "--parameters"],
+    ["run", "run.yaml", *OUT, "--set"],
+    ["run"],
+    ["check"],
+    ["plot"],
+    ["report"],
+    ["evaluate", "profiles.yaml", "--output"],
+    ["compare", "comparison.yaml", "--output", "out", "--closures"],
+    ["compare", "comparison.yaml", "--output", "out", "--cases"],
+    ["posterior", "calibration.yaml", "--output", "out", "--method"],
+    ["check", "gotm.yaml", "--set"],
+    ["check", "gotm.yaml", "--write-config"],
+    ["doctor", "--seconds"],
+    ["--cache-seconds"],
+    [],
+)
+
+
+@without_end("option")
+def options(chance: random.Random) -> tuple[str, Prepare]:
+    """Values of options and arguments that no command was made for."""
+    command, word = chance.choice(_COMMANDS), chance.choice(_WORDS)
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        more = ["check", "run.yaml"] if command and command[0].startswith("--cache") else []
+        products = ("out.nc", "out", "results", word.partition("/")[0] or "x")
+        return Try([*command, word, *more], products=products)
+
+    return f"{' '.join(command)} {word[:20]!r}", prepare
+
+
+def _run(must_fail: bool = True, **case: Any) -> Prepare:
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        content = copy.deepcopy(CONFIGS["run.yaml"])
+        content["case"].update(case)
+        write_yaml(folder / "run.yaml", content)
+        return Try(["run", "run.yaml", *OUT], ("run.yaml",), must_fail=must_fail)
+
+    return prepare
+
+
+def _tracer(name: str, must_fail: bool = True) -> Prepare:
+    return _run(must_fail, tracers={name: {"surface": 1.0}})
+
+
+def _compared(name: str) -> Prepare:
+    """A case of a strange name, of which there are figures."""
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        content = copy.deepcopy(CONFIGS["comparison.yaml"])
+        content["cases"][0]["mapping"] = {"name": name}
+        write_yaml(folder / "comparison.yaml", content)
+        return Try(["compare", "comparison.yaml", "--output", "out"])
+
+    return prepare
+
+
+_PARTS = {"time": [0.0, 1800.0, 3600.0]}
+NAMES: dict[str, Prepare] = {
+    "a tracer called temperature": _tracer("temperature"),
+    "a tracer called time": _tracer("time"),
+    "a tracer called z_center": _tracer("z_center"),
+    "a tracer called eddy_viscosity": _tracer("eddy_viscosity"),
+    "a tracer with a slash": _tracer("a/b"),
+    "a tracer with a blank": _tracer("a b"),
+    "a tracer without a name": _tracer(""),
+    "a tracer of 300 characters": _tracer("a" * 300),
+    "a tracer with a line break": _tracer("a\nb"),
+    "a tracer in Greek": _tracer("θ", must_fail=False),
+    "a case with a slash": _run(False, name="../../etc/x"),
+    "a case with a line break": _run(False, name="a\nb\x1b[31m"),
+    "a case of 1e5 characters": _run(False, name="x" * 100_000),
+    "a case without a name": _run(False, name=""),
+    "a compared case that climbs": _compared("../../x"),
+    "a compared case from the root": _compared("/tmp/hostile_x"),
+    "a compared case of 1000 characters": _compared("x" * 1000),
+    "a compared case with a line break": _compared("a\nb"),
+    "times that go back": _run(forcing={"time": [0.0, 3600.0, 1800.0], "stress_u": [0.1, 0.1, 0.1]}),
+    "a forcing that ends early": _run(forcing={"time": [0.0, 60.0], "stress_u": [0.1, 0.1]}),
+    "a list without times": _run(forcing={"stress_u": [0.1, 0.1]}),
+    "heat without bounds": _run(forcing={**_PARTS, "heat_flux": [0.0, 1e6, 0.0]}),
+    "a flux of an unknown tracer": _run(forcing={"tracer_fluxes": {"dye": 1.0}}),
+    "ice water of 100 degrees": _run(temperature={"surface": 100.0}),
+    "brine": _run(salinity={"surface": 300.0}),
+    "a gradient that leaves the range": _run(temperature={"surface": 20.0, "gradient": 10.0}),
+    "a wind of light": _run(u={"surface": 3e8}),
+}
+names = once("name", NAMES)
+"""Names and profiles that collide with what is there, each once."""

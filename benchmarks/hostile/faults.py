@@ -3,14 +3,14 @@
 import os
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from .attack import Attack, Try
+from .attack import Prepare, Try, once
 from .files import COMMANDS, OUT, reading
+from .material import run_command
 
 _READ = [name for name in COMMANDS if not name.startswith("fit/check")]
-Prepare = Callable[[Path, random.Random], Try]
 
 
 def _instead(make: Callable[[Path], None]) -> Prepare:
@@ -116,11 +116,8 @@ FILE_SYSTEMS: dict[str, Prepare] = {
 }
 
 
-def file_systems(chance: random.Random) -> Iterator[Attack]:
-    """Every kind of thing where a file should be, several times with other files."""
-    for number in range(4):
-        for name, prepare in FILE_SYSTEMS.items():
-            yield Attack("file system", f"{name} {number}", prepare)
+file_systems = once("file system", FILE_SYSTEMS, times=4)
+"""Every kind of thing where a file should be."""
 
 
 def _environment(command: list[str] | None = None, **variables: str | None) -> Prepare:
@@ -159,10 +156,7 @@ ENVIRONMENTS: dict[str, Prepare] = {
 
 
 def _limited(command: list[str], **limits: int) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        return Try(command, outside=True, limits=limits, seconds=120.0, products=("out.nc", "results", "out"))
-
-    return prepare
+    return lambda folder, chance: Try(command, outside=True, limits=limits, seconds=120.0)
 
 
 _RUN, _FIT = ["run", "run.yaml", *OUT], ["calibrate", "calibration.yaml", "--output", "out"]
@@ -178,10 +172,7 @@ LIMITS: dict[str, Prepare] = {
 
 
 def _two(first: list[str], second: list[str]) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        return Try(first, outside=True, also=second, seconds=180.0, products=("out.nc", "results", "out"))
-
-    return prepare
+    return lambda folder, chance: Try(first, outside=True, also=second, seconds=180.0)
 
 
 _RESUMED = ["calibrate", "calibration.yaml", "--output", "out", "--resume"]
@@ -197,8 +188,6 @@ def _cached(damage: Callable[[Path], None]) -> Prepare:
     """A cache of compiled programs that something happened to."""
 
     def prepare(folder: Path, chance: random.Random) -> Try:
-        from .material import run_command
-
         cache = folder / "cache"
         run_command(folder, "--cache-folder", "cache", "--cache-seconds", "0", "run", "run.yaml", *OUT)
         (folder / "out.nc").unlink()
@@ -225,9 +214,10 @@ CACHES: dict[str, Prepare] = {
 }
 
 
-def processes(chance: random.Random) -> Iterator[Attack]:
-    """What needs a process of its own, each once."""
-    kinds = (("environment", ENVIRONMENTS), ("limit", LIMITS), ("two at once", TOGETHER), ("cache", CACHES))
-    for kind, attacks in kinds:
-        for name, prepare in attacks.items():
-            yield Attack(kind, name, prepare)
+processes = [
+    once("environment", ENVIRONMENTS),
+    once("limit", LIMITS),
+    once("two at once", TOGETHER),
+    once("cache", CACHES),
+]
+"""What needs a process of its own, each once."""

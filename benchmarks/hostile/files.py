@@ -1,7 +1,7 @@
 """Files that are damaged: bytes of any format, variables and attributes of NetCDF and JLD2."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,27 +9,30 @@ import h5py
 import netCDF4
 import numpy as np
 
-from .attack import Attack, Try
+from .attack import Prepare, Try, once, without_end
 
 OUT = ["--output", "out.nc"]
+
+
+def _of(config: str) -> list[list[str]]:
+    return [["check", config], ["run", config, *OUT]]
+
+
 COMMANDS: dict[str, list[list[str]]] = {
     "profiles.nc": [
-        ["check", "profiles.yaml"],
-        ["run", "profiles.yaml", *OUT],
+        *_of("profiles.yaml"),
         ["evaluate", "profiles.yaml"],
         ["check", "calibration.yaml"],
         ["compare", "comparison.yaml", "--output", "out"],
     ],
-    "profiles3.nc": [["check", "profiles3.yaml"], ["run", "profiles3.yaml", *OUT]],
-    "les.jld2": [["check", "les.yaml"], ["run", "les.yaml", *OUT]],
-    "mooring.nc": [["check", "station.yaml"], ["run", "station.yaml", *OUT]],
-    "float.nc": [["check", "float.yaml"], ["run", "float.yaml", *OUT]],
-    "era5.nc": [["check", "era5.yaml"], ["run", "era5.yaml", *OUT]],
-    "weather.csv": [["check", "station.yaml"], ["run", "station.yaml", *OUT]],
-    "momentum.dat": [["check", "gotm.yaml"], ["run", "gotm.yaml", *OUT]],
-    "tprof.dat": [["check", "gotm.yaml"], ["run", "gotm.yaml", *OUT]],
-    "gotm.yaml": [["check", "gotm.yaml"], ["run", "gotm.yaml", *OUT]],
-    "run.yaml": [["check", "run.yaml"], ["run", "run.yaml", *OUT]],
+    "profiles3.nc": _of("profiles3.yaml"),
+    "les.jld2": _of("les.yaml"),
+    "mooring.nc": _of("station.yaml"),
+    "float.nc": _of("float.yaml"),
+    "era5.nc": _of("era5.yaml"),
+    "weather.csv": _of("station.yaml"),
+    **{name: _of("gotm.yaml") for name in ("momentum.dat", "tprof.dat", "gotm.yaml")},
+    "run.yaml": _of("run.yaml"),
     "calibration.yaml": [["check", "calibration.yaml"], ["evaluate", "calibration.yaml"]],
     "comparison.yaml": [["compare", "comparison.yaml", "--output", "out"]],
     "parameters.yaml": [
@@ -44,14 +47,10 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["report", "fit", "--output", "out.html"],
         ["run", "run.yaml", *OUT, "--parameters", "fit/parameters.yaml"],
     ],
-    "fit/history.nc": [
-        ["report", "fit", "--output", "out.html"],
-        ["plot", "fit/history.nc", "--output", "out"],
-    ],
-    "fit/posterior.nc": [
-        ["report", "fit", "--output", "out.html"],
-        ["plot", "fit/posterior.nc", "--output", "out"],
-    ],
+    **{
+        name: [["report", "fit", "--output", "out.html"], ["plot", name, "--output", "out"]]
+        for name in ("fit/history.nc", "fit/posterior.nc")
+    },
     "fit/checkpoint.eqx": [["calibrate", "calibration.yaml", "--output", "fit", "--resume"]],
 }
 """What reads each file of the material."""
@@ -77,11 +76,6 @@ def _zero(data: bytearray, chance: random.Random) -> bytes:
     return bytes(data[:at]) + bytes(len(data[at : at + n])) + bytes(data[at + n :])
 
 
-def _exchange(data: bytearray, chance: random.Random) -> bytes:
-    half = len(data) // 2
-    return bytes(data[half:] + data[:half])
-
-
 def _insert(data: bytearray, chance: random.Random) -> bytes:
     at = chance.randrange(len(data))
     return bytes(data[:at]) + chance.randbytes(chance.choice((1, 64))) + bytes(data[at:])
@@ -94,7 +88,7 @@ DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
     ),
     "cut off": lambda data, chance: bytes(data[: chance.randrange(len(data))]),
     "a block of zeros": _zero,
-    "halves exchanged": _exchange,
+    "halves exchanged": lambda data, chance: bytes(data[len(data) // 2 :] + data[: len(data) // 2]),
     "inserted bytes": _insert,
     "appended bytes": lambda data, chance: bytes(data) + chance.randbytes(1000),
     "empty": lambda data, chance: b"",
@@ -104,26 +98,24 @@ DAMAGES: dict[str, Callable[[bytearray, random.Random], bytes]] = {
 }
 
 
-def damaged(chance: random.Random) -> Iterator[Attack]:
-    """Bytes of any file, without end."""
-    number = 0
-    while True:
-        number += 1
-        name, damage = chance.choice(list(COMMANDS)), chance.choice(list(DAMAGES))
+@without_end("bytes")
+def damaged(chance: random.Random) -> tuple[str, Prepare]:
+    """Bytes of any file."""
+    name, damage = chance.choice(list(COMMANDS)), chance.choice(list(DAMAGES))
 
-        def prepare(folder: Path, chance: random.Random, name=name, damage=damage) -> Try:
-            path = folder / name
-            path.write_bytes(DAMAGES[damage](bytearray(path.read_bytes()), chance))
-            return reading(name, folder, chance)
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        path = folder / name
+        path.write_bytes(DAMAGES[damage](bytearray(path.read_bytes()), chance))
+        return reading(name, folder, chance)
 
-        yield Attack("bytes", f"{name}: {damage} {number}", prepare)
+    return f"{name}: {damage}", prepare
 
 
 STRANGE = (
     np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-308, 0.0, -1.0, 1e20, 9.96921e36, 1e5, -999.0, 273.15, 40.0,
 )  # fmt: skip
 ATTRIBUTES = (
-    "units", "standard_name", "axis", "positive", "scale_factor", "add_offset", "_FillValue", "missing_value",
+    "units", "standard_name", "axis", "positive", "scale_factor", "add_offset", "missing_value",
     "calendar", "bounds", "uncertainty", "role", "valid_range", "flag_values", "long_name", "coordinates",
 )  # fmt: skip
 TEXTS = (
@@ -140,27 +132,16 @@ GLOBALS = (
 
 
 def _strange_value(chance: random.Random) -> Any:
-    return chance.choice(
-        (
-            chance.choice(TEXTS),
-            chance.choice(STRANGE),
-            np.array([1.0, 2.0]),
-            np.array([], dtype="f8"),
-            np.int8(-1),
-            np.uint64(2**64 - 1),
-        )
-    )
+    arrays = np.array([1.0, 2.0]), np.array([], dtype="f8"), np.int8(-1), np.uint64(2**64 - 1)
+    return chance.choice((chance.choice(TEXTS), chance.choice(STRANGE), *arrays))
 
 
 def _attribute(file: netCDF4.Dataset, chance: random.Random) -> None:
     target = chance.choice(list(file.variables.values()))
-    name = chance.choice(ATTRIBUTES)
-    if name == "_FillValue":
-        name = "missing_value"
     if chance.random() < 0.3 and target.ncattrs():
         target.delncattr(chance.choice(target.ncattrs()))
     else:
-        target.setncattr(name, _strange_value(chance))
+        target.setncattr(chance.choice(ATTRIBUTES), _strange_value(chance))
 
 
 def _global(file: netCDF4.Dataset, chance: random.Random) -> None:
@@ -209,57 +190,40 @@ CHANGES = {
     "another name": _name,
     "another name of a dimension": _dimension,
 }
-NETCDF = (
-    "profiles.nc",
-    "profiles3.nc",
-    "mooring.nc",
-    "float.nc",
-    "era5.nc",
-    "result.nc",
-    "fit/history.nc",
-    "fit/posterior.nc",
-)
+NETCDF = [name for name in COMMANDS if name.endswith(".nc")]
 
 
-def changed(chance: random.Random) -> Iterator[Attack]:
-    """Variables and attributes of NetCDF files, without end."""
-    number = 0
-    while True:
-        number += 1
-        name, change = chance.choice(NETCDF), chance.choice(list(CHANGES))
-
-        def prepare(folder: Path, chance: random.Random, name=name, change=change) -> Try:
-            valid = (folder / name).read_bytes()
-            try:
-                with netCDF4.Dataset(folder / name, "a") as file:
-                    CHANGES[change](file, chance)
-            except (AttributeError, RuntimeError, TypeError, ValueError, OverflowError, IndexError):
-                # The format itself refuses that.
-                (folder / name).write_bytes(_flip(bytearray(valid), chance))
-            return reading(name, folder, chance)
-
-        yield Attack("NetCDF", f"{name}: {change} {number}", prepare)
-
-
-def _rewritten(variable: str, make: Callable[[netCDF4.Dataset, np.ndarray, tuple], None]):
-    """A copy of the profiles in which one variable is made anew."""
+@without_end("NetCDF")
+def changed(chance: random.Random) -> tuple[str, Prepare]:
+    """Variables and attributes of NetCDF files."""
+    name, change = chance.choice(NETCDF), chance.choice(list(CHANGES))
 
     def prepare(folder: Path, chance: random.Random) -> Try:
-        old, new = folder / "profiles.nc", folder / "new.nc"
-        with netCDF4.Dataset(old) as source, netCDF4.Dataset(new, "w") as target:
-            target.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
-            for name, dimension in source.dimensions.items():
-                target.createDimension(name, len(dimension))
-            for name, each in source.variables.items():
-                if name == variable:
-                    make(target, np.array(each[...]), each.dimensions)
-                    copy = target[name] if name in target.variables else None
-                else:
-                    copy = target.createVariable(name, each.dtype, each.dimensions)
-                    copy[...] = each[...]
-                if copy is not None:
-                    copy.setncatts({key: each.getncattr(key) for key in each.ncattrs()})
-        new.replace(old)
+        valid = (folder / name).read_bytes()
+        try:
+            with netCDF4.Dataset(folder / name, "a") as file:
+                CHANGES[change](file, chance)
+        except (AttributeError, RuntimeError, TypeError, ValueError, OverflowError, IndexError):
+            # The format itself refuses that.
+            (folder / name).write_bytes(_flip(bytearray(valid), chance))
+        return reading(name, folder, chance)
+
+    return f"{name}: {change}", prepare
+
+
+Make = Callable[[netCDF4.Dataset, np.ndarray, tuple], None]
+
+
+def _rewritten(make: Make) -> Prepare:
+    """The profiles with another temperature."""
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        with netCDF4.Dataset(folder / "profiles.nc", "a") as file:
+            old = file["temperature"]
+            file.renameVariable("temperature", "old")
+            make(file, np.array(old[...]), old.dimensions)
+            if "temperature" in file.variables:
+                file["temperature"].units = "degC"
         return reading("profiles.nc", folder, chance, must_fail=True)
 
     return prepare
@@ -267,10 +231,9 @@ def _rewritten(variable: str, make: Callable[[netCDF4.Dataset, np.ndarray, tuple
 
 def _complex(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
     kind = np.dtype([("r", "f8"), ("i", "f8")])
-    made = file.createCompoundType(kind, "complex")
     written = np.zeros(values.shape, kind)
     written["r"], written["i"] = values, 1.0
-    file.createVariable("temperature", made, dims)[...] = written
+    file.createVariable("temperature", file.createCompoundType(kind, "complex"), dims)[...] = written
 
 
 def _text(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
@@ -282,50 +245,45 @@ def _empty(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
     file.createVariable("temperature", "f8", ("nothing", dims[1]))
 
 
-def _bomb(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
+def _bomb(file: netCDF4.Dataset, values: np.ndarray, dims: tuple, name: str = "temperature") -> None:
     file.createDimension("huge", 10**12)
-    options = {"zlib": True, "chunksizes": (1_000_000,)}
-    file.createVariable("temperature", "f8", ("huge",), **options)
+    file.createVariable(name, "f8", ("huge",), zlib=True, chunksizes=(1_000_000,))
 
 
 def _bomb_beside(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
-    _bomb(file, values, dims)
-    file.renameVariable("temperature", "other")
+    _bomb(file, values, dims, "other")
     file.createVariable("temperature", "f8", dims)[...] = values
 
 
-def _transposed(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
+def _third_axis(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
     file.createDimension("one", 2)
     file.createVariable("temperature", "f8", (*dims, "one"))[...] = values[..., None]
 
 
-def _list_of(kind: str):
-    def make(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
-        made = file.createVLType(np.dtype("f8"), "ragged") if kind == "ragged" else None
-        if made is None:
-            made = file.createEnumType(np.int8, "colours", {"red": 1, "blue": 2})
-            file.createVariable("temperature", made, dims, fill_value=1)[...] = np.ones(values.shape, "i1")
-        else:
-            variable = file.createVariable("temperature", made, dims)
-            for at in np.ndindex(values.shape):
-                variable[at] = values[:1, 0]
-
-    return make
+def _ragged(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
+    variable = file.createVariable("temperature", file.createVLType(np.dtype("f8"), "ragged"), dims)
+    for at in np.ndindex(values.shape):
+        variable[at] = values[:1, 0]
 
 
-CRAFTED: dict[str, Callable[[Path, random.Random], Try]] = {
-    "complex numbers": _rewritten("temperature", _complex),
-    "text for numbers": _rewritten("temperature", _text),
-    "a length of zero": _rewritten("temperature", _empty),
-    "1e12 numbers": _rewritten("temperature", _bomb),
-    "a third axis": _rewritten("temperature", _transposed),
-    "ragged lists": _rewritten("temperature", _list_of("ragged")),
-    "an enumeration": _rewritten("temperature", _list_of("enum")),
-    "1e12 numbers beside": _rewritten("temperature", _bomb_beside),
+def _enumeration(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
+    colours = file.createEnumType(np.int8, "colours", {"red": 1, "blue": 2})
+    file.createVariable("temperature", colours, dims, fill_value=1)[...] = np.ones(values.shape, "i1")
+
+
+CRAFTED: dict[str, Prepare] = {
+    "complex numbers": _rewritten(_complex),
+    "text for numbers": _rewritten(_text),
+    "a length of zero": _rewritten(_empty),
+    "1e12 numbers": _rewritten(_bomb),
+    "a third axis": _rewritten(_third_axis),
+    "ragged lists": _rewritten(_ragged),
+    "an enumeration": _rewritten(_enumeration),
+    "1e12 numbers beside": _rewritten(_bomb_beside),
 }
 
 
-def _jld2(change: Callable[[h5py.File, random.Random], None]) -> Callable[[Path, random.Random], Try]:
+def _jld2(change: Callable[[h5py.File, random.Random], None]) -> Prepare:
     def prepare(folder: Path, chance: random.Random) -> Try:
         with h5py.File(folder / "les.jld2", "a") as file:
             change(file, chance)
@@ -377,7 +335,7 @@ CRAFTED |= {
 }
 
 
-def _global_number(name: str, value: Any) -> Callable[[Path, random.Random], Try]:
+def _global_number(name: str, value: Any) -> Prepare:
     def prepare(folder: Path, chance: random.Random) -> Try:
         for file_name in ("profiles.nc", "profiles3.nc"):
             with netCDF4.Dataset(folder / file_name, "a") as file:
@@ -387,26 +345,101 @@ def _global_number(name: str, value: Any) -> Callable[[Path, random.Random], Try
     return prepare
 
 
-CRAFTED |= {
-    f"{name} of {value}": _global_number(name, value)
-    for name, value in (
-        ("gravity", 0.0),
-        ("gravity", -9.81),
-        ("reference_density", -1025.0),
-        ("coriolis_parameter", 1000.0),
-        ("infrared_fraction", 5.0),
-        ("visible_depth", 0.0),
-        ("thermal_expansion", 1.0),
-        ("heat_capacity", 0.0),
-        ("latitude", 91.0),
-        ("gravity", "ten"),
-        ("gravity", np.array([9.81, 9.81])),
-        ("reference_salinity", 350.0),
-    )
+_NUMBERS = (
+    ("gravity", 0.0), ("gravity", -9.81), ("gravity", "ten"), ("gravity", np.array([9.81, 9.81])),
+    ("reference_density", -1025.0), ("coriolis_parameter", 1000.0), ("infrared_fraction", 5.0),
+    ("visible_depth", 0.0), ("thermal_expansion", 1.0), ("heat_capacity", 0.0), ("latitude", 91.0),
+    ("reference_salinity", 350.0),
+)  # fmt: skip
+CRAFTED |= {f"{name} of {value}": _global_number(name, value) for name, value in _NUMBERS}
+
+
+Change = Callable[[str], str]
+
+
+def _table(name: str, change: Change) -> Prepare:
+    """A text file with other text."""
+
+    def prepare(folder: Path, chance: random.Random) -> Try:
+        file = name.partition(": ")[0]
+        before = (folder / file).read_bytes()
+        after = change(before.decode()).encode()
+        if after == before:
+            raise ValueError(f"{name} changes nothing")
+        (folder / file).write_bytes(after)
+        return reading(file, folder, chance, must_fail=name.partition(": ")[2] not in _HARMLESS)
+
+    return prepare
+
+
+def _instead(old: str, texts: dict[str, str]) -> dict[str, Change]:
+    """Texts instead of another, by what they are."""
+    return {name: lambda content, text=text: content.replace(old, text, 1) for name, text in texts.items()}
+
+
+_TABLES: dict[str, dict[str, Change]] = {
+    "weather.csv": {
+        **_instead(",8.0,", {
+            "a number with underscores": ",1_0,", "an Arabic number": ",\u0661,",
+            "a hexadecimal number": ",0x10,", "a number of 1e5 digits": "," + "1" * 100_000 + ",",
+            "1e400": ",1e400,", "infinity": ",Infinity,", "a formula": ",=1+1,",
+            "a decimal comma": ',"8,0",', "an open quote": ',"8.0,',
+            "a cell of 200 kB": "," + "x" * 200_000 + ",", "a null byte": ",8\0,",
+        }),
+        **_instead("2015-03-01T02:00:00", {
+            "a time that goes back": "2015-03-01T00:30:00", "the year 0": "0000-03-01T02:00:00",
+            "the year 10000": "10000-03-01T02:00:00", "the last second": "9999-12-31T23:59:59+00:00",
+            "before the calendar": "0001-01-01T00:00:00+14:00", "a date of 1e4 digits": "2" * 10_000,
+        }),
+        **_instead("[Pa]", {
+            "another unit": "[hPa]", "a unit of 1e5 characters": f"[{'a' * 100_000}]",
+        }),
+        "two names": lambda content: content.replace("wind_v", "wind_u", 1),
+        "no header": lambda content: content.partition("\n")[2],
+        "a header alone": lambda content: content.partition("\n")[0],
+        "1e4 columns": lambda content: "\n".join(line + "," * 10_000 for line in content.splitlines()),
+        "commas": lambda content: "," * len(content),
+        "empty lines": lambda content: "\n" * 1000,
+        "comments": lambda content: "#" + content.replace("\n", "\n#"),
+        "carriage returns alone": lambda content: content.replace("\n", "\r"),
+        "line separators": lambda content: content.replace("\n", "\u2028"),
+    },
+    "momentum.dat": {
+        **_instead(" 0.1 ", {
+            "not a number": " nan ", "infinity": " inf ", "1D400": " 1D400 ", "an exponent alone": " 2¹ ",
+            "1e4 columns": " 0.1" * 10_000 + " ",
+        }),
+        **_instead("2011", {
+            "the year 0": "0000", "Roman numbers": "ⅯⅯⅪ ",
+        }),
+        "too few columns": lambda content: content.replace(" 0.1 0.0", "", 1),
+        "the 30th of February": lambda content: content.replace("2011-03-01 02", "2011-02-30 02", 1),
+        "the 25th hour": lambda content: content.replace("03-01 02:00", "03-01 25:00", 1),
+        "times that repeat": lambda content: content.replace("02:00:00", "01:00:00", 1),
+        "two lines": lambda content: "\n".join(content.splitlines()[:1]) + "\n",
+    },
+    "tprof.dat": {
+        **_instead(" 8 2", {
+            "1e9 levels": " 1000000000 2", "1e30 levels": f" {'9' * 30} 2", "no levels": " 0 2",
+            "fewer levels": " 7 2", "a level of powers": " ⁸ 2", "the other order": " 8 1",
+        }),
+        **_instead("-15 ", {
+            "heights in the air": "15 ", "heights at infinity": "-inf ",
+        }),
+        **_instead(" 12\n", {
+            "temperatures of stars": " 1e7\n", "missing temperatures": " NaN\n",
+        }),
+    },
+}  # fmt: skip
+# What is no more than an unusual way to write the same, and what GOTM reads as well: of it there is a note.
+_HARMLESS = {
+    *("carriage returns alone", "line separators", "the last second", "the year 0", "1e4 columns"),
+    "times that repeat",
 }
-
-
-def crafted(chance: random.Random) -> Iterator[Attack]:
-    """Files that are what no instrument or model writes, each once."""
-    for name, prepare in CRAFTED.items():
-        yield Attack("crafted", name, prepare)
+CRAFTED |= {
+    f"{file}: {name}": _table(f"{file}: {name}", change)
+    for file, changes in _TABLES.items()
+    for name, change in changes.items()
+}
+crafted = once("crafted", CRAFTED)
+"""Files that are what no instrument or model writes, each once."""

@@ -3,93 +3,16 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Literal
 
 import h5py
 import netCDF4
 import numpy as np
+import xarray as xr
 import yaml
 
 N_CELLS, N_TIMES = 8, 5
-RUN = {
-    "case": {
-        "format": "idealised",
-        "depth": 16.0,
-        "duration": 3600.0,
-        "temperature": {"surface": 20.0, "gradient": 0.01},
-        "coriolis_parameter": 1e-4,
-        "forcing": {"stress_u": 0.1, "heat_flux": -50.0},
-    },
-    "grid": {"kind": "uniform", "n_cells": N_CELLS},
-    "model": {"closure": {"name": "constant"}},
-    "time": {"step": 600.0, "output_interval": 1200.0},
-    "output": {"figures": False},
-    "evaluation": {"start": 600.0, "variables": ["temperature"]},
-}
-
-
-def of_file(format_: str, path: str, **more) -> dict:
-    """The configuration of a run whose case is a file."""
-    return RUN | {"case": {"format": format_, "path": path, **more}, "grid": {"kind": "native"}}
-
-
-CALIBRATION = {
-    "cases": [{"case": {"format": "cf_netcdf", "path": "profiles.nc"}}],
-    "grid": {"kind": "native"},
-    "model": {"closure": {"name": "constant"}},
-    "time": {"step": 600.0},
-    "misfit": {"start": 600.0, "weights": {"temperature": 1.0}},
-    "parameters": {"viscosity": {"lower": 1e-6, "upper": 1.0}, "diffusivity": {"lower": 1e-6, "upper": 1.0}},
-    "n_iterations": 2,
-    "output": {"figures": False},
-}
-COMPARISON = {
-    "cases": [{"format": "cf_netcdf", "path": "profiles.nc"}],
-    "closures": ["constant"],
-    "n_cells": [N_CELLS],
-    "time_steps": [600.0],
-    "n_timings": 0,
-    "start": 600.0,
-    "figures": {"n_cells": N_CELLS, "time_step": 600.0},
-}
-STATION = RUN | {
-    "case": {
-        "format": "site",
-        "latitude": 48.0,
-        "longitude": -9.0,
-        "start_time": "2015-03-01T00:00:00",
-        "duration": 3600.0,
-        "depth": 16.0,
-        "observations": {"format": "oceansites", "paths": "mooring.nc"},
-        "weather": {"format": "table", "paths": "weather.csv"},
-    },
-}
-_ERA5 = {"format": "era5", "paths": "era5.nc"}
-_FLOAT = {"format": "argo", "paths": "float.nc"}
-GOTM = {
-    "version": 7,
-    "location": {"latitude": 45.0, "longitude": -30.0, "depth": 16.0},
-    "time": {"start": "2011-03-01 00:00:00", "stop": "2011-03-01 04:00:00", "dt": 600.0},
-    "grid": {"nlev": N_CELLS},
-    "temperature": {"method": "file", "file": "tprof.dat", "type": "conservative"},
-    "salinity": {"method": "constant", "constant_value": 35.0, "type": "absolute"},
-    "surface": {"fluxes": {"tx": {"method": "file", "file": "momentum.dat"}}, "ice": {"model": "no_ice"}},
-    "turbulence": {"turb_param": {"k_min": 1e-8}},
-    "equation_of_state": {"method": "linear_custom"},
-    "output": {"prof": {"time_unit": "hour", "time_step": 2, "variables": [{"source": "temp"}]}},
-}
-CONFIGS = {
-    "run.yaml": RUN,
-    "profiles.yaml": of_file("cf_netcdf", "profiles.nc"),
-    "profiles3.yaml": of_file("cf_netcdf", "profiles3.nc"),
-    "les.yaml": of_file("lesbrary", "les.jld2"),
-    "calibration.yaml": CALIBRATION,
-    "comparison.yaml": COMPARISON,
-    "station.yaml": STATION,
-    "float.yaml": STATION | {"case": STATION["case"] | {"observations": _FLOAT}},
-    "era5.yaml": STATION | {"case": STATION["case"] | {"weather": _ERA5}},
-    "gotm.yaml": GOTM,
-}
+_LISTED = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+CONFIGS = {name: content for name, content in _LISTED.items() if not name.startswith(".")}
 """Configurations by the name of their file."""
 
 
@@ -97,28 +20,25 @@ def write_yaml(path: Path, content: object) -> None:
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
-def _profiles(path: Path, format_: Literal["NETCDF4", "NETCDF3_CLASSIC"]) -> None:
+def _profiles() -> xr.Dataset:
     """Profiles and fluxes as CF NetCDF."""
-    with netCDF4.Dataset(path, "w", format=format_) as file:
-        file.latitude, file.gravity, file.reference_density = 45.0, 9.81, 1025.0
-        file.createDimension("time", N_TIMES)
-        file.createDimension("depth", N_CELLS)
-
-        def add(name: str, dims: tuple[str, ...], values: np.ndarray, **attributes) -> None:
-            variable = file.createVariable(name, "f8", dims)
-            variable.setncatts(attributes)
-            variable[...] = values
-
-        depth = np.arange(N_CELLS) * 2.0 + 1.0
-        time = np.arange(N_TIMES) * 1200.0
-        add("time", ("time",), time, units="seconds since 2010-06-01 00:00:00", axis="T")
-        add("depth", ("depth",), depth, units="m", positive="down", axis="Z")
-        temperature = 18.0 - 0.1 * depth + 0.001 * np.arange(N_TIMES)[:, None]
-        add("temperature", ("time", "depth"), temperature, units="degC")
-        for name in ("u", "v"):
-            add(name, ("time", "depth"), 0.0 * temperature, units="m s-1")
-        add("surface_stress_u", ("time",), 0.1 + 0.0 * time, units="N m-2")
-        add("surface_heat_flux", (), np.array(-100.0), units="W m-2")
+    depth, time = np.arange(N_CELLS) * 2.0 + 1.0, np.arange(N_TIMES) * 1200.0
+    dims = ("time", "depth")
+    temperature = 18.0 - 0.1 * depth + 0.001 * np.arange(N_TIMES)[:, None]
+    still = {name: (dims, 0.0 * temperature, {"units": "m s-1"}) for name in ("u", "v")}
+    return xr.Dataset(
+        {"temperature": (dims, temperature, {"units": "degC"})}
+        | still
+        | {
+            "surface_stress_u": ("time", 0.1 + 0.0 * time, {"units": "N m-2"}),
+            "surface_heat_flux": ((), -100.0, {"units": "W m-2"}),
+        },
+        {
+            "time": ("time", time, {"units": "seconds since 2010-06-01 00:00:00", "axis": "T"}),
+            "depth": ("depth", depth, {"units": "m", "positive": "down", "axis": "Z"}),
+        },
+        {"latitude": 45.0, "gravity": 9.81, "reference_density": 1025.0},
+    )
 
 
 def _simulation(path: Path) -> None:
@@ -144,26 +64,21 @@ def _simulation(path: Path) -> None:
             file[key] = value
 
 
-def _mooring(path: Path) -> None:
+def _mooring() -> xr.Dataset:
     """Temperature and salinity at fixed depths, with flags."""
-    with netCDF4.Dataset(path, "w") as file:
-        for name, n in (("TIME", N_TIMES), ("DEPTH", 4), ("LATITUDE", 1), ("LONGITUDE", 1)):
-            file.createDimension(name, n)
-        columns = {
-            "TIME": (("TIME",), np.arange(N_TIMES) / 72.0, {"units": "days since 2015-03-01T00:00:00Z"}),
-            "DEPTH": (("DEPTH",), np.array([1.0, 5.0, 10.0, 15.0]), {"units": "m", "positive": "down"}),
-            "LATITUDE": (("LATITUDE",), np.array([48.0]), {"units": "degrees_north"}),
-            "LONGITUDE": (("LONGITUDE",), np.array([-9.0]), {"units": "degrees_east"}),
-        }
-        shape = (N_TIMES, 4)
-        for name, value, unit in (("TEMP", 12.0, "degree_Celsius"), ("PSAL", 35.0, "1")):
-            columns[name] = (("TIME", "DEPTH"), np.full(shape, value), {"units": unit})
-        for name, (dims, values, attributes) in columns.items():
-            variable = file.createVariable(name, "f8", dims)
-            variable.setncatts(attributes)
-            variable[...] = values
-        for name in ("TEMP_QC", "PSAL_QC"):
-            file.createVariable(name, "i1", ("TIME", "DEPTH"))[...] = np.ones(shape, "i1")
+    dims, shape = ("TIME", "DEPTH"), (N_TIMES, 4)
+    measured = {"TEMP": (12.0, "degree_Celsius"), "PSAL": (35.0, "1")}
+    depth = ("DEPTH", [1.0, 5.0, 10.0, 15.0], {"units": "m", "positive": "down"})
+    return xr.Dataset(
+        {name: (dims, np.full(shape, value), {"units": unit}) for name, (value, unit) in measured.items()}
+        | {f"{name}_QC": (dims, np.ones(shape, "i1")) for name in measured},
+        {
+            "TIME": ("TIME", np.arange(N_TIMES) / 72.0, {"units": "days since 2015-03-01T00:00:00Z"}),
+            "DEPTH": depth,
+            "LATITUDE": ("LATITUDE", [48.0], {"units": "degrees_north"}),
+            "LONGITUDE": ("LONGITUDE", [-9.0], {"units": "degrees_east"}),
+        },
+    )
 
 
 def _float(path: Path) -> None:
@@ -172,7 +87,7 @@ def _float(path: Path) -> None:
         file.createDimension("N_PROF", 2)
         file.createDimension("N_LEVELS", 4)
 
-        def add(name: str, kind: str, dims: tuple[str, ...], values: Any, unit: str = "") -> None:
+        def add(name: str, kind: str, dims: tuple[str, ...], values, unit: str = "") -> None:
             variable = file.createVariable(name, kind, dims, fill_value=b" " if kind == "S1" else 99999.0)
             variable.units = unit
             variable[...] = values
@@ -189,32 +104,25 @@ def _float(path: Path) -> None:
             add(f"{key}_QC", "S1", ("N_PROF", "N_LEVELS"), np.full((2, 4), b"1"))
 
 
-def _reanalysis(path: Path) -> None:
+def _reanalysis() -> xr.Dataset:
     """The weather of ERA5 at four points."""
-    parameters = {
-        "u10": ("m s**-1", 8.0),
-        "v10": ("m s**-1", 1.0),
-        "t2m": ("K", 283.0),
-        "d2m": ("K", 281.0),
-        "sp": ("Pa", 101300.0),
-        "ssrd": ("J m**-2", 0.0),
-        "strd": ("J m**-2", 1.1e6),
-    }
+    wind, thermal = (
+        {"u10": ("m s**-1", 8.0), "v10": ("m s**-1", 1.0)},
+        {"t2m": ("K", 283.0), "d2m": ("K", 281.0)},
+    )
+    radiation = {"sp": ("Pa", 101300.0), "ssrd": ("J m**-2", 0.0), "strd": ("J m**-2", 1.1e6)}
+    time = np.arange(5) * 3600 + 1425168000 - 3600
     axes = {
-        "valid_time": (np.arange(5) * 3600 + 1425168000 - 3600, "seconds since 1970-01-01"),
-        "latitude": (np.array([48.25, 47.75]), "degrees_north"),
-        "longitude": (np.array([-9.25, -8.75]), "degrees_east"),
+        "valid_time": ("valid_time", time, {"units": "seconds since 1970-01-01"}),
+        "latitude": ("latitude", [48.25, 47.75], {"units": "degrees_north"}),
+        "longitude": ("longitude", [-9.25, -8.75], {"units": "degrees_east"}),
     }
-    with netCDF4.Dataset(path, "w") as file:
-        for name, (values, unit) in axes.items():
-            file.createDimension(name, values.size)
-            variable = file.createVariable(name, values.dtype, (name,))
-            variable.units = unit
-            variable[...] = values
-        for name, (unit, value) in parameters.items():
-            variable = file.createVariable(name, "f8", tuple(axes))
-            variable.units = unit
-            variable[...] = value
+    parameters = wind | thermal | radiation
+    values = {
+        name: (tuple(axes), np.full((5, 2, 2), value), {"units": unit})
+        for name, (unit, value) in parameters.items()
+    }
+    return xr.Dataset(values, axes)
 
 
 def _tables(folder: Path) -> None:
@@ -244,19 +152,17 @@ def write_material(folder: Path, *, results: bool = True) -> Path:
     folder.mkdir(parents=True)
     for name, content in CONFIGS.items():
         write_yaml(folder / name, content)
-    _profiles(folder / "profiles.nc", "NETCDF4")
-    _profiles(folder / "profiles3.nc", "NETCDF3_CLASSIC")
-    _simulation(folder / "les.jld2")
-    _mooring(folder / "mooring.nc")
+    for name, data in (("profiles", _profiles()), ("mooring", _mooring()), ("era5", _reanalysis())):
+        data.to_netcdf(folder / f"{name}.nc", engine="netcdf4")
+    _profiles().to_netcdf(folder / "profiles3.nc", format="NETCDF3_CLASSIC", engine="netcdf4")
     _float(folder / "float.nc")
-    _reanalysis(folder / "era5.nc")
+    _simulation(folder / "les.jld2")
     _tables(folder)
     values = {"viscosity": 1e-3, "diffusivity": {"value": 1e-4, "unit": "m2 s-1"}}
     write_yaml(folder / "parameters.yaml", {"closure": "Constant", "parameters": values})
     if results:
+        more = ("--output", "fit")
         run_command(folder, "run", "run.yaml", "--output", "result.nc")
-        run_command(folder, "calibrate", "calibration.yaml", "--output", "fit")
-        run_command(
-            folder, "posterior", "calibration.yaml", "--output", "fit", "--set", "posterior.n_members=4"
-        )
+        run_command(folder, "calibrate", "calibration.yaml", *more)
+        run_command(folder, "posterior", "calibration.yaml", *more, "--set", "posterior.n_members=4")
     return folder

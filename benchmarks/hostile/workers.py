@@ -2,8 +2,8 @@
 
 import contextlib
 import io
-import multiprocessing
 import os
+import queue
 import random
 import resource
 import shutil
@@ -14,10 +14,11 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
-from multiprocessing.connection import Connection, wait
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ..harness import Worker, WorkerError
 from .attack import Attack, Try
 from .catalogue import attacks_of
 from .judge import Outcome, contents, judge
@@ -25,7 +26,7 @@ from .material import COMMAND
 
 MATERIAL = "material"
 """Folder of the valid files in that of the campaign."""
-Recipe = tuple[int, int, bool]
+Recipe = tuple[int, int]
 """Arguments of `attacks_of`: attacks are functions, which do not travel to other processes."""
 
 
@@ -128,62 +129,47 @@ def _outside(attempt: Try, folder: Path) -> list[Outcome]:
     return outcomes
 
 
-def _work(pipe: Connection, recipe: Recipe, scratch: Path) -> None:
+def results(recipe: Recipe, scratch: Path) -> Generator[list[str] | None, int, None]:
+    """In a process of its own: what is wrong with the attacks that it is asked for."""
     attacks = attacks_of(*recipe)
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(scratch / "cache"))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
+    number = yield None
     while True:
-        number = pipe.recv()
-        if number is None:
-            return
         try:
             wrong = run_attack(attacks[number], recipe[1], scratch / MATERIAL, scratch / f"{number:05d}")
         except Exception:
             wrong = ["the campaign itself failed", traceback.format_exc()[-1500:]]
-        pipe.send(wrong)
+        number = yield wrong
 
 
 def run_attacks(
     recipe: Recipe, chosen: list[int], scratch: Path, n_workers: int
 ) -> Iterator[tuple[Attack, list[str]]]:
-    """All attacks with what is wrong, as they end; a worker that dies or hangs is replaced."""
+    """All attacks with what is wrong; a worker that dies or hangs is replaced."""
     attacks = attacks_of(*recipe)
-    context = multiprocessing.get_context("spawn")
-    waiting: Iterator[int] = iter(chosen)
-    busy: dict[Connection, tuple] = {}
+    idle: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
 
-    def start() -> tuple:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, recipe, scratch), daemon=True)
-        process.start()
-        theirs.close()
-        return ours, process
+    def outcome(number: int) -> tuple[Attack, list[str]]:
+        worker = idle.get()
+        try:
+            if worker is None:
+                worker = Worker("benchmarks.hostile.workers:results", recipe=recipe, scratch=scratch)
+                worker.ask()
+            return attacks[number], worker.ask(number, seconds=400.0)
+        except WorkerError as error:
+            assert worker is not None
+            worker.stop()
+            worker = None
+            return attacks[number], [f"crash, or a hang beyond the alarm: {error}"]
+        finally:
+            idle.put(worker)
 
-    def give(pipe: Connection, process) -> None:
-        number = next(waiting, None)
-        pipe.send(number)
-        if number is None:
-            process.join()
-        else:
-            busy[pipe] = (process, number, time.monotonic())
-
-    for _ in range(n_workers):
-        give(*start())
-    while busy:
-        for pipe in wait(list(busy), timeout=5.0):
-            assert isinstance(pipe, Connection)
-            process, number, _ = busy.pop(pipe)
-            try:
-                yield attacks[number], pipe.recv()
-                give(pipe, process)
-            except EOFError:
-                process.join()
-                yield attacks[number], [f"crash: the process ended with {process.exitcode}"]
-                give(*start())
-        for pipe, (process, number, began) in list(busy.items()):
-            if time.monotonic() - began > 400.0:
-                busy.pop(pipe)
-                process.kill()
-                yield attacks[number], ["hang: beyond the alarm"]
-                give(*start())
+    with ThreadPoolExecutor(n_workers) as pool:
+        for _ in range(n_workers):
+            idle.put(None)
+        yield from pool.map(outcome, chosen)
+    for worker in (idle.get() for _ in range(n_workers)):
+        if worker is not None:
+            worker.stop()

@@ -1,7 +1,6 @@
 """The benchmarks: what they compare, print and draw, and that they end. Nothing is timed against a limit."""
 
 import copy
-import dataclasses
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import benchmarks.__main__ as command_line
-from benchmarks import calibration, figures, forward, gpu, gradient, harness, report
+from benchmarks import calibration, forward, gpu, gradient, harness, report
 from benchmarks.column import Shape
 from benchmarks.gpu import Job
 from benchmarks.harness import Setting, Worker, WorkerError
@@ -33,7 +32,6 @@ def pretend(monkeypatch):
     def main(measured: dict, *arguments: str) -> None:
         monkeypatch.setattr(command_line, "measure", lambda *_: copy.deepcopy(measured))
         monkeypatch.setattr(command_line, "pin_to_one_core", lambda: (0,))
-        monkeypatch.setattr(command_line, "configure", lambda **_: None)
         command_line.main(arguments)
 
     return main
@@ -126,7 +124,7 @@ def test_the_docs_show_the_stored_report(stored):
 
 
 def test_figures_are_drawn_for_the_docs(stored, tmp_path):
-    names = {path.name for path in figures.draw(stored, tmp_path) if path.suffix == ".png"}
+    names = {path.name for path in report.draw(stored, tmp_path) if path.suffix == ".png"}
     assert names == set(re.findall(r"\(figures/(\w+\.png)\)", (DOCS / "performance.md").read_text()))
     assert all((DOCS / "figures" / name).is_file() for name in names)
 
@@ -184,7 +182,7 @@ def test_calls_take_turns():
 @pytest.mark.long
 def test_forward_and_gradient_of_a_tiny_batch(monkeypatch):
     monkeypatch.setattr(forward, "COMPARED", (TINY,))
-    (run,) = forward.measure_forward(Setting(True, (), {}))
+    (run,) = forward.measure_forward(Setting(True, ()))
     (row,) = gradient.gradients(["SaveSegments"], TINY, rounds=2)
     assert (run["n_columns"], run["n_levels"], run["precision"]) == TINY
     for measured in (run, row):
@@ -207,7 +205,7 @@ def test_methods_of_calibration_are_counted_to_the_mark():
 
 
 def test_worker_says_why_it_ended():
-    worker = Worker("benchmarks.forward:batch_runs", {"shape": [2, 4, "float16"], "n_steps": 8})
+    worker = Worker("benchmarks.forward:batch_runs", shape=Shape(2, 4, "float16"), n_steps=8)
     try:
         with pytest.raises(WorkerError, match=r"(?s)ended early.*float16"):
             worker.ask()
@@ -216,7 +214,7 @@ def test_worker_says_why_it_ended():
 
 
 def test_worker_that_hangs_is_given_up():
-    worker = Worker("time:sleep", {})
+    worker = Worker("benchmarks.forward:batch_runs", shape=TINY, n_steps=8)
     try:
         with pytest.raises(WorkerError, match="took too long"):
             worker.ask(seconds=0.0)
@@ -235,30 +233,36 @@ def test_two_devices_are_measured_against_one():
 
 
 def test_one_processor_has_no_second_to_measure():
-    assert forward.measure_devices(Setting(True, (0,), {})) == []
-
-
-def result(job: Job, seconds_per_step: float) -> dict:
-    return dataclasses.asdict(job) | {"seconds_per_step": seconds_per_step}
+    assert forward.measure_devices(Setting(True, (0,))) == []
 
 
 def test_gpu_plan_covers_everything_once_and_begins_with_one_column_and_many():
     jobs = gpu.plan(quick=False)
-    assert len(jobs) == len(set(jobs))
-    covered = {(job.method, job.n_columns, job.precision, job.kind) for job in jobs}
-    sizes = {job.n_columns for job in jobs}
-    assert len(covered) == len(gpu.METHODS) * len(sizes) * 4 and {1, 1_000_000} <= sizes
-    assert {job.command_buffers for job in jobs} == set(gpu.COMMAND_BUFFERS)
-    first = [(job.n_columns, job.precision, job.kind) for job in jobs[:2]]
-    assert first == [(1, "float32", "forward"), (100_000, "float32", "forward")]
+    assert len(jobs) == len(set(jobs)) == len(gpu.METHODS) * len(gpu.COLUMNS) * 4
+    assert {1, 1_000_000} <= {job.n_columns for job in jobs}
+    first = dict.fromkeys((job.n_columns, job.precision, job.kind) for job in jobs)
+    assert list(first)[:2] == [(1, "float32", "forward"), (100_000, "float32", "forward")]
 
 
-def test_gpu_choice_is_the_fastest_of_each_size_that_worked():
-    rows = [result(Job("ThomasScan", n), 1.0 / n) for n in (1, 32)]
-    rows += [result(Job("VendorLibrary", n, command_buffers="loops"), 0.1) for n in (1, 32)]
-    rows.append(dataclasses.asdict(Job("VendorLibrary", 1)) | {"failed": "took too long"})
-    chosen = [(row["n_columns"], row["method"], row["command_buffers"]) for row in gpu.fastest(rows)]
-    assert chosen == [(1, "VendorLibrary", "loops"), (32, "ThomasScan", "default")]
+def test_gpu_table_has_the_fastest_of_each_size_that_worked_first(monkeypatch):
+    job = Job("forward", "float32", 1, "VendorLibrary")._asdict()
+    rows = [job | {"failed": "took too long"}]
+    rows += [
+        job | {"method": name, "n_columns": n, "seconds_per_step": speed / n}
+        for n in (32, 1)
+        for name, speed in (("ThomasScan", 1.0), ("VendorLibrary", 2.0))
+    ]
+    monkeypatch.setattr(gpu, "measure", lambda *_: rows)
+    found = [
+        (row["n_columns"], row["method"], "failed" in row) for row in gpu.measure_gpu(Setting(False, ()))
+    ]
+    assert found == [
+        (1, "ThomasScan", False),
+        (1, "VendorLibrary", False),
+        (1, "VendorLibrary", True),
+        (32, "ThomasScan", False),
+        (32, "VendorLibrary", False),
+    ]
 
 
 def test_gpu_without_time_gives_no_rows():
