@@ -17,7 +17,9 @@ run: $(VENV)/.installed
 	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
 	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"
 
-test: lint types unit docs
+# Side by side, because the checkers of style, types and pages each use one core.
+test: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line lint types unit docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -35,7 +35,10 @@ LONG = pytest.mark.long  # the same with other sizes
     + [pytest.param(layout(n), marks=LONG) for layout in (SaveSegments, SavePairs) for n in (1, 2, 12, 20)],
     ids=repr,
 )
-@pytest.mark.parametrize(("n_frames", "steps_per_frame"), [(11, 3), (3, 11), (1, 33), (33, 1), (4, 8)])
+@pytest.mark.parametrize(
+    ("n_frames", "steps_per_frame"),
+    [(11, 3), (1, 33), pytest.param(3, 11, marks=LONG), pytest.param(33, 1, marks=LONG), (4, 8)],
+)
 def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointing, n_frames, steps_per_frame):
     """A scalar map that is not linear, so that a step too many, too few or out of order shows."""
 

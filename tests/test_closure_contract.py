@@ -76,6 +76,8 @@ class CountingStepper(AbstractStepper[CloState]):
 SHARED_CODE = {
     "KOmega",
     "GenericLengthScale",
+    "MassFluxConvection",
+    "TKE",
     "OneEquation",
     "NeuralCorrection",
     "PacanowskiPhilander",

@@ -77,6 +77,7 @@ def validated(tmp_path_factory):
     return found, again, counts, folder
 
 
+@pytest.mark.long  # of the command: below
 def test_a_case_left_out_has_no_part_in_the_calibration(validated, tmp_path):
     found, *_ = validated
     first, second = cheap_targets()

@@ -229,6 +229,7 @@ def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
         assert dataset["ice_thickness"].dims == ("time",)
 
 
+@pytest.mark.long  # of all models of ice
 def test_a_step_outside_of_a_compiled_program_is_the_same():
     case, model = column(Winton(initial_thickness=0.3, initial_snow=0.1)), MIXED
     state = case.start_state

@@ -21,7 +21,12 @@ from tunax_lite.numerics import (
 )
 
 METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault(), ParallelCyclicReduction()]
-both_methods = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+both_methods = pytest.mark.parametrize(
+    "method",
+    # The default of the platform is one of the others.
+    [pytest.param(m, marks=[pytest.mark.long] * isinstance(m, PlatformDefault)) for m in METHODS],
+    ids=lambda m: type(m).__name__,
+)
 
 
 def random_system(seed, n, batch=()):

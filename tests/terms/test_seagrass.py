@@ -92,6 +92,7 @@ def strengths(case):
     return [case.interior.seagrass.friction, case.initial_state.u]
 
 
+@pytest.mark.long  # compiles k-epsilon with a canopy four times
 @pytest.mark.parametrize(
     "name",
     ["kpp_bottom_alone", *(pytest.param(name, marks=pytest.mark.long) for name in ("kpp", "k_epsilon"))],

@@ -97,7 +97,7 @@ LONG = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [marked(name, ("entrainment_gls",)) for name in LONG])
+@pytest.mark.parametrize("name", [marked(name, ()) for name in LONG])
 def test_ten_times_the_time_step_with_what_is_for_long_steps(name):
     dt = 10.0 * run_of(name).dt
     run = run_of(name, f"time.dt={dt!r}")
