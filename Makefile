@@ -19,7 +19,7 @@ run: $(VENV)/.installed
 
 # Side by side, because the checkers of style, types and pages each use one core.
 test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=line lint types unit docs
+	@$(MAKE) --no-print-directory --jobs=4 lint types unit docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
