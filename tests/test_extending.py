@@ -31,6 +31,7 @@ def test_new_closure_mixes_about_as_deep_as_a_built_in_one(guide):
     assert abs(depths["MixingLength"] - depths["KEpsilon"]) < 15.0
 
 
+@pytest.mark.long  # likewise of a term: test_adding_a_term
 def test_gradient_is_that_of_central_differences(guide):
     # The mixed-layer depth is piecewise smooth; 1e-5 is what a step of 1e-4 m leaves of curvature.
     assert np.isclose(guide["sensitivity"].longest, guide["central_difference"], rtol=1e-5)

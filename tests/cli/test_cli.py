@@ -31,7 +31,7 @@ SOME_CALIBRATIONS = [
         path,
         id=path.stem,
         marks=[]
-        if re.search("papa|synthetic|robust|neural|nuts|_k_epsilon$", path.stem)
+        if re.search("papa_fluxes|synthetic|robust|neural|_k_epsilon$", path.stem)
         else pytest.mark.long,
     )
     for path in CALIBRATIONS
@@ -71,7 +71,9 @@ def _files(folder: Path) -> set[str]:
 
 # A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders.
 SOME_RUNS = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.long if path.stem == "ows_papa" else [])
+    pytest.param(
+        path, id=path.stem, marks=[pytest.mark.long] * bool(re.search("papa|diurnal|legay", path.stem))
+    )
     for path in RUNS
 ]
 
@@ -98,7 +100,7 @@ def test_every_calibration_configuration_is_fine(invoke, path):
 @pytest.mark.parametrize(
     ("name", "further"),
     [
-        ("synthetic", {"series.png"}),
+        pytest.param("synthetic", {"series.png"}, marks=pytest.mark.long),  # in part: below
         pytest.param("lesbrary_k_epsilon", set(), marks=pytest.mark.long),
     ],
 )
@@ -115,7 +117,13 @@ def test_calibration_configuration_runs(invoke, tmp_path, name, further):
         assert f"wrote out/{name}" in result.output
 
 
-@pytest.mark.parametrize("path", COMPARISONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem != "lesbrary"))
+        for path in COMPARISONS
+    ],
+)
 def test_every_comparison_configuration_names_closures_and_cases(path):
     _needs_data(path)
     setup = load_comparison(path)

@@ -96,6 +96,7 @@ def test_bougeault_andre_follows_parcels_through_any_stratification(seed):
     np.testing.assert_allclose(found, np.sqrt(up * down), rtol=2e-3)
 
 
+@pytest.mark.long  # the derivatives of a run
 def test_bougeault_andre_has_the_gradient_of_central_differences_and_serves_a_batch():
     grid, rng = Grid.uniform(30.0, 12), np.random.default_rng(9)
     n_squared, tke = 1e-5 * rng.normal(size=(11, 3)), 10.0 ** rng.uniform(-6.0, -3.5, (11, 3))

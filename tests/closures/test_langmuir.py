@@ -253,6 +253,7 @@ def end_of_a_run(both):
     return number + 10.0 * jnp.sum(turbulence.eddy_viscosity), history
 
 
+@pytest.mark.long  # the derivatives of a run
 def test_waves_drive_momentum_and_its_derivatives_are_right():
     both: Any = MellorYamada.harcourt(), jnp.asarray(0.068)
     (_, history), gradient = end_of_a_run(both)

@@ -248,6 +248,7 @@ with replacing({str(path)!r}) as temporary:
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
+@pytest.mark.long  # three processes
 def test_files_are_utf_8_where_the_locale_is_ascii(tmp_path):
     """Under it a calibration was lost at its end, where the name of a case was written."""
     observed = tmp_path / "observed.nc"

@@ -152,7 +152,15 @@ KATO_PHILLIPS = {
 
 
 # The same steps with other numbers.
-OTHER_NUMBERS = {"Canuto B", "Cheng", "Gibson-Launder", "Kantha-Clayson", "k-epsilon, quasi-equilibrium"}
+OTHER_NUMBERS = {
+    "generic",
+    "k-epsilon",
+    "Canuto B",
+    "Cheng",
+    "Gibson-Launder",
+    "Kantha-Clayson",
+    "k-epsilon, quasi-equilibrium",
+}
 
 
 @pytest.mark.parametrize(

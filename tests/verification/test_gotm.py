@@ -91,7 +91,11 @@ def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-@pytest.mark.parametrize("closure", CLOSURES)
+@pytest.mark.parametrize(
+    "closure",
+    # The same steps with other stability functions and another length.
+    [pytest.param(c, marks=[pytest.mark.long] * (c in ("keps_weq", "tke_blackadar"))) for c in CLOSURES],
+)
 @pytest.mark.parametrize("name", SOME_LES_CASES)
 def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):
     case, _ = read_lesbrary(lesbrary_path(name))
