@@ -1,6 +1,6 @@
 """Lists that drive the tests, and what several test files need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import equinox as eqx
@@ -207,6 +207,12 @@ def column(module, index: int):
 def order_of_accuracy(sizes, errors) -> float:
     """Exponent p of errors = C sizes^p by least squares."""
     return float(np.polyfit(np.log(np.asarray(sizes)), np.log(np.asarray(errors)), 1)[0])
+
+
+def some_long(values: Iterable[Any], is_long: Callable[[Any], Any], name: Callable[[Any], str] = str) -> list:
+    """Parameters of a test, of which those that are long run in `make test-all`."""
+    long = [pytest.mark.long]
+    return [pytest.param(one, id=name(one), marks=long if is_long(one) else []) for one in values]
 
 
 def water_surface(u: float, v: float, temperature: float, salinity: float) -> WaterSurface:

@@ -11,6 +11,7 @@ import xarray as xr
 import yaml
 
 from tests.calibration.twins import CHEAP_TRUTH, make_case, observe
+from tests.helpers import some_long
 from tunax_lite.calibration import (
     LBFGS,
     Adam,
@@ -229,7 +230,7 @@ METHODS = {
 @pytest.mark.parametrize(
     "name",
     # What they do with gradients and normal equations is above.
-    [pytest.param(name, marks=pytest.mark.long if name.startswith("l") else []) for name in METHODS],
+    some_long(METHODS, lambda name: name.startswith("l")),
 )
 def test_every_method_corrects_a_case_and_resumes(name, tmp_path):
     def run(folder, n_iterations, free=FREE, **options):

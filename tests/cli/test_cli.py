@@ -16,6 +16,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.helpers import some_long
 from tunax_lite.cli.commands import app
 from tunax_lite.config import load_comparison
 from tunax_lite.io import read_trajectory
@@ -26,16 +27,11 @@ CONFIGS = ROOT / "configs"
 RUNS = sorted(CONFIGS.glob("runs/*.yaml"))
 CALIBRATIONS = sorted(CONFIGS.glob("calibrations/*.yaml"))
 # Those of a closure differ in its name and parameters alone: of them one is in every run of the tests.
-SOME_CALIBRATIONS = [
-    pytest.param(
-        path,
-        id=path.stem,
-        marks=[]
-        if re.search("papa_fluxes|synthetic|robust|neural|_k_epsilon$", path.stem)
-        else pytest.mark.long,
-    )
-    for path in CALIBRATIONS
-]
+SOME_CALIBRATIONS = some_long(
+    CALIBRATIONS,
+    lambda path: not re.search("papa_fluxes|synthetic|robust|neural|_k_epsilon$", path.stem),
+    lambda path: path.stem,
+)
 COMPARISONS = sorted(CONFIGS.glob("comparisons/*.yaml"))
 KATO = str(CONFIGS / "runs/kato_phillips.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
@@ -70,12 +66,7 @@ def _files(folder: Path) -> set[str]:
 
 
 # A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders.
-SOME_RUNS = [
-    pytest.param(
-        path, id=path.stem, marks=[pytest.mark.long] * bool(re.search("papa|diurnal|legay", path.stem))
-    )
-    for path in RUNS
-]
+SOME_RUNS = some_long(RUNS, lambda path: re.search("papa|diurnal|legay", path.stem), lambda path: path.stem)
 
 
 @pytest.mark.parametrize("path", SOME_RUNS)
@@ -117,13 +108,10 @@ def test_calibration_configuration_runs(invoke, tmp_path, name, further):
         assert f"wrote out/{name}" in result.output
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem != "lesbrary"))
-        for path in COMPARISONS
-    ],
-)
+SOME_COMPARISONS = some_long(COMPARISONS, lambda path: path.stem != "lesbrary", lambda path: path.stem)
+
+
+@pytest.mark.parametrize("path", SOME_COMPARISONS)
 def test_every_comparison_configuration_names_closures_and_cases(path):
     _needs_data(path)
     setup = load_comparison(path)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.helpers import some_long
 from tunax_lite.numerics import (
     CarryingMatrix,
     ParallelCyclicReduction,
@@ -24,8 +25,9 @@ METHODS = [ThomasScan(), TwistedThomas(), VendorLibrary(), PlatformDefault(), Pa
 both_methods = pytest.mark.parametrize(
     "method",
     # The default of the platform is one of the others.
-    [pytest.param(m, marks=[pytest.mark.long] * isinstance(m, PlatformDefault)) for m in METHODS],
-    ids=lambda m: type(m).__name__,
+    some_long(
+        METHODS, lambda method: isinstance(method, PlatformDefault), lambda method: type(method).__name__
+    ),
 )
 
 

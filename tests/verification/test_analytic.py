@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.helpers import order_of_accuracy
+from tests.helpers import order_of_accuracy, some_long
 from tunax_lite import (
     Case,
     Constant,
@@ -165,7 +165,7 @@ OTHER_NUMBERS = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.long if name in OTHER_NUMBERS else []) for name in KATO_PHILLIPS],
+    some_long(KATO_PHILLIPS, lambda name: name in OTHER_NUMBERS),
 )
 def test_kato_phillips_mixed_layer_deepens_as_in_the_laboratory(name):
     """Wind on stratified water without rotation: D = 1.05 u* N0^-1/2 t^1/2 (Price 1979)."""

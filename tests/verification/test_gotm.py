@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.helpers import LES_CASES, SOME_LES_CASES
+from tests.helpers import LES_CASES, SOME_LES_CASES, some_long
 from tunax_lite import KEpsilon, Model, SecondMomentClosure, simulate
 from tunax_lite.closures import (
     KPP,
@@ -94,7 +94,7 @@ def rms(values) -> float:
 @pytest.mark.parametrize(
     "closure",
     # The same steps with other stability functions and another length.
-    [pytest.param(c, marks=[pytest.mark.long] * (c in ("keps_weq", "tke_blackadar"))) for c in CLOSURES],
+    some_long(CLOSURES, lambda name: name in ("keps_weq", "tke_blackadar")),
 )
 @pytest.mark.parametrize("name", SOME_LES_CASES)
 def test_closure_reproduces_gotm(name, closure, lesbrary_path, reference_path):

@@ -29,12 +29,17 @@ OF_THE_STEP = {
 }
 
 
-def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOptions()):  # noqa: B008
-    """Our run, what acted in its steps, and GOTM's result."""
+def run_of(folder: str, name: str, config: GotmOptions = GotmOptions()):  # noqa: B008
+    """The run of a case of which everything is supported."""
     made = build_gotm(load_gotm(find_gotm_case(f"{folder}/{name}.gotm.yaml"), config=config))
     made.report.check()
-    run = made.run
-    assert run is not None
+    assert made.run is not None
+    return made.run
+
+
+def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOptions()):  # noqa: B008
+    """Our run, what acted in its steps, and GOTM's result."""
+    run = run_of(folder, name, config)
     with xr.open_dataset(reference_path(name), decode_times=False) as dataset:
         # Of some cases not every frame is stored.
         interval = round(float(np.diff(dataset["time"].values[:2])[0]) / run.dt) * run.dt
@@ -112,10 +117,7 @@ def test_rouse_with_held_temperature_and_salinity(reference_path):
 @pytest.mark.long  # its parts: tests/ice
 def test_a_plume_below_a_shelf_that_melts(reference_path):
     """From the ice down to where GOTM's file begins; the reference comes from a GOTM without anomalies."""
-    made = build_gotm(load_gotm(find_gotm_case("plume/plume.gotm.yaml"), config=NO_ANOMALY))
-    made.report.check()
-    run = made.run
-    assert run is not None
+    run = run_of("plume", "plume", NO_ANOMALY)
     trajectory = simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
     with xr.open_dataset(reference_path("plume"), decode_times=False) as dataset:
         frames = np.round(dataset["time"].values / run.output_interval).astype(int)
@@ -137,10 +139,7 @@ def test_entrainment_with_kpp(reference_path):
 
 
 def test_estuary_with_a_moving_surface(reference_path):
-    made = build_gotm(load_gotm(find_gotm_case("estuary/estuary.gotm.yaml")))
-    made.report.check()
-    run = made.run
-    assert run is not None
+    run = run_of("estuary", "estuary")
     # GOTM saves at the step nearest to every hour.
     trajectory = simulate(run.model, run.case, dt=run.dt, output_interval=run.dt)
     with xr.open_dataset(reference_path("estuary"), decode_times=False) as dataset:
