@@ -8,3 +8,4 @@ from .compilation import Program, ProgramMemory, Timing, compile_program, progra
 from .configure import Configuration, configuration, configure, default_cache_folder, is_own_flag
 from .devices import Devices, column_mesh, map_columns, shard_columns
 from .memory import free_memory, used_memory
+from .processes import deadline, join_processes
