@@ -257,7 +257,7 @@ def test_job_of_which_a_task_was_killed_ends_and_goes_on_when_requeued(slurm, tm
     assert time.monotonic() - begin < 30.0  # not the 100 s after which JAX misses a process
     done = len(iterations(log_of(folder, job)))
     assert (folder / "fit.eqx").exists() and done < 400
-    # Not while its nodes are still being cleared; SLURM would then wait for two minutes before it starts again.
+    # Not while its nodes are being cleared: SLURM then waits two minutes before it starts again.
     assert wait_for(lambda: not command_output(slurm, "squeue", "-h"), 60.0)
     assert command_output(slurm, "scontrol", "requeue", job) == ""
     assert wait_for(lambda: state_of(slurm, job) == "PENDING", 60.0)
