@@ -113,6 +113,16 @@ def test_iterations_have_the_same_number_everywhere(tmp_path):
     assert "0.75" in page and "0.25" in page  # errors at the start and at the best
 
 
+def test_numbers_of_a_vector_lie_between_the_bounds_of_all(tmp_path):
+    lower, upper = FreeParameter(f"{BIAS}[0]", -5.0, 10.0), FreeParameter(f"{BIAS}[1]", -40.0, 5.0)
+    result = result_of(Given(lower, 0.0, 1.0), Given(upper, 0.0, -30.0), knots=[0.0, 3600.0])
+    write_results(result, tmp_path)
+    run = read_run_folder(tmp_path)
+    entry, variable = run.parameters["parameters"][BIAS], run.history["cases_papa_forcing_heat_flux_bias"]
+    assert (entry["lower"], entry["upper"]) == (-40.0, 10.0)
+    assert (variable.attrs["valid_min"], variable.attrs["valid_max"]) == (-40.0, 10.0)
+
+
 def test_errors_have_the_units_of_their_variables():
     names = ("sea_surface_temperature", "mixed_layer_depth", "potential_density", "heat_content_above_100m")
     dataset = history_dataset(result_of(*bias(-1.0), variables=names))

@@ -102,6 +102,9 @@ def test_start_leaves_out_earlier_profiles(tmp_path):
     case, observations = read_cf_netcdf(path, Mapping(start="2010-06-01T08:00:00"))
     assert case.start_time == "2010-06-01 08:00:00"
     assert observations.time.shape == (2,)
+    # The same moment on a clock two hours ahead.
+    case, _ = read_cf_netcdf(path, Mapping(start="2010-06-01T10:00:00+02:00"))
+    assert case.start_time == "2010-06-01 08:00:00"
 
 
 def test_forcing_of_another_file_with_another_clock(tmp_path):

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
-from ..io.dataset import write_dataset
+from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import names_its_file, read_text, shortened
-from ..io.netcdf import described, titled, variable_name
 from ..io.writing import replacing
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from ..observables import unit_of_difference
@@ -62,17 +62,19 @@ def write_parameters(
     numbers: dict[str, dict] = {}
     vectors: dict[str, dict] = {}
     for field, paths in by_field(free.paths).items():
-        last, unit = free_numbers[paths[-1]], {"unit": free_numbers[paths[-1]].unit}
-        if last.path == field:
+        free_here = [free_numbers[path] for path in paths]
+        first, unit = free_here[0], {"unit": free_here[0].unit}
+        if first.path == field:
             entry = numbers[field] = {"value": best[field], **unit, "start": start[field]}
         else:
             every = [known[path] for path in every_path[field]]
             entry = vectors[field] = {**unit, "value": [float(number.value) for number in every]}
             # What was not free is where it started.
             entry["start"] = [start.get(number.path, float(number.value)) for number in every]
-            if last.coordinate is not None:
+            if first.coordinate is not None:
                 entry["coordinate"] = [number.coordinate for number in every]
-        entry |= {"lower": last.lower, "upper": last.upper} | _prior_of(last)
+        bounds, prior = _known_before(free_here)
+        entry |= dict(zip(("lower", "upper"), bounds, strict=True)) | prior
         entry |= {"remark": said[field]} if field in said else {}
     for tied in free.tied:
         entry = {"value": best[tied.path], "unit": tied.unit, "start": start[tied.path]}
@@ -100,8 +102,11 @@ def write_parameters(
         temporary.write_text(yaml_text(content), encoding="utf-8")
 
 
-def _prior_of(free: FreeNumber) -> dict[str, str]:
-    return {} if free.prior is None else {"prior": repr(free.prior)}
+def _known_before(free: Sequence[FreeNumber]) -> tuple[tuple[float, float], dict[str, str]]:
+    """Bounds between which all free numbers of a field lie, and their prior, or priors."""
+    priors = dict.fromkeys(repr(each.prior) for each in free if each.prior is not None)
+    bounds = min(each.lower for each in free), max(each.upper for each in free)
+    return bounds, {"prior": "; ".join(priors)} if priors else {}
 
 
 def write_history(
@@ -141,24 +146,23 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **about)
 
     by_path = dict(zip(free.paths, history.values.T, strict=True))
-    fields, numbers = by_field(free.paths), dict(zip(free.paths, free.numbers, strict=True))
-    for path, number in numbers.items():
-        if path in fields:
-            bounds = number.lower, number.upper
-            add(path, "iteration", by_path[path], number.unit, bounds, _prior_of(number))
-    for tied in free.tied:
-        bounds, values = free.bounds_of(tied), tied.value(by_path[tied.to])
-        add(tied.path, "iteration", values, tied.unit, bounds, {"tied_to": str(tied)})
-    for field, paths in fields.items():
+    numbers = dict(zip(free.paths, free.numbers, strict=True))
+    for field, paths in by_field(free.paths).items():
         name, first = variable_name(field), numbers[paths[0]]
-        dims, bounds = ("iteration", f"free_number_of_{name}"), (first.lower, first.upper)
+        dims, values = ("iteration",), by_path[paths[0]]
         if first.path != field:
-            values = np.stack([by_path[path] for path in paths], axis=1)
-            add(field, dims, values, first.unit, bounds, _prior_of(first))
+            dims, values = (
+                (*dims, f"free_number_of_{name}"),
+                np.stack([by_path[path] for path in paths], axis=1),
+            )
+        add(field, dims, values, first.unit, *_known_before([numbers[path] for path in paths]))
         if first.coordinate is not None:
             where = [numbers[path].coordinate for path in paths]
             text = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = described(dims[1:], where, text)
+    for tied in free.tied:
+        bounds, values = free.bounds_of(tied), tied.value(by_path[tied.to])
+        add(tied.path, "iteration", values, tied.unit, bounds, {"tied_to": str(tied)})
     of_iterations = {"long_name": "evaluation of the loss, 1 at the start"}
     coords = {
         "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
@@ -217,7 +221,7 @@ def _number(path: Path, name, value) -> float:
 CHECKPOINT_NAME = "checkpoint.eqx"
 
 
-def fingerprint(problem: Problem, method: Any) -> dict[str, str]:
+def fingerprint(problem: Problem, method: object) -> dict[str, str]:
     """What makes a calibration this one, by part: readable where short, else a digest."""
     parts = {
         "precision": str(problem.free_parameters.start().dtype),
@@ -248,7 +252,7 @@ def _digest(tree) -> str:
     return digest.hexdigest()[:16]
 
 
-def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
+def write_tree(path: Path, header: Mapping[str, Any], tree: PyTree) -> None:
     """Replace a file of arrays; the header is of JSON, its `fingerprint` says what the arrays belong to."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")
@@ -256,8 +260,8 @@ def write_tree(path: Path, header: Mapping[str, Any], tree: Any) -> None:
 
 
 def read_tree(
-    path: Path, parts: Mapping[str, str], like: Callable[[dict], Any], kind: str
-) -> tuple[dict, Any]:
+    path: Path, parts: Mapping[str, str], like: Callable[[dict], PyTree], kind: str
+) -> tuple[dict, PyTree]:
     """The header and the arrays from `write_tree`, in a tree like the one that `like` makes of the header.
 
     Raises `ValueError`, which names the kind of file, for one that is damaged or has another fingerprint.

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..runtime.memory import MOST_CELLS
 from .errors import check_increasing, check_possible, is_path, name_of
 from .netcdf import Contents, Variable
 from .series import Series, start_of_case
@@ -70,16 +69,6 @@ class TimeAxis:
         if gaps.size:
             got = f"{values[gaps[0]]} at {self.describe(int(gaps[0]))}"
             raise variable.error(what, got, f"fill the {gaps.size} missing values before the run")
-
-
-@dataclass(frozen=True)
-class VerticalAxis:
-    """Heights of the levels [m], increasing, and the faces between them if the file has bounds."""
-
-    variable: Variable
-    z: np.ndarray
-    faces: np.ndarray | None
-    is_reversed: bool  # whether the file has the uppermost level first
 
 
 @dataclass(frozen=True)
@@ -243,36 +232,3 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
     describe = None if epoch is None else axis.describe
     check_increasing(variable.path, variable.name, values, describe, increasing=increasing)
     return axis
-
-
-def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
-    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
-    values = variable.converted("z", unit)
-    stated = positive or str(variable.attrs.get("positive", "")).lower()
-    if stated not in _WAYS:
-        is_depth = str(variable.attrs.get("standard_name", "")).startswith("depth")
-        stated = "down" if is_depth else "up" if np.all(values <= 0.0) else ""
-    if not stated:
-        expected = "heights of at most 0 m, or an attribute 'positive'"
-        got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
-        raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
-    sign = -1.0 if stated == "down" else 1.0
-    z = sign * values
-    is_reversed = bool(z.size > 1 and z[0] > z[-1])
-    z = z[::-1] if is_reversed else z
-    check_increasing(variable.path, variable.name, z)
-    if z.size < 3:
-        raise variable.error("at least 3 levels", z.size, "choose another file")
-    if z.size > MOST_CELLS:
-        raise variable.error(f"at most {MOST_CELLS} levels", z.size, "choose a part")
-    if z[-1] > 0.0:
-        got = f"{z[-1]:g} m, positive upward"
-        raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
-    faces = None
-    bounds = file.variables.get(str(variable.attrs.get("bounds")))
-    if bounds is not None and bounds.shape == (z.size, 2):
-        pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
-        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
-        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
-            faces = np.append(pairs[:, 0], pairs[-1, 1])
-    return VerticalAxis(variable, z + 0.0, faces, is_reversed)

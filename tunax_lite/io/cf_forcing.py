@@ -51,7 +51,7 @@ class Mapping:
         salinity: constant value where the file has none [g kg-1].
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
         duration: of the case [s]; by default up to the last profile.
-        start: ISO 8601 time before which profiles are left out.
+        start: ISO 8601 time, Universal Time without an offset, before which profiles are left out.
         name: of the case; by default that of the file.
 
     Raises:

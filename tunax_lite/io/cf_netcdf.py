@@ -19,10 +19,13 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.stratification import coriolis_parameter
 from ..state import State
-from .axes import TimeAxis, VerticalAxis, find_axis, read_time, read_vertical
+from .axes import TimeAxis, find_axis, read_time
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
 from .errors import check_declared, check_possible, names_its_file
+from .heights import VerticalAxis, read_vertical
 from .netcdf import Contents, Variable, read_contents
+from .places import degrees_of
+from .series import start_of_case
 from .yaml_file import NAMES
 
 
@@ -56,7 +59,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     start = float(time.seconds[first])
 
     grid = _grid(vertical, mapping)
-    name = mapping.name or str(file.attrs.get("case") or file.path.stem)
+    name = name_of_case(file, mapping)
     words = " ".join(str(file.attrs.get(key, "")) for key in ("title", "source"))
     duration = float(time.seconds[-1] - start) if mapping.duration is None else float(mapping.duration)
     if duration <= 0.0:
@@ -86,6 +89,11 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         # Whether title or source speak of a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
     )
+
+
+def name_of_case(file: Contents, mapping: Mapping) -> str:
+    """What the case of a file is called."""
+    return mapping.name or str(file.attrs.get("case") or file.path.stem)
 
 
 def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
@@ -148,7 +156,7 @@ def _seconds_of(file: Contents, moment: str, time: TimeAxis) -> float:
     try:
         if time.epoch is None:
             raise ValueError
-        date = datetime.datetime.fromisoformat(moment).replace(tzinfo=None)
+        date = start_of_case(moment)
     except ValueError:
         expected = "an ISO 8601 time, and times in the file since a reference date"
         advice = "write it as 2011-03-21T00:00:00"
@@ -228,25 +236,18 @@ def _coriolis_parameter(file: Contents, mapping: Mapping) -> float:
     stated = _number_attributes(file, Case, ("coriolis_parameter",))
     if stated:
         return stated["coriolis_parameter"]
-    latitude = _degrees(file, "latitude")
-    if not -90.0 <= latitude <= 90.0:
+    latitude = degrees_of(file, "latitude")
+    if latitude is None and "latitude" in file.attrs:
+        _number(file, "latitude", file.attrs["latitude"])  # says what it is instead
+    if latitude is None or abs(latitude) > 90.0:
         expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
-        got = "none" if np.isnan(latitude) else f"{latitude:g}"
+        got = "none" if latitude is None else f"{latitude:g}"
         raise file.error("latitude", expected, got, "give one of them in the mapping")
     return float(coriolis_parameter(latitude))
 
 
-def _degrees(file: Contents, name: str) -> float:
-    """Latitude or longitude of the file, a variable of one value or an attribute; NaN without one."""
-    degrees = _number(file, name, file.attrs[name]) if name in file.attrs else math.nan
-    for alias in (name, name[:3], name.upper()):
-        if alias in file and file[alias].values.size == 1:
-            degrees = float(file[alias].values.reshape(()))
-    return degrees
-
-
 def _place(file: Contents, mapping: Mapping) -> dict[str, Any]:
     """Latitude and longitude, `None` where they are not known."""
-    latitude = _degrees(file, "latitude") if mapping.latitude is None else mapping.latitude
-    place = {"latitude": (latitude, 90.0), "longitude": (_degrees(file, "longitude"), 360.0)}
-    return {name: x if abs(x) <= largest else None for name, (x, largest) in place.items()}
+    latitude = degrees_of(file, "latitude") if mapping.latitude is None else mapping.latitude
+    place = {"latitude": (latitude, 90.0), "longitude": (degrees_of(file, "longitude"), 360.0)}
+    return {name: None if x is None or abs(x) > most else x for name, (x, most) in place.items()}

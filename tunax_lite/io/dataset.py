@@ -10,6 +10,7 @@ Every value keeps its precision, so a run that goes on from a file gives the sam
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -313,3 +314,18 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
 def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:
     """Write a trajectory to NetCDF; the options are those of `to_dataset`, see also `write_dataset`."""
     write_dataset(to_dataset(trajectory, **options, dates=False), path)
+
+
+def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
+    """A variable as xarray takes it, with its name in words, its unit and further attributes."""
+    return (dims, values, {"long_name": long_name, "units": unit, **more})
+
+
+def titled(kind: str, closure: str) -> dict[str, str]:
+    """The first attributes of a file about the parameters of a closure."""
+    return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
+
+
+def variable_name(path: str) -> str:
+    """A parameter's path as the name of a variable: a case may be called anything."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")

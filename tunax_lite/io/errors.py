@@ -7,7 +7,7 @@ import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _LONGEST_PART = 400
 """Characters of a path, of what was expected and of what was got."""
 
 
-def shortened(value: Any, longest: int = _LONGEST_PART) -> str:
+def shortened(value: object, longest: int = _LONGEST_PART) -> str:
     """A text of one line, its middle left out where it is long, what cannot be printed as escapes."""
     text = str(value)
     if len(text) > longest:
@@ -59,7 +59,7 @@ class ConfigError(ValueError):
     """What is wrong with a configuration: file, key path, expected, got, what to do."""
 
 
-def is_path(source: Any) -> bool:
+def is_path(source: object) -> bool:
     """Whether a source is a path; else it is a dataset of xarray, which this need not import."""
     if not isinstance(source, (str, os.PathLike)) and not hasattr(source, "data_vars"):
         got = shortened(type(source).__name__)
@@ -67,7 +67,7 @@ def is_path(source: Any) -> bool:
     return not hasattr(source, "data_vars")
 
 
-def name_of(source: Any) -> str:
+def name_of(source: object) -> str:
     """What messages call a source: its path, or where a dataset comes from."""
     if not hasattr(source, "data_vars"):
         return str(source)

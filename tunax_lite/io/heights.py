@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..runtime.memory import MOST_CELLS
 from .axes import flags_of, has_flag, has_statistics, is_axis
 from .errors import check_increasing
 from .netcdf import Contents, Variable
@@ -42,6 +43,46 @@ class Heights:
     dims: tuple[str, ...]
     moves: bool
     is_ragged: bool
+
+
+@dataclass(frozen=True)
+class VerticalAxis:
+    """Heights of the levels [m], increasing, and the faces between them if the file has bounds."""
+
+    variable: Variable
+    z: np.ndarray
+    faces: np.ndarray | None
+    is_reversed: bool  # whether the file has the uppermost level first
+
+
+def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
+    """Heights of a coordinate, positive upward, checked to lie below the surface and to be sorted."""
+    values = variable.converted("z", unit)
+    is_up = _is_up(variable, values, positive)
+    if is_up is None:
+        expected = "heights of at most 0 m, or an attribute 'positive'"
+        got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+        raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
+    sign = 1.0 if is_up else -1.0
+    z = sign * values
+    is_reversed = bool(z.size > 1 and z[0] > z[-1])
+    z = z[::-1] if is_reversed else z
+    check_increasing(variable.path, variable.name, z)
+    if z.size < 3:
+        raise variable.error("at least 3 levels", z.size, "choose another file")
+    if z.size > MOST_CELLS:
+        raise variable.error(f"at most {MOST_CELLS} levels", z.size, "choose a part")
+    if z[-1] > 0.0:
+        got = f"{z[-1]:g} m, positive upward"
+        raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
+    faces = None
+    bounds = file.variables.get(str(variable.attrs.get("bounds")))
+    if bounds is not None and bounds.shape == (z.size, 2):
+        pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
+        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
+        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
+            faces = np.append(pairs[:, 0], pairs[-1, 1])
+    return VerticalAxis(variable, z + 0.0, faces, is_reversed)
 
 
 def heights_of(
@@ -142,10 +183,17 @@ def _upward(file: Contents, unit: str | None, latitude: float, variable: Variabl
         is_total = is_total and "IMOS" in str(file.attrs.get("Conventions"))
         return np.asarray(gsw.z_from_p(pressure - (10.1325 if is_total else 0.0), latitude))
     values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
-    stated = str(variable.attrs.get("positive", "")).lower()
-    counts_up = variable.attrs.get("standard_name") in _UPWARD or bool(np.nanmax(values, initial=-1.0) < 0.0)
-    is_up = stated == "up" or stated != "down" and counts_up
-    return np.asarray((values if is_up else -values) + 0.0)
+    return np.asarray((values if _is_up(variable, values) else -values) + 0.0)
+
+
+def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) -> bool | None:
+    """Whether heights or depths count upward, as is given or stated; `None` where nothing says so."""
+    stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
+    if str(stated).lower() in ("up", "down"):
+        return str(stated).lower() == "up"
+    if name in _UPWARD or np.nanmax(values, initial=-1.0) <= 0.0:
+        return True
+    return False if name.startswith("depth") else None
 
 
 def _instruments(file: Contents, records: str) -> np.ndarray | None:

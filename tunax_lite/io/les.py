@@ -76,10 +76,17 @@ class _Jld2:
     def __contains__(self, key: str) -> bool:
         return key in self._file
 
+    @property
+    def name(self) -> str:
+        """What the case is called."""
+        name = self.value("parameters/name")
+        name = name.decode(errors="replace") if isinstance(name, bytes) else ""
+        return name or self.path.stem.removesuffix("_instantaneous_statistics")
+
     def error(self, key: str, expected: str, got: object, advice: str) -> FileFormatError:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
-    def value(self, key: Any) -> Any:
+    def value(self, key: object) -> Any:  # whatever the file holds
         """What a name or a reference leads to, where that is values."""
         import h5py  # takes long
 
@@ -171,6 +178,16 @@ def read_lesbrary(path) -> tuple[Case, Observations]:
         return _read(_Jld2(path, opened))
 
 
+@names_its_file("a JLD2 file")
+def name_of_lesbrary(path) -> str:
+    """What the case of a file is called, without its profiles."""
+    import h5py  # takes long
+
+    path = existing_file(path)
+    with h5py.File(path, "r") as opened:
+        return _Jld2(path, opened).name
+
+
 def _read(file: _Jld2) -> tuple[Case, Observations]:
     grid = _read_grid(file)
     iterations = file.iterations("timeseries/t")
@@ -190,8 +207,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
     fluxes, absorption = _read_fluxes(file, gravity * expansion)
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
-    salinity, name = file.number("buoyancy/model/constant_salinity"), file.value("parameters/name")
-    name = name.decode(errors="replace") if isinstance(name, bytes) else ""
+    salinity = file.number("buoyancy/model/constant_salinity")
     return _found(
         grid,
         # The simulation adds up its time steps: 172800.00000000003 s means two days.
@@ -202,7 +218,7 @@ def _read(file: _Jld2) -> tuple[Case, Observations]:
         coriolis_parameter=rotation,
         equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
         absorption=absorption,
-        name=name or file.path.stem.removesuffix("_instantaneous_statistics"),
+        name=file.name,
     )
 
 
@@ -339,10 +355,11 @@ def read_legay(
         equation_of_state=LinearEquationOfState(
             thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
         ),
-        name="legay_wind_dominant",
+        name=NAME_OF_LEGAY,
     )
 
 
+NAME_OF_LEGAY = "legay_wind_dominant"
 _NOT_LEGAY = "this is not the file of Legay et al."
 
 

@@ -1,22 +1,25 @@
-"""NetCDF files: one door through which all are read and a damaged one is refused; how ours are written.
+"""NetCDF files: one door through which all are read, and a damaged one is refused.
 
 Files are read into plain arrays by names of axes: xarray would take longer to import than most files to read.
 Its datasets go through the same door, with their times as numbers again.
 """
 
+import contextlib
+import functools
 import math
 import re
 import struct
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..quantities import quantity_of
-from .errors import FileFormatError, check_size, existing_file, is_path, name_of, names_its_file
+from .errors import FileFormatError, check_size, existing_file, is_path, name_of, reading
 from .units import conversion
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ _FILLS = ("fillvalue", "missingvalue")
 """Names of attributes, without what files add to them: those of WHOI write `FillValue_`."""
 _UNWRITTEN = 9.969209968386869e36
 """What the NetCDF library puts where nothing was written."""
+
+_Places = Mapping[str, Sequence[int] | slice]
+_EVERYWHERE: _Places = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -146,12 +152,33 @@ class Contents:
         return self.variables[there[0]] if there else None
 
 
-@names_its_file("a NetCDF file")
+Reader = Callable[..., Contents]
+"""Reads of an open file what `read_contents` reads of a closed one, by the arguments after the first."""
+
+
+@contextlib.contextmanager
+def opened(source) -> Iterator[Reader]:
+    """Open a NetCDF file, or a dataset of xarray, to read it in steps; errors as `read_contents`."""
+    import netCDF4  # takes long
+
+    with reading(source, "a NetCDF file"):
+        if not is_path(source):
+            yield functools.partial(_of_dataset, source)
+            return
+        path = existing_file(source)
+        _check_kind(path)
+        _check_complete(path)
+        with netCDF4.Dataset(path) as file:
+            file.set_auto_maskandscale(False)
+            file.set_auto_chartostring(False)
+            yield functools.partial(_of_file, path, file)
+
+
 def read_contents(
     source,
     *,
     only: Collection[str] | None = None,
-    at: Mapping[str, Sequence[int] | slice] | None = None,
+    at: _Places = _EVERYWHERE,
     valid_range: bool = False,
 ) -> Contents:
     """Read a NetCDF file into memory: fill values as NaN, packed values unpacked, times as plain numbers.
@@ -165,25 +192,26 @@ def read_contents(
     Raises:
         FileFormatError: a file that is truncated, damaged or of another format, or larger than the memory.
     """
-    import netCDF4  # takes long
+    with opened(source) as read:
+        return read(only=only, at=at, valid_range=valid_range)
 
-    if not is_path(source):
-        return _of_dataset(source, only, at or {}, valid_range)
-    path = existing_file(source)
-    _check_kind(path)
-    _check_complete(path)
-    with netCDF4.Dataset(path) as file:
-        file.set_auto_maskandscale(False)
-        file.set_auto_chartostring(False)
-        chosen = {name: v for name, v in file.variables.items() if only is None or name in only}
-        indices = {
-            name: tuple((at or {}).get(dim, slice(None)) for dim in variable.dimensions)
-            for name, variable in chosen.items()
-        }
-        _check_sizes(path, chosen, indices)
-        variables = {name: _read(path, v, indices[name], valid_range) for name, v in chosen.items()}
-        attributes = {name: file.getncattr(name) for name in file.ncattrs()}
-        return Contents(path, variables, attributes, tuple(file.variables))
+
+def _of_file(
+    path: Path,
+    file: Any,
+    only: Collection[str] | None = None,
+    at: _Places = _EVERYWHERE,
+    valid_range: bool = False,
+) -> Contents:
+    chosen = {name: v for name, v in file.variables.items() if only is None or name in only}
+    indices = {
+        name: tuple(at.get(dim, slice(None)) for dim in variable.dimensions)
+        for name, variable in chosen.items()
+    }
+    _check_sizes(path, chosen, indices)
+    variables = {name: _read(path, v, indices[name], valid_range) for name, v in chosen.items()}
+    attributes = {name: file.getncattr(name) for name in file.ncattrs()}
+    return Contents(path, variables, attributes, tuple(file.variables))
 
 
 def read_netcdf(path) -> "xr.Dataset":
@@ -196,7 +224,10 @@ def read_netcdf(path) -> "xr.Dataset":
 
 
 def _of_dataset(
-    source: "xr.Dataset", only: Collection[str] | None, at: Mapping, valid_range: bool
+    source: "xr.Dataset",
+    only: Collection[str] | None = None,
+    at: _Places = _EVERYWHERE,
+    valid_range: bool = False,
 ) -> Contents:
     """A dataset that xarray may have decoded: what it took out of the attributes it keeps apart."""
     path, variables = Path(name_of(source)), {}
@@ -360,18 +391,3 @@ def _check_complete(path: Path) -> None:
     if size < expected:
         advice = "it is truncated; copy it again"
         raise FileFormatError(path, "file", f"at least {expected} bytes", f"{size}", advice)
-
-
-def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
-    """A variable as xarray takes it, with its name in words, its unit and further attributes."""
-    return (dims, values, {"long_name": long_name, "units": unit, **more})
-
-
-def titled(kind: str, closure: str) -> dict[str, str]:
-    """The first attributes of a file about the parameters of a closure."""
-    return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
-
-
-def variable_name(path: str) -> str:
-    """A parameter's path as the name of a variable: a case may be called anything."""
-    return re.sub(r"[^A-Za-z0-9]+", "_", path).strip("_")

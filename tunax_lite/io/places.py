@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .axes import TimeAxis, read_time
-from .netcdf import Contents, Variable, read_contents
+from .netcdf import Contents, Reader, Variable, opened
 
 _FARTHEST = 3.0
 """Points of the grid on either side of a place are no farther from it than this [degrees]."""
@@ -24,21 +23,16 @@ def read_at(
 
     Only the points around the place are read: a global file need not fit into the memory.
     """
-    file = read_contents(source, only=(*TIMES, *POSITIONS))
-    axes = []
-    for axis in _AXES:
-        known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
-        if not known:
-            raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
-        name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
-        axes.append(_Axis(name, points, _weights(file, axis, points, place[axis], interpolation)))
-    time = next((file[n] for n in TIMES if n in file and len(file[n].dims) == 1), None)
-    if time is None:
-        expected = "a variable valid_time or time over one dimension"
-        raise file.error("valid_time", expected, "none", "download NetCDF")
-    at, times = {axis.name: axis.at for axis in axes}, read_time(time)
-    found = read_contents(source, only=wanted, at=at).variables.values()
-    return [(_at_place(source, one, time.dims[0], times, axes, place), times) for one in found]
+    with opened(source) as read:
+        file = read(only=(*TIMES, *POSITIONS))
+        axes = [_axis_of(file, axis, place[axis], interpolation) for axis in _AXES]
+        time = next((file[n] for n in TIMES if n in file and len(file[n].dims) == 1), None)
+        if time is None:
+            expected = "a variable valid_time or time over one dimension"
+            raise file.error("valid_time", expected, "none", "download NetCDF")
+        times = read_time(time)
+        found = read(only=wanted, at={axis.name: axis.at for axis in axes}).variables.values()
+        return [(_at_place(read, one, time.dims[0], times, axes, place), times) for one in found]
 
 
 @dataclass(frozen=True)
@@ -54,8 +48,21 @@ class _Axis:
         return sorted(at for at, _ in self.weights)
 
 
+def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _Axis:
+    known = [one for one in file.variables.values() if _is_position(one, axis) and len(one.dims) < 2]
+    if not known:
+        raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
+    name, points = known[0].dims[0] if known[0].dims else known[0].name, known[0].numbers().reshape(-1)
+    return _Axis(name, points, _weights(file, axis, points, target, interpolation))
+
+
 def _at_place(
-    source, variable: Variable, time: str, times: TimeAxis, axes: list[_Axis], place: Mapping[str, float]
+    read: Reader,
+    variable: Variable,
+    time: str,
+    times: TimeAxis,
+    axes: list[_Axis],
+    place: Mapping[str, float],
 ) -> Variable:
     """A variable that was read around a place, at the place."""
     grid = _on_axes(variable, time, axes)
@@ -71,9 +78,7 @@ def _at_place(
     i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
     land = _named(axes, axes[0].at[i], axes[1].at[j])
     # The nearest points that have values at that time.
-    field = _on_axes(
-        read_contents(source, only=(variable.name,), at={time: [first]})[variable.name], time, axes
-    )[0]
+    field = _on_axes(read(only=(variable.name,), at={time: [first]})[variable.name], time, axes)[0]
     i, j = np.nonzero(np.isfinite(field))
     east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
     east = east * np.cos(np.deg2rad(place["latitude"]))
@@ -100,7 +105,7 @@ def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
     return variable.along((time, *names), "choose one member").numbers()
 
 
-def _named(axes: list[_Axis], i: Any, j: Any) -> str:
+def _named(axes: list[_Axis], i: int | np.integer, j: int | np.integer) -> str:
     latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 
@@ -142,15 +147,20 @@ def _weights(
 
 
 def position_of(file: Contents) -> tuple[float, float] | None:
-    """Longitude and latitude [degrees] of a file, the first that are there; `None` without both."""
-    found = []
-    for name, attribute in (("longitude", "geospatial_lon_min"), ("latitude", "geospatial_lat_min")):
-        of_name = (one for one in file.variables.values() if _is_position(one, name))
-        numbers = [one.numbers().ravel() for one in of_name if one.values.dtype.kind in "fiu"]
-        known = [one[np.isfinite(one)] for one in numbers if np.isfinite(one).any()]
-        stated = number_of(file.attrs.get(attribute))
-        found += [float(known[0][0])] if known else [] if stated is None else [stated]
-    return (found[0], found[1]) if len(found) == 2 else None
+    """Longitude and latitude [degrees] of a file; `None` without both."""
+    longitude, latitude = (degrees_of(file, axis) for axis in ("longitude", "latitude"))
+    return None if longitude is None or latitude is None else (longitude, latitude)
+
+
+def degrees_of(file: Contents, axis: str) -> float | None:
+    """The first latitude or longitude of a file, a variable or else an attribute; `None` without one."""
+    for one in file.variables.values():
+        if _is_position(one, axis) and one.values.dtype.kind in "fiu":
+            numbers = one.numbers().ravel()
+            if np.isfinite(numbers).any():
+                return float(numbers[np.isfinite(numbers)][0])
+    stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))
+    return next((number for number in stated if number is not None), None)
 
 
 def _is_position(variable: Variable, name: str) -> bool:

@@ -17,7 +17,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from ..interrupts import at_end, deferred
 from .protection import check_replaceable, note_made
@@ -86,10 +86,12 @@ def _make(folder: Path, path: Path) -> list[Path]:
     return missing
 
 
-def write_csv(path, header: Iterable[str], rows: Iterable[Iterable[Any]], number: str | None = None) -> None:
+def write_csv(
+    path, header: Iterable[str], rows: Iterable[Iterable[object]], number: str | None = None
+) -> None:
     """Write a table as CSV, complete or not at all; numbers in full, or in the format that is given."""
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
         return str(value) if number is None or isinstance(value, str) else format(value, number)

@@ -202,7 +202,7 @@ class _Representer(SafeRepresenter):
 _Representer.add_representer(float, _Representer.represent_float)
 
 
-def yaml_text(content: Any) -> str:
+def yaml_text(content: object) -> str:
     """Plain values as YAML, keys in their order; `parse_yaml` reads the same values."""
     yaml = YAML(typ="safe")
     yaml.Representer = _Representer

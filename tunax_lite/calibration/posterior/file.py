@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from ...io.dataset import write_dataset
-from ...io.netcdf import described, titled, variable_name
+from ...io.dataset import described, titled, variable_name, write_dataset
 from ...io.writing import replacing
 from ...io.yaml_file import yaml_text
 from .result import Posterior
