@@ -325,3 +325,11 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
             name = jax.tree_util.keystr(path[1:]).lstrip(".")
             found.append((name, float(trajectory.time[int(np.argmax(bad))])))
     return min(found, key=lambda one: one[1], default=None)
+
+
+def first_negative_salinity(trajectory: Trajectory) -> tuple[float, float] | None:
+    """Time [s] and lowest value of the first saved frame with salinity below 0, by more than round-off."""
+    salinity = np.asarray(trajectory.state.salinity)
+    lowest = salinity.reshape(salinity.shape[0], -1).min(axis=1)
+    bad = np.flatnonzero(lowest < -1e-6)
+    return (float(trajectory.time[bad[0]]), float(lowest[bad[0]])) if bad.size else None

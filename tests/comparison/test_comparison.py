@@ -25,6 +25,7 @@ from tunax_lite.comparison import (
     summaries,
 )
 from tunax_lite.comparison.reference import Yardstick
+from tunax_lite.config import load_comparison
 from tunax_lite.io import read_lesbrary, write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
@@ -369,6 +370,13 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     again = _rows(tmp_path / "one/comparison.csv")
     untimed = [{k: v for k, v in row.items() if k != "microseconds_per_step"} for row in rows + again]
     assert untimed[8:16] == untimed[16:]
+    # Files of cases that are not chosen are not read.
+    absent = "cases: [{format: lesbrary, path: absent.jld2}, {format: lesbrary, path: little.jld2}]"
+    config.write_text(CONFIG.replace("cases: [{format: lesbrary, path: little.jld2}]", absent))
+    setup = load_comparison(config)
+    assert [one.case.name for one in setup.references(["little_case"])] == ["little_case"]
+    with pytest.raises(FileNotFoundError, match="absent.jld2"):
+        setup.references(["other"])
 
 
 def test_table_on_a_large_eddy_simulation(tmp_path):

@@ -204,10 +204,8 @@ class FreeParameter:
 
     Args:
         path: in the closure or in a case, with dots; of a vector it stands for all of its numbers.
-        lower, upper: bounds, in the unit of the parameter; by default its valid range. With a prior: the
-            range in which it must lie.
-        start: value to start from; by default that of the closure, or where it has none that the prior
-            allows, the median of the prior.
+        lower, upper: bounds, by default those of its valid range; with a prior, within which it must lie.
+        start: value to start from; by default the closure's, or else the median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude.
         prior: what is known of the parameter; by default `Bounded` or, by the scale, `LogBounded` between
             its bounds.

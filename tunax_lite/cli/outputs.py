@@ -8,6 +8,7 @@ from pathlib import Path
 from ..calibration.files import CHECKPOINT_NAME, RESULTS
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
 from ..io.protection import Provenance, check_outputs, mark_of, product_of_run
+from ..io.runs import parts_folder
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
@@ -16,7 +17,7 @@ def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: I
     drawn = [path.with_name(f"{path.stem}_{name}.png") for name in figures]
     check_figures_of(path, drawn, overwrite)
     # Parts of the run go when it ends; one of them may be what it goes on from.
-    check_outputs(path.with_name(f"{path.name}.parts").glob("[0-9]*.nc"), overwrite=True)
+    check_outputs(parts_folder(path).glob("[0-9]*.nc"), overwrite=True)
 
 
 def check_figures_of(source: Path, figures: Iterable[Path], overwrite: bool) -> None:

@@ -11,13 +11,14 @@ from typer import Option, echo
 
 from .. import io
 from ..config import ConfigError, Run, load_run
-from ..config.builder import closest
+from ..config.section import closest
 from ..diagnostics import diagnostic
 from ..gotm import load_gotm
 from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
 from ..io.writing import claimed
+from ..simulation import first_negative_salinity
 from ..trajectory import Restart
 from . import session
 from .outputs import check_run_outputs
@@ -112,12 +113,15 @@ def _simulate(
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)
+    below_zero: list[tuple[float, float]] = []
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
                 advise(kept)
+                if not below_zero and (found := first_negative_salinity(progress.trajectory)) is not None:
+                    below_zero.append(found)
                 safe_point()
 
             run_to_file(
@@ -138,6 +142,16 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    for when, lowest in below_zero:
+        top = float(setup.case.grid.cell_thickness[-1].min())
+        session.say_notes(
+            [
+                f"salinity is below zero from {when:g} s on, {lowest:.3g} g kg-1 there: in a step of "
+                f"{setup.dt:g} s rain exceeds what the uppermost cell of {top:.3g} m holds, or salt leaves "
+                "water that has none; choose a shorter time step or a thicker uppermost cell, and check "
+                "the rain and its unit"
+            ]
+        )
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

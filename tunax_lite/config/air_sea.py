@@ -13,7 +13,8 @@ from ..declarations import names_of
 from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
-from .builder import Section, choice, invalid, key, one_of, part_of, section_of
+from .builder import choice, one_of, part_of, section_of
+from .section import Section, invalid, key
 from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_together
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}

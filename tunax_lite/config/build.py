@@ -9,6 +9,9 @@ from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
+from ..io.cf_netcdf import name_of_case
+from ..io.les import NAME_OF_LEGAY, name_of_lesbrary
+from ..io.netcdf import read_contents
 from ..io.registry import resolve, sha256_of
 from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
@@ -164,6 +167,20 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
     with where.whole.naming("grid"):
         target = grid.of(float(case.grid.depth))
         return BuiltCase(case if target is None else case.on(target), observations)
+
+
+def case_name(section: Any, where: Place) -> str:
+    """What the case of a section is called; of its files no more is read than says that."""
+    if isinstance(section, IdealisedCase | SiteCase):
+        return section.name
+    if isinstance(section, GotmCase):
+        return _in_our_words(section, where, NativeGrid(kind="native"), None)[0].config.case.name
+    if isinstance(section, LegayCase):
+        return NAME_OF_LEGAY
+    path = where.file(section.path, "path")
+    if isinstance(section, LesbraryCase):
+        return name_of_lesbrary(path)
+    return name_of_case(read_contents(path, only=()), section.mapping.build())
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:

@@ -14,10 +14,8 @@ from ..calibration.known import paths_in_short
 from ..calibration.methods.base import AbstractMethod
 from ..calibration.misfit.comparison import AbstractScore
 from ..calibration.misfit.sampled import can_be_observed, starting_at
-from ..calibration.misfit.target import AbstractScale
 from ..calibration.parameters import ResolvedParameters
 from ..case import Case
-from ..declarations import names_of
 from ..forcing import WaterSurface
 from ..io.yaml_file import ConfigError
 from ..model import Model
@@ -85,7 +83,7 @@ def build_calibration(
         targets=targets,
         method=method,
         n_iterations=config.n_iterations,
-        score=names_of(AbstractScore)[config.misfit.score].make(),
+        score=config.misfit.score.build(),
         prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
@@ -148,11 +146,8 @@ def _target(
         dt=step,
         time_window=(first - misfit.initial_time, last - misfit.initial_time),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
-        scale=names_of(AbstractScale)[misfit.scale].make(),
-        frame_interval=misfit.frame_interval,
-        averaging=misfit.averaging,
         correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
-        reduction=misfit.reduction,
+        **misfit.given(),
     )
 
 
@@ -221,7 +216,7 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
     method = section.of_length(each) if isinstance(section, AdamSection) else section.build()
     if starts.number == 1:
         return method
-    return MultiStart(method, starts.number, each, starts.spread, starts.seed)
+    return MultiStart(method, starts.number, each, **starts.given())
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:

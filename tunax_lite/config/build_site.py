@@ -5,8 +5,10 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
 from .. import io
 from ..case import Case
@@ -185,7 +187,7 @@ def _during(time: np.ndarray, duration: float) -> np.ndarray:
     return (time >= 0.0) & (time <= duration * (1.0 + 1e-9))
 
 
-def _placed(time: np.ndarray, own: np.ndarray, values: Any) -> Any:
+def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
     """Values at their times among others, and NaN at those."""
     values = np.asarray(values)
     rows = np.full((time.size, *values.shape[1:]), np.nan)

@@ -6,154 +6,21 @@ problems of a file with their places, and writes the JSON Schema; `build` calls 
 """
 
 import dataclasses
-import difflib
 import enum
 import functools
 import inspect
-import itertools
 import math
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Union, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    create_model,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 
 from ..declarations import meanings, name_of, names_of
-
-
-def closest(name: str, valid: list[str]) -> str:
-    """A hint for a name that does not exist: the nearest valid one, or all of them."""
-    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"choose one of: {', '.join(valid)}"
-
-
-def invalid(expected: str, got: Any, todo: str) -> PydanticCustomError:
-    """A refused value: what was expected, what was got, what to do."""
-    return PydanticCustomError(
-        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
-    )
-
-
-def key(meaning: str, default: Any = PydanticUndefined, **checks: Any) -> Any:
-    """A key of a section: what it means, its default if it has one, and how pydantic checks it."""
-    return Field(default, description=meaning, **checks)
-
-
-class Located(ValueError):
-    """A value that is refused together with others, and the keys below the section that it has."""
-
-    def __init__(self, keys: tuple[str, ...], message: str):
-        super().__init__(message)
-        self.keys = keys
-
-
-class Section(BaseModel):
-    """A mapping with a fixed set of keys; a key that is not among them is an error with a hint."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
-    null_is_default: ClassVar[frozenset[str]] = frozenset()
-    """Keys whose `null` stands for the default."""
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _explain_problems(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
-        if isinstance(data, dict):
-            data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
-        try:
-            return validate(data)
-        except ValidationError as error:
-            problems = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)
-            told = [_explained(problem, cls.model_fields) for problem in problems]
-            raise ValidationError.from_exception_data(cls.__name__, told) from None
-
-    @model_validator(mode="after")
-    def _check_together(self):
-        self._check()
-        return self
-
-    def _check(self) -> None:
-        """Refuse keys that do not go together."""
-
-
-MISSING = ", got none; add this key."
-_UNKNOWN = ("extra_forbidden", "invalid_key")
-
-
-def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
-    """A problem of a section with such fields, said in our words, or already said by a section below it.
-
-    What the key is about says the nearest section that knows it, between the two parts of the text.
-    """
-    kind, context, location = problem["type"], problem.get("ctx", {}), problem["loc"]
-    field = fields.get(str(location[0])) if location else None
-    if kind == "explained":
-        parts = context
-    elif kind not in ("invalid", "value_error"):
-        parts = _in_words(problem, field, fields)
-    else:
-        error = (
-            kind if kind == "value_error" else PydanticCustomError(kind, cast(Any, problem["msg"]), context)
-        )
-        return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
-    if parts["about"] is None and field is not None:
-        about = field.description
-        parts = {**parts, "about": f" ({about.split('. ')[0]})" if about else ""}
-    error = PydanticCustomError("explained", "{said}", parts)
-    return InitErrorDetails(type=error, loc=location, input=problem["input"])
-
-
-def _in_words(
-    problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]
-) -> dict[str, Any]:
-    """What pydantic found, in two parts; `about` is what stands between them, `None` if it is to be said."""
-    kind, context, got = problem["type"], problem.get("ctx", {}), f"got {problem['input']!r}"
-    below = [] if field is None else _sections(field.annotation)
-    said, after, about = problem["msg"], f", {got}; correct this value.", None
-    if kind in _UNKNOWN:
-        name = str(problem["loc"][-1])
-        hint = closest(name, list(fields))
-        said, before, after, about = f"{name}: {hint}", f"unknown key; {hint}", "", ""
-    elif kind == "missing":
-        before, after = "expected a value", MISSING
-    elif kind == "union_tag_not_found":
-        tag = context["discriminator"]
-        known = (get_args(each.model_fields[tag.strip("'")].annotation) for each in below)
-        tags = ", ".join(f"'{name}'" for name in itertools.chain(*known))
-        before, after, about = f"expected the key {tag}, one of {tags}, got none; add it.", "", ""
-    elif kind == "union_tag_invalid":
-        hint = closest(context["tag"], re.findall("'([^']*)'", context["expected_tags"]))
-        todo = hint if hint.startswith("did") else "choose one of these"
-        before = f"expected {context['discriminator']} to be one of {context['expected_tags']}"
-        after, about = f", got '{context['tag']}'; {todo}.", ""
-    elif kind == "model_type" or (kind == "model_attributes_type" and below):
-        keys = ", ".join(fields if kind == "model_type" else below[0].model_fields)
-        before, after = f"expected a mapping with some of the keys {keys}", f", {got}; write one."
-    else:
-        before = said.replace("Input should be", "expected")
-        before = re.sub("expected (?=greater|less)", "expected a number ", before)
-        before = re.sub("^(?:List|Dictionary|String) should have (.*?)(?: after.*)?$", r"expected \1", before)
-    return {"said": said, "before": before, "after": after, "about": about}
-
-
-def _sections(annotation: Any) -> list[type[BaseModel]]:
-    """The sections that an annotation is made of."""
-    if get_origin(annotation) in (Annotated, Union, types.UnionType, list, dict):
-        return [section for argument in get_args(annotation) for section in _sections(argument)]
-    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
+from .section import Section
 
 
 class Made(Section):
@@ -351,14 +218,12 @@ def _of_hint(hint: Any, declared: Any) -> _Field | None:
         n = len(hint._fields)  # pyright: ignore[reportAttributeAccessIssue]
         numbers = Annotated[list[float], Field(min_length=n, max_length=n)]
         return _Field(numbers, lambda values: hint(*values))
-    if not dataclasses.is_dataclass(hint):
-        return None
     for family, section in STANDS_AS.items():
         if issubclass(hint, family):
             return _Field(section, lambda value: value.build())
     if names_of(hint):
         return _Field(one_of(hint))
-    if inspect.isabstract(hint) or not _is_complete(hint):
+    if inspect.isabstract(hint) or not (dataclasses.is_dataclass(hint) and _is_complete(hint)):
         return None
     return _Field(section_of(hint))
 

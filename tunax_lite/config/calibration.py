@@ -4,19 +4,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ..calibration import Adam, ConstantRate, CosineDecay, ExponentialDecay
+from ..calibration import Adam, ConstantRate, CosineDecay, MultiStart, Target
 from ..calibration.known import Tied
 from ..calibration.methods.base import AbstractMethod
+from ..calibration.methods.gradient import AbstractSchedule
 from ..calibration.misfit.comparison import AbstractScore
-from ..calibration.misfit.target import AbstractScale
 from ..calibration.parameters import FreeParameter, FreeParameters
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import AbstractPrior, CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..declarations import names_of
-from .builder import Section, closest, invalid, key, one_of, part_of
+from .builder import one_of, part_of
 from .cases import CaseSection
 from .schema import (
-    Averaging,
     CorrectionsSection,
     GridSection,
     ModelSection,
@@ -26,22 +25,16 @@ from .schema import (
     StretchedGrid,
     UniformGrid,
 )
+from .section import Section, closest, invalid, key
 
 
-class BoundedSection(Section):
+class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
     """Bounds and start of a parameter; by default its valid range and the value of the closure."""
 
     prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
-    lower: float | None = key("lower bound", None)
-    upper: float | None = key("upper bound", None)
-    start: float | None = key("value to start from", None)
-    scale: Literal["linear", "log"] = key(
-        "log for a parameter that varies over orders of magnitude", "linear"
-    )
 
 
-class _StartedSection(Section):
-    start: float | None = key("value to start from; by default the closure's, or else the median", None)
+_StartedSection: Any = part_of(FreeParameter, "start")
 
 
 class UniformSection(_StartedSection):
@@ -84,20 +77,18 @@ class LogNormalSection(
     """A positive value that is known but for a factor."""
 
 
-class TiedSection(Section):
+class TiedSection(part_of(Tied, "factor offset")):
     """A parameter that follows a free one."""
 
     tied_to: str = key("dotted name of the free parameter")
-    factor: float = key("times the free parameter", 1.0)
-    offset: float = key("in the unit of this parameter", 0.0)
 
 
 def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
     """What a calibration does with the number of a dotted name."""
     if isinstance(section, TiedSection):
-        return Tied(path, section.tied_to, section.factor, section.offset)
+        return Tied(path, section.tied_to, **section.given())
     if isinstance(section, BoundedSection):
-        return FreeParameter(path, section.lower, section.upper, section.start, section.scale)
+        return FreeParameter(path, **section.given())
     return FreeParameter(path, start=section.start, prior=section.build())
 
 
@@ -156,7 +147,7 @@ Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS
 """
 
 
-class MisfitSection(Section):
+class MisfitSection(part_of(Target, "scale averaging reduction frame_interval")):
     """How model and observations are compared."""
 
     preset: Literal["wagner"] | None = key("protocol of a paper; keys beside it go before it", None)
@@ -164,19 +155,15 @@ class MisfitSection(Section):
     driven_velocities_only: bool = key(
         "whether u and v do not count without wind, and v not without rotation", False
     )
-    scale: Literal[tuple(names_of(AbstractScale))] = key("what differences are divided by", "physical")  # pyright: ignore[reportInvalidTypeForm]
-    score: Literal[tuple(names_of(AbstractScore))] = key("what is summed over the cases", "root_mean_square")  # pyright: ignore[reportInvalidTypeForm]
-    reduction: Literal["mean", "sum"] = key("of the squares of a variable: their mean, or their sum", "mean")
-    averaging: Averaging = "points"
+    score: one_of(AbstractScore) = key(  # pyright: ignore[reportInvalidTypeForm]
+        "what is summed over the cases", "root_mean_square", validate_default=True
+    )
     correlation_length: float = key("of errors of observations [m]; 0 for independent ones", 0.0, ge=0.0)
     correlation_time: float = key("of errors of observations [s]; 0 for independent ones", 0.0, ge=0.0)
     initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
     times: Literal["all", "last"] = key("whether all observed times count, or the last one only", "all")
-    frame_interval: float | None = key(
-        "time between values of the model [s] that are interpolated to observed times", None, gt=0.0
-    )
     lowest: float | None = key("lowest height that counts [m]", None, le=0.0)
     bottom_fraction: float = key(
         "fraction of the column above the bottom that is left out [1]", 0.0, ge=0.0, lt=1.0
@@ -195,29 +182,24 @@ class MisfitSection(Section):
         return {**PRESETS[data["preset"]], **data}
 
 
-class AdamSection(part_of(Adam, tag="name", name="adam")):
+class AdamSection(part_of(Adam, tag="name", name="adam"), part_of(CosineDecay, "n_warmup final_fraction")):
     """Adam with a schedule of the learning rate over `n_iterations`."""
 
-    schedule: Literal["constant", "cosine", "exponential"] = key("how the learning rate falls", "cosine")
-    n_warmup: int = key("steps over which the learning rate rises", 0, ge=0)
-    final_fraction: float = key("last learning rate over the largest [1]", 0.05, ge=0.0, le=1.0)
+    schedule: Literal[tuple(names_of(AbstractSchedule))] = key("how the learning rate falls", "cosine")  # pyright: ignore[reportInvalidTypeForm]
 
     def of_length(self, n_iterations: int) -> Adam:
         """The method, with a schedule over so many evaluations."""
-        if self.schedule == "constant":
-            return Adam(schedule=ConstantRate(), **self.given())
-        kind = CosineDecay if self.schedule == "cosine" else ExponentialDecay
+        schedule = names_of(AbstractSchedule)[self.schedule].kind
         n_steps = max(n_iterations, self.n_warmup + 1)
-        return Adam(schedule=kind(n_steps, self.n_warmup, self.final_fraction), **self.given())
+        of_schedule = () if schedule is ConstantRate else (n_steps, self.n_warmup, self.final_fraction)
+        return Adam(**self.given() | {"schedule": schedule(*of_schedule)})
 
 
-class StartsSection(Section):
+class StartsSection(part_of(MultiStart, "spread seed")):
     """Several starts of the optimiser, one after the other; the best of all counts."""
 
     number: int = key("of starts, the given one included", 1, ge=1, le=10_000)
     iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
-    spread: float = key("standard deviation of the unconstrained numbers of the others [1]", 1.0, gt=0.0)
-    seed: int = key("of the random numbers", 0, ge=0)
 
 
 OptimiserSection: Any = one_of(AbstractMethod, replaced={Adam: AdamSection})
@@ -287,11 +269,11 @@ class TargetSection(Section):
     corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _as_grids(value: Any) -> Any:
+def _as_grids(value: object) -> list[Any]:
     """One grid, several, or one with several numbers of cells, as a list."""
     grids = []
     for grid in _as_list(value):

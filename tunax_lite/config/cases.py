@@ -9,11 +9,12 @@ from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
 from .air_sea import AirSeaSection, Era5Source, WeatherSection
-from .builder import Section, closest, invalid, key, one_of, part_of, section_of
+from .builder import one_of, part_of, section_of
 from .closures import TermSection, flatten
 from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
+from .section import Section, closest, invalid, key
 from .series import (
     CoriolisParameter,
     Paths,

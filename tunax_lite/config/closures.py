@@ -12,18 +12,8 @@ from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..declarations import names_of
 from ..terms import AbstractTerm
-from .builder import (
-    STANDS_AS,
-    Located,
-    Made,
-    Section,
-    closest,
-    declared_fields,
-    invalid,
-    is_number,
-    key,
-    section_of,
-)
+from .builder import STANDS_AS, Made, declared_fields, is_number, section_of
+from .section import Located, Section, closest, invalid, key
 
 
 def flatten(value: Any, prefix: str = "") -> Any:

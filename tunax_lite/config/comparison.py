@@ -11,16 +11,17 @@ from ..calibration import read_parameters, with_parameters
 from ..closures import AbstractClosure
 from ..comparison import Candidate, Reference, StoredResult
 from ..grid import Grid
+from ..io.errors import FileFormatError
 from ..io.registry import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..model import Model
 from ..runtime.memory import check_steps
-from .build import build_case, with_observations
-from .builder import Section, closest, invalid, key
+from .build import build_case, case_name, with_observations
 from .cases import CaseSection
 from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .load import validated
 from .schema import NativeGrid, NCells, Precision
+from .section import Section, closest, invalid, key
 from .series import Place
 
 
@@ -159,9 +160,19 @@ class ComparisonSetup:
 
     def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
         """Cases on their own grids; all of them, or those of the given names."""
-        found = [self._reference(index) for index in range(len(self.config.cases))]
-        _check_chosen("cases", chosen, [reference.case.name for reference in found])
-        return [reference for reference in found if not chosen or reference.case.name in chosen]
+        if not chosen:
+            return [self._reference(index) for index in range(len(self.config.cases))]
+        names: dict[int, str] = {}
+        unread: list[Exception] = []  # of cases that may not be wanted
+        for index, section in enumerate(self.config.cases):
+            try:
+                names[index] = case_name(section, self.place.below("cases", str(index)))
+            except (FileNotFoundError, FileFormatError) as error:
+                unread.append(error)
+        if unread and not set(chosen) <= set(names.values()):
+            raise unread[0]
+        _check_chosen("cases", chosen, list(names.values()))
+        return [self._reference(index) for index, name in names.items() if name in chosen]
 
     def stored(self, references: Sequence[Reference]) -> list[StoredResult]:
         """Stored results on the cases of these references."""

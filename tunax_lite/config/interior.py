@@ -7,42 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 from pydantic import Field
 
-from .. import io, terms
-from ..io.series import Series, on_common_times, profiles_on_grid
+from .. import terms
+from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
-from .builder import Made, Section, invalid, key, part_of, section_of
+from .builder import Made, part_of
 from .lakes import Converted, StreamSection
-from .profiles import Profile, ProfileSection, profile_series, values_of
-from .series import Paths, Setting, TimedSection, TimedValue, read_together
+from .profiles import Profile, ProfileSection, profile_series, read_profiles, values_of
+from .section import Section, invalid, key
+from .series import SeriesPart, Setting, TimedSection, TimedValue, read_together
+from .waves import StokesDriftSection, Wind
 
 ProfilesOf = Callable[[str], Series]
 """Profiles of a variable on the cells of the grid over the time of the case."""
-Wind = TimeSeries[terms.WindVector] | None
-"""At 10 m; of a case without weather there is none."""
-
-
-def _read(section: Any, kind: Any, title: str, setting: Setting, key: str, **quantities: str) -> TimeSeries:
-    """Series of a part of the interior as one of a class."""
-    return read_together(section, kind, title, setting, "interior", key, **quantities)
-
-
-def _read_profiles(
-    kind: Any, title: str, setting: Setting, key: str, profiles: Mapping[str, tuple[Profile, str]]
-) -> TimeSeries:
-    """Profiles of a part of the interior, given with what they are, as one series of a class."""
-    series = {
-        name: profile_series(profile, quantity, setting, "interior", key, name)
-        for name, (profile, quantity) in profiles.items()
-    }
-    return _together(kind, title, setting, key, series)
-
-
-def _together(kind: Any, title: str, setting: Setting, key: str, series: Mapping[str, Series]) -> TimeSeries:
-    with setting.naming("interior", key):
-        time, values = on_common_times(series, setting.duration)
-    arrays = {name: jnp.asarray(value) for name, value in values.items()}
-    return TimeSeries(jnp.asarray(time), kind(**arrays), title)
 
 
 TimeScale = Annotated[float, key("time scale [s]", gt=0.0)]
@@ -133,34 +110,38 @@ class RelaxationSection(Section):
         return terms.Relaxation(**targets) if targets else None
 
 
-class PlaneGradient(Section):
-    """A slope of the surface, or the depth-mean current that it keeps up."""
-
-    kind: Literal["surface_slope", "mean_velocity"]
-    x: TimedSection = key("eastward slope [1] or current [m s-1]", TimedValue(constant=0.0))
-    y: TimedSection = key("northward slope [1] or current [m s-1]", TimedValue(constant=0.0))
-
-    def read(self, setting: Setting) -> terms.AbstractPressureGradient:
-        """The pressure gradient."""
-        is_slope = self.kind == "surface_slope"
-        what = "slope" if is_slope else "velocity"
-        found = _read(self, terms.Vector, "pressure gradient", setting, "pressure_gradient", x=what, y=what)
-        return terms.SurfaceSlope(found) if is_slope else terms.MeanVelocity(found)
+_NONE = TimedValue(constant=0.0)
 
 
-class MeteredGradient(Section):
+class SurfaceSlope(SeriesPart):
+    """A slope of the surface."""
+
+    makes, quantities = terms.SurfaceSlope, {"x": "slope", "y": "slope"}
+    kind: Literal["surface_slope"]
+    x: TimedSection = key("eastward slope [1]", _NONE)
+    y: TimedSection = key("northward slope [1]", _NONE)
+
+
+class MeanVelocity(SeriesPart):
+    """The slope that keeps up the depth-mean current."""
+
+    makes, quantities = terms.MeanVelocity, {"x": "velocity", "y": "velocity"}
+    kind: Literal["mean_velocity"]
+    x: TimedSection = key("eastward current [m s-1]", _NONE)
+    y: TimedSection = key("northward current [m s-1]", _NONE)
+
+
+class VelocityAtHeight(SeriesPart):
     """The slope that keeps up the current of a meter."""
 
+    makes, quantities = terms.VelocityAtHeight, {"x": "velocity", "y": "velocity", "height": "height"}
     kind: Literal["velocity_at_height"]
-    x: TimedSection = key("eastward current [m s-1]", TimedValue(constant=0.0))
-    y: TimedSection = key("northward current [m s-1]", TimedValue(constant=0.0))
+    x: TimedSection = key("eastward current [m s-1]", _NONE)
+    y: TimedSection = key("northward current [m s-1]", _NONE)
     height: TimedSection = key("height of the meter above the bottom [m]")
 
-    def read(self, setting: Setting) -> terms.AbstractPressureGradient:
-        """The pressure gradient."""
-        quantities = {"x": "velocity", "y": "velocity", "height": "height"}
-        kind, key = terms.VelocityAndHeight, "pressure_gradient"
-        return terms.VelocityAtHeight(_read(self, kind, "current", setting, key, **quantities))
+
+PressureGradient = Annotated[SurfaceSlope | MeanVelocity | VelocityAtHeight, Field(discriminator="kind")]
 
 
 _NO_GRADIENT = Profile(surface=0.0)
@@ -185,29 +166,30 @@ class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect
                         f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"
                     )
 
-    def read(self, setting: Setting) -> terms.BuoyancyGradient:
+    def read(self, setting: Setting, key: str) -> terms.BuoyancyGradient:
         """The gradients over time and depth."""
         profiles = {name: (getattr(self, name), f"{name[:-2]}_gradient") for name in _GRADIENTS}
-        kind, title = terms.HorizontalGradient, "horizontal gradients"
-        series = _read_profiles(kind, title, setting, "buoyancy_gradient", profiles)
+        series = read_profiles(terms.HorizontalGradient, "horizontal gradients", setting, key, profiles)
         return terms.BuoyancyGradient(series, **self.given())
 
 
-PlumeSection: Any = section_of(terms.PlumeOnSlope, "kind", "plume")
+class PlumeSection(part_of(terms.PlumeOnSlope, tag="kind", name="plume", partial=False)):
+    def read(self, setting: Setting, key: str) -> terms.PlumeOnSlope:
+        """The plume."""
+        return self.build()
 
 
-class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme")):
+class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesPart):
+    makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
     n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
         "steps of advection in a time step; null for as many as the velocity needs", 1
     )
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
-    def read(self, setting: Setting) -> terms.VerticalVelocity:
+    def read(self, setting: Setting, key: str) -> terms.VerticalVelocity:
         """The velocity, in as many steps as it needs."""
-        quantities = {"velocity": "vertical_velocity", "height": "height"}
-        kind, key = terms.VelocityAndLevel, "vertical_velocity"
-        series = _read(self, kind, "vertical velocity", setting, key, **quantities)
+        series = self.series(setting, key)
         highest = float(np.max(series.values.height))
         if highest > 0.0:
             raise ConfigError(
@@ -230,113 +212,20 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
     excursion: list[float] = key("displacement at which leaves are taut, at these heights [m]")
     friction: list[float] = key("of taut leaves, at these heights [1]")
 
-    def read(self, setting: Setting) -> terms.Seagrass:
+    def read(self, setting: Setting, key: str) -> terms.Seagrass:
         """The canopy."""
-        with setting.naming("interior", "seagrass"):
-            profiles = {key: jnp.asarray(getattr(self, key)) for key in ("height", "excursion", "friction")}
+        with setting.naming("interior", key):
+            names = "height", "excursion", "friction"
+            profiles = {name: jnp.asarray(getattr(self, name)) for name in names}
             return terms.Seagrass(**profiles, **self.given())
-
-
-class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth")):
-    """A drift that decays exponentially with depth."""
-
-    kind: Literal["exponential"]
-    u: TimedSection = key("eastward, at the surface [m s-1]", TimedValue(constant=0.0))
-    v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
-
-    def read(self, setting: Setting, wind: Wind) -> terms.StokesDrift:
-        """The drift."""
-        what = {"u": "velocity", "v": "velocity"}
-        series = _read(self, terms.DriftVector, "Stokes drift", setting, "stokes_drift", **what)
-        return terms.StokesDrift(series, **self.given())
-
-
-class WindSea(part_of(terms.WindSeaDrift, "gravity")):
-    """The drift of a sea in equilibrium with the wind."""
-
-    kind: Literal["wind_sea"]
-    u: TimedSection | None = key("eastward wind at 10 m [m s-1]; null for that of the weather", None)
-    v: TimedSection | None = key("northward wind at 10 m [m s-1]; likewise", None)
-
-    def _check(self) -> None:
-        if (self.u is None) != (self.v is None):
-            raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
-
-    def read(self, setting: Setting, wind: Wind) -> terms.WindSeaDrift:
-        """The drift, of the wind that is given or of that of the weather."""
-        if self.u is not None:
-            what = {"u": "wind_u", "v": "wind_v"}
-            wind = _read(self, terms.WindVector, "wind of the waves", setting, "stokes_drift", **what)
-        if wind is None:
-            raise ConfigError(
-                f"{setting.at('interior', 'stokes_drift')}: expected u and v, or a case with weather at "
-                "10 m, got neither; give the wind at 10 m."
-            )
-        return terms.WindSeaDrift(wind, **self.given())
-
-
-class ProfiledDrift(Section):
-    """The drift over time and depth: of a CF NetCDF file, or of profiles."""
-
-    kind: Literal["profiles"]
-    paths: Paths | None = None
-    u: Annotated[str, Field(min_length=1)] | ProfileSection = key(
-        "eastward drift: its name in the file, or a profile [m s-1]"
-    )
-    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = key(
-        "northward drift, likewise; null for no such component", None
-    )
-    units: dict[Literal["u", "v", "time", "z"], str] = key(
-        "units, instead of those in the file", default_factory=dict
-    )
-    longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
-
-    def _check(self) -> None:
-        if any(isinstance(each, str) == (self.paths is None) for each in self._components.values()):
-            raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
-
-    @property
-    def _components(self) -> dict[str, Any]:
-        return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
-
-    def read(self, setting: Setting, wind: Wind) -> terms.DriftProfiles:
-        """The drift; a component that is not named is zero."""
-
-        def drift(u: Any, v: Any = None) -> terms.DriftVectors:
-            return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
-
-        told = drift, "Stokes drift", setting, "stokes_drift"
-        if self.paths is None:
-            profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
-            return terms.DriftProfiles(_read_profiles(*told, profiles))
-        keys = "interior", "stokes_drift"
-        start_time, z = setting.required_start(*keys), np.asarray(setting.grid.z_center)
-        paths = [setting.file(path, *keys, "paths") for path in self.paths]
-        with setting.naming(*keys):
-            read = io.read_oceansites(
-                paths,
-                start_time=start_time,
-                variables=self._components,
-                units={str(name): unit for name, unit in self.units.items()},
-                name="Stokes drift",
-            )
-            options = {"longest_gap": self.longest_gap, "duration": setting.duration}
-            series = {name: profiles_on_grid(read, name, z, **options) for name in self._components}
-        return terms.DriftProfiles(_together(*told, series))
-
-
-StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
-"""The drift of surface waves."""
 
 
 class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held")):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
-    pressure_gradient: Annotated[PlaneGradient | MeteredGradient, Field(discriminator="kind")] | None = key(
-        "of the surface: tides, the slope of a river", None
-    )
-    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = key(  # pyright: ignore[reportInvalidTypeForm]
+    pressure_gradient: PressureGradient | None = key("of the surface: tides, the slope of a river", None)
+    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = key(
         "horizontal gradients of temperature and salinity, or a plume", None
     )
     vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
@@ -367,11 +256,12 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
             converted: temperatures and salinities of streams.
         """
 
-        def part(section: Any, *needed: Any) -> Any:
-            return None if section is None else section.read(setting, *needed)
+        def part(key: str, *needed: Any) -> Any:
+            section = getattr(self, key)
+            return None if section is None else section.read(setting, key, *needed)
 
         streams = {name: each.read(setting, name, converted) for name, each in self.streams.items()}
-        elevation, gradient = None, self.buoyancy_gradient
+        elevation = None
         if self.surface_elevation is not None:
             whole = lambda surface_elevation: surface_elevation  # noqa: E731
             what = {"surface_elevation": "height"}
@@ -385,14 +275,12 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
         with setting.naming("interior"):
             return terms.Interior(
                 relaxation=self.relaxation.read(setting, sources),
-                pressure_gradient=part(self.pressure_gradient),
-                buoyancy_gradient=part(gradient)
-                if isinstance(gradient, GradientSection | None)
-                else gradient.build(),
-                vertical_velocity=part(self.vertical_velocity),
+                pressure_gradient=part("pressure_gradient"),
+                buoyancy_gradient=part("buoyancy_gradient"),
+                vertical_velocity=part("vertical_velocity"),
                 streams=terms.Streams(streams) if streams else None,
-                stokes_drift=part(self.stokes_drift, wind),
-                seagrass=part(self.seagrass),
+                stokes_drift=part("stokes_drift", wind),
+                seagrass=part("seagrass"),
                 surface_elevation=elevation,
                 **self.given(),
             )

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 from pydantic import Field
 
 from .. import terms
 from ..grid import Grid
 from ..io import read_hypsography
-from .builder import Section, invalid, key, part_of
+from .builder import part_of
+from .section import Section, invalid, key
 from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
 
 Converted = Callable[[Mapping[str, Any], np.ndarray], dict[str, Any]]
@@ -55,7 +57,7 @@ class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
         """The stream, with temperature and salinity as the column carries them."""
 
-        def water(discharge: Any, salinity: Any, temperature: Any = None) -> terms.StreamWater:
+        def water(discharge: Array, salinity: Array, temperature: Array | None = None) -> terms.StreamWater:
             if temperature is None:
                 return terms.StreamWater(discharge, None, salinity)
             given = {"temperature": temperature, "salinity": salinity}

@@ -9,11 +9,11 @@ import pydantic
 
 from ..closures import AbstractClosure
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
-from .builder import MISSING
 from .calibration import CalibrationConfig
 from .cases import GotmCase
 from .closures import closure_class
 from .schema import RunConfig
+from .section import MISSING
 from .series import Place
 
 ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from pydantic import BeforeValidator
 
 from ..grid import Grid
-from ..io.series import Series
+from ..io.series import Series, on_common_times
 from ..physics import (
     AbstractAbsorption,
     AbstractEquationOfState,
@@ -22,7 +22,9 @@ from ..physics import (
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
 from ..state import State
-from .builder import Section, invalid, key, one_of, part_of
+from ..time_series import TimeSeries
+from .builder import one_of, part_of
+from .section import Section, invalid, key
 from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
 
 
@@ -121,6 +123,31 @@ def profile_series(
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
     values = np.asarray(values_of(profile)(setting.grid.z_center))
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+
+
+def read_profiles(
+    kind: Callable[..., Any],
+    title: str,
+    setting: Setting,
+    key: str,
+    profiles: Mapping[str, tuple[Profile, str]],
+) -> TimeSeries:
+    """Profiles of a part of the interior, given with what they are, as one series of a class."""
+    series = {
+        name: profile_series(profile, quantity, setting, "interior", key, name)
+        for name, (profile, quantity) in profiles.items()
+    }
+    return together(kind, title, setting, key, series)
+
+
+def together(
+    kind: Callable[..., Any], title: str, setting: Setting, key: str, series: Mapping[str, Series]
+) -> TimeSeries:
+    """Profiles on the cells as one series of a class, for a part of the interior."""
+    with setting.naming("interior", key):
+        time, values = on_common_times(series, setting.duration)
+    arrays = {name: jnp.asarray(value) for name, value in values.items()}
+    return TimeSeries(jnp.asarray(time), kind(**arrays), title)
 
 
 def initial_state(

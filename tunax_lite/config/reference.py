@@ -11,11 +11,12 @@ import numpy as np
 from .._types import ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source
-from .builder import closest, is_number
+from .builder import is_number
 from .calibration import CalibrationConfig
 from .closures import options_of
 from .comparison import ComparisonConfig
 from .schema import RunConfig
+from .section import closest
 
 KINDS = {"run": RunConfig, "calibration": CalibrationConfig, "comparison": ComparisonConfig}
 """Kinds of configuration file."""
@@ -158,7 +159,7 @@ def _choices(field: dataclasses.Field) -> str:
     return " ".join(f"{signs[name]} {bound:g}" for name, bound in declared["bounds"].items())
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is dataclasses.MISSING:
         return "to be given"
     if value is None:

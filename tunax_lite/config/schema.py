@@ -15,9 +15,10 @@ from ..forcing import WaterSurface
 from ..grid import Grid
 from ..model import Model
 from ..runtime.memory import MOST_CELLS, check_steps
-from .builder import Section, closest, invalid, key, part_of
+from .builder import part_of
 from .cases import CaseSection, IdealisedCase, SiteCase
 from .closures import ClosureSection
+from .section import Section, closest, invalid, key
 
 _MODEL = (
     "molecular_viscosity molecular_diffusivity molecular_salt_diffusivity coefficient_memory n_sweeps theta "

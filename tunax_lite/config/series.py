@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -22,7 +22,8 @@ from ..io.series import Series, as_series, start_of_case
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
 from ..time_series import TimeSeries
-from .builder import Located, Section, invalid, key
+from .builder import Made
+from .section import Located, Section, invalid, key
 
 T = TypeVar("T")
 _KNOTS_PER_PERIOD = 400
@@ -276,6 +277,23 @@ def read_together(
     with setting.naming(*keys):
         time, values = as_series(given, setting.duration)
     return TimeSeries(time, kind(**values), title)
+
+
+class SeriesPart(Made):
+    """A part that is series of quantities, by key, with what else its class takes."""
+
+    makes: ClassVar[Any]  # a class with a field `series`
+    quantities: ClassVar[Mapping[str, str]]  # names in the table of quantities
+
+    def series(self, setting: Setting, key: str) -> TimeSeries:
+        """Its series over common times, for a part of the interior."""
+        (kind,) = get_args(get_type_hints(self.makes)["series"])
+        title = key.replace("_", " ").replace("stokes", "Stokes")
+        return read_together(self, kind, title, setting, "interior", key, **self.quantities)
+
+    def read(self, setting: Setting, key: str, *others: Any) -> Any:
+        """The part."""
+        return self.makes(self.series(setting, key), **self.given())
 
 
 def _tide(harmonics: list[Harmonic], mean: float, duration: float, n_times: int | None) -> Series:

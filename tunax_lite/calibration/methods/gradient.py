@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..._types import ScalarLike
-from ...declarations import named, setting
+from ...declarations import check_settings, named, setting
 from ..evaluation import GradientEvaluator
 from ..parameters import UnconstrainedVector
 from ..problem import Evaluation, MiniBatch
@@ -46,18 +46,17 @@ class _Decay(AbstractSchedule):
     """
 
     n_steps: int
-    n_warmup: int = 0
-    final_fraction: float = 0.05
+    n_warmup: int = setting(0, at_least=0)
+    final_fraction: float = setting(0.05, at_least=0.0, at_most=1.0)
 
     def __post_init__(self):
-        n_warmup, n_steps, fraction = self.n_warmup, self.n_steps, self.final_fraction
-        if not 0 <= n_warmup < n_steps:
+        check_settings(self)
+        if not self.n_warmup < self.n_steps:
             raise ValueError(
-                f"schedule: expected 0 <= n_warmup < n_steps, got n_warmup = {n_warmup}, n_steps = {n_steps}."
+                f"schedule: expected n_warmup < n_steps, got n_warmup = {self.n_warmup}, n_steps = "
+                f"{self.n_steps}."
             )
-        if not 0.0 <= fraction <= 1.0:
-            raise ValueError(f"schedule: expected a final_fraction of 0 to 1, got {fraction}.")
-        if isinstance(self, ExponentialDecay) and fraction == 0.0:
+        if isinstance(self, ExponentialDecay) and self.final_fraction == 0.0:
             raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
 
     def fraction(self, step: ScalarLike) -> ScalarLike:

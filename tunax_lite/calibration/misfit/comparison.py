@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -161,7 +161,7 @@ def residuals(
     return whitened, _summed(mean_squares)
 
 
-def _summed(by_time: PyTree) -> Any:
+def _summed(by_time: PyTree) -> PyTree:
     return jax.tree.map(lambda values: jnp.sum(values, axis=0), by_time)
 
 

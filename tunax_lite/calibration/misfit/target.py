@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._types import in_precision, precision_of
 from ...case import Case
-from ...declarations import named
+from ...declarations import check_settings, named, setting
 from ...observables import observable
 from ...observations import Observations
 from .comparison import Comparison
@@ -112,11 +112,11 @@ class Target:
     dt: float = 60.0
     time_window: tuple[float, float] = (0.0, math.inf)
     depth_window: tuple[float, float] = (-math.inf, 0.0)
-    scale: AbstractScale = Physical()
-    frame_interval: float | None = None
-    averaging: str = "points"
+    scale: AbstractScale = dataclasses.field(default_factory=Physical)
+    frame_interval: float | None = setting(None, above=0.0)
+    averaging: str = setting("points", choices=("points", "cell_means"))
     correlation: Correlation | None = None
-    reduction: str = "mean"
+    reduction: str = setting("mean", choices=("mean", "sum"))
 
     @functools.cached_property
     def comparison(self) -> Comparison:
@@ -214,10 +214,10 @@ def _check(target: Target) -> None:
             f"{name}: expected a single column, got a batch of shape {target.case.batch_shape}; make one "
             "target of each column."
         )
-    for key, known in (("averaging", ("points", "cell_means")), ("reduction", ("mean", "sum"))):
-        given = getattr(target, key)
-        if given not in known:
-            raise ValueError(f"{name}: expected {key} to be {' or '.join(known)}, got {given!r}.")
+    try:
+        check_settings(target)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     if not (math.isfinite(target.weight) and target.weight >= 0.0):
         raise ValueError(f"{name}: expected a case weight of at least 0, got {target.weight}.")
     for variable, weight in weights.items():

@@ -1,0 +1,105 @@
+"""The drift of surface waves in a configuration."""
+
+from typing import Annotated, Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+from pydantic import Field
+
+from .. import io, terms
+from ..io.series import profiles_on_grid
+from ..io.yaml_file import ConfigError
+from ..time_series import TimeSeries
+from .builder import part_of
+from .profiles import ProfileSection, read_profiles, together
+from .section import Section, invalid, key
+from .series import Paths, SeriesPart, Setting, TimedSection, TimedValue
+
+Wind = TimeSeries[terms.WindVector] | None
+"""At 10 m; of a case without weather there is none."""
+
+
+class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth"), SeriesPart):
+    """A drift that decays exponentially with depth."""
+
+    makes, quantities = terms.StokesDrift, {"u": "velocity", "v": "velocity"}
+    kind: Literal["exponential"]
+    u: TimedSection = key("eastward, at the surface [m s-1]", TimedValue(constant=0.0))
+    v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
+
+
+class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
+    """The drift of a sea in equilibrium with the wind."""
+
+    makes, quantities = terms.WindSeaDrift, {"u": "wind_u", "v": "wind_v"}
+    kind: Literal["wind_sea"]
+    u: TimedSection | None = key("eastward wind at 10 m [m s-1]; null for that of the weather", None)
+    v: TimedSection | None = key("northward wind at 10 m [m s-1]; likewise", None)
+
+    def _check(self) -> None:
+        if (self.u is None) != (self.v is None):
+            raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
+
+    def read(self, setting: Setting, key: str, wind: Wind) -> terms.WindSeaDrift:
+        """The drift, of the wind that is given or of that of the weather."""
+        wind = wind if self.u is None else self.series(setting, key)
+        if wind is None:
+            raise ConfigError(
+                f"{setting.at('interior', key)}: expected u and v, or a case with weather at 10 m, got "
+                "neither; give the wind at 10 m."
+            )
+        return terms.WindSeaDrift(wind, **self.given())
+
+
+class ProfiledDrift(Section):
+    """The drift over time and depth: of a CF NetCDF file, or of profiles."""
+
+    kind: Literal["profiles"]
+    paths: Paths | None = None
+    u: Annotated[str, Field(min_length=1)] | ProfileSection = key(
+        "eastward drift: its name in the file, or a profile [m s-1]"
+    )
+    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = key(
+        "northward drift, likewise; null for no such component", None
+    )
+    units: dict[Literal["u", "v", "time", "z"], str] = key(
+        "units, instead of those in the file", default_factory=dict
+    )
+    longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
+
+    def _check(self) -> None:
+        if any(isinstance(each, str) == (self.paths is None) for each in self._components.values()):
+            raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
+
+    @property
+    def _components(self) -> dict[str, Any]:
+        return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
+
+    def read(self, setting: Setting, key: str, wind: Wind) -> terms.DriftProfiles:
+        """The drift; a component that is not named is zero."""
+
+        def drift(u: Array, v: Array | None = None) -> terms.DriftVectors:
+            return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
+
+        told, keys = (drift, "Stokes drift", setting, key), ("interior", key)
+        if self.paths is None:
+            profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
+            return terms.DriftProfiles(read_profiles(*told, profiles))
+        start_time, z = setting.required_start(*keys), np.asarray(setting.grid.z_center)
+        paths = [setting.file(path, *keys, "paths") for path in self.paths]
+        with setting.naming(*keys):
+            read = io.read_oceansites(
+                paths,
+                start_time=start_time,
+                variables=self._components,
+                units={str(name): unit for name, unit in self.units.items()},
+                name="Stokes drift",
+            )
+            options = {"longest_gap": self.longest_gap, "duration": setting.duration}
+            series = {name: profiles_on_grid(read, name, z, **options) for name in self._components}
+        return terms.DriftProfiles(together(*told, series))
+
+
+StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
+"""The drift of surface waves."""
