@@ -25,6 +25,7 @@ class Observations(eqx.Module):
         name: for messages and files.
         source: what the values are, in figures: `observations`, or `LES`.
         rejected: how many values of a variable the reader left out because of their quality flags.
+        notes: what else the user should know of how the files were read, in sentences.
 
     Raises:
         ValueError: times or heights that do not increase, or a profile or series of another shape.
@@ -38,6 +39,7 @@ class Observations(eqx.Module):
     name: str = eqx.field(default="observations", static=True)
     source: str = eqx.field(default="observations", static=True)
     rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
+    notes: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
         if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):

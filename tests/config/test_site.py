@@ -1,5 +1,6 @@
 """Cases of the format site: what stands in the configuration and in its files arrives in the case."""
 
+import re
 import textwrap
 from typing import Any
 
@@ -301,6 +302,14 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     np.testing.assert_allclose(
         other.profiles["temperature"][0, 0], gsw.CT_from_t(absolute, 9.0, 20.0), atol=1e-5
     )
+    fresh: Any = build_run(load(**{**site, "temperature": None, "salinity": None}))
+    at_place = gsw.SA_from_SP(35.0, -np.asarray(fresh.case.grid.z_center), -144.9, 50.1)
+    np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)
+    np.testing.assert_allclose(
+        fresh.case.initial_state.temperature, gsw.CT_from_t(at_place, 9.0, 20.0), atol=1e-4
+    )
+    for said in ("observations: .*practical salinity 35; give another", "salinity: neither the case nor"):
+        assert sum(re.search(said, note) is not None for note in fresh.notes) == 1
     with pytest.raises(ConfigError, match=r"case\.fluxes: expected `era5` alone, got heat_flux too"):
         load(**site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
 

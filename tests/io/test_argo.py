@@ -90,7 +90,10 @@ def test_adjusted_values_that_are_all_fill(tmp_path):
     check(found, 0, *expected())
     # The delayed mode gave up on the salinity: what was sent is no better, whatever its flags say.
     found = read_argo_profiles(write(tmp_path / "d.nc", mode="D", PSAL_ADJUSTED_QC="4444"))
-    assert np.isnan(found.salinity).all() and np.isnan(found.temperature).all()
+    absolute = gsw.SA_from_SP(35.0, PRESSURE, LONGITUDE, LATITUDE)
+    wanted = gsw.CT_from_t(absolute, np.asarray(TEMPERATURE, "f4").astype(float), PRESSURE)
+    assert np.isnan(found.salinity).all()
+    np.testing.assert_allclose(found.temperature[0], wanted, atol=1e-6)
 
 
 def test_flags_are_characters(tmp_path):
@@ -145,13 +148,12 @@ def test_cycles_in_files_of_their_own(tmp_path):
         ),
         ({"PSAL": SALINITY / 1e3}, "PSAL: .* at most 0.0356; .*kg kg-1"),
         ({"PRES": PRESSURE * 1e4}, r"PRES: expected -5 to 12000 dbar, got 40000 at 2015-01-01"),
-        (
-            {"PRES": [4.0, 100.0, 20.0, 500.0]},
-            r"PRES: expected pressures that increase, got 20 after 100 at 2015-01-01",
-        ),
         ({"days": [FIRST_DAY, FIRST_DAY - 1.0]}, "JULD: expected values that increase"),
         ({"days": [FIRST_DAY, 999999.0]}, "JULD: expected finite values, got nan in record 1"),
-        ({"JULD_QC": [b"4", b"9"]}, "JULD_QC, POSITION_QC: expected a profile with a good time"),
+        (
+            {"JULD_QC": [b"4", b"9"]},
+            "JULD_QC, POSITION_QC: .* with a good time and position, got JULD_QC 4 9 and POSITION_QC 1",
+        ),
         ({"mode": "X"}, "DATA_MODE: expected R, A or D, got 'X' in profile 0"),
         ({"units": {"TEMP": "psu"}}, "TEMP: expected a unit that converts to degC"),
     ],
@@ -200,13 +202,38 @@ def test_floats_that_measured_temperature_alone(tmp_path):
 
 def test_temperatures_whose_salinity_is_bad(tmp_path):
     path = write(tmp_path / "s.nc", PSAL_QC="1441")
-    assert read_argo_profiles(path).n_rejected == {"temperature": 4, "salinity": 4}
-    given = read_argo_profiles(path, salinity=35.2)
-    assert given.n_rejected == {"temperature": 0, "salinity": 4}
-    with pytest.raises(
-        FileFormatError, match="quality flags among .* none of 8 of temperature.* give `salinity`"
-    ):
-        read_argo(write(tmp_path / "b.nc", PSAL_QC="4444"), start_time=START)
+    found, given = read_argo_profiles(path), read_argo_profiles(path, salinity=35.2)
+    z = expected()[0]
+    between = np.interp(z, z[[3, 0]], SALINITY[[3, 0]])  # of the good ones
+    for one, salty in ((found, between), (given, np.where([1, 0, 0, 1], SALINITY, 35.2))):
+        assert one.n_rejected == {"temperature": 0, "salinity": 4} and not one.notes
+        absolute = gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE)
+        wanted = gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE)
+        np.testing.assert_allclose(one.temperature[0], wanted, atol=2e-6)
+        assert np.isnan(one.salinity[0, 1:3]).all()
+    alone = read_argo(write(tmp_path / "b.nc", PSAL_QC="4444"), start_time=START)
+    assert set(alone.profiles) == {"temperature"} and "practical salinity 35" in alone.notes[0]
+    with pytest.raises(FileFormatError, match="quality flags among .* none of 8 of temperature"):
+        read_argo(write(tmp_path / "c.nc", PSAL_QC="4444", TEMP_QC="4444"), start_time=START)
+
+
+@pytest.mark.parametrize(
+    ("pressure", "kept"),
+    [
+        ([4.0, 4.0, 100.0, 500.0], [0, 2, 3]),
+        ([4.0, 20.0, 20.0, 20.0], [0, 1]),
+        ([4.0, 900.0, 100.0, 500.0], [0, 2, 3]),  # one spike does not take what lies below it
+        ([4.0, 100.0, 20.0, 500.0], [0, 2, 3]),
+    ],
+)
+def test_levels_out_of_order_are_left_out(tmp_path, pressure, kept):
+    found = read_argo_profiles(write(tmp_path / "p.nc", PRES=pressure))
+    wanted = expected(TEMPERATURE[kept], SALINITY[kept], np.asarray(pressure)[kept])
+    check(found, 0, *(np.pad(one, (0, 4 - len(kept)), constant_values=np.nan) for one in wanted))
+    n = 2 * (4 - len(kept))
+    assert found.n_rejected == {"temperature": 0, "salinity": 0}
+    assert found.notes[0].endswith(f"left out {n} of 8 levels: no deeper than those above.")
+    assert read_argo(tmp_path / "p.nc", start_time=START).notes == found.notes
 
 
 def test_files_of_biogeochemical_parameters_alone(tmp_path):

@@ -1,5 +1,6 @@
 """Moorings in the layouts of OceanSITES, IMOS and Copernicus, as files and as datasets of xarray."""
 
+import re
 from typing import Any
 
 import gsw
@@ -273,7 +274,7 @@ def test_one_profile_with_its_time_beside_it():
         ),
         (
             {"DEPTH": ("TIME", np.full(N, -2.0), OF_DEPTH), "NOMINAL_DEPTH": None},
-            "TEMP: .* below the surface",
+            "TEMP: .* below the surface .*none among 6 values",
         ),
         (
             {"TEMP": (("TIME", "STATION"), np.zeros((N, 2)), IN_SITU), "TEMP_quality_control": None},
@@ -284,6 +285,48 @@ def test_one_profile_with_its_time_beside_it():
 def test_files_that_cannot_be_used(changed, message):
     with pytest.raises(FileFormatError, match=rf"^buoy 7: .*{message}"):
         read(instrument(DEPTH_quality_control=None, **changed).assign_attrs(title="buoy 7"))
+
+
+SALT = {"standard_name": "sea_water_practical_salinity", "units": "1"}
+
+
+def test_a_salinity_of_which_nothing_is_good_leaves_the_temperature():
+    for psal, said in (
+        ({"PSAL_QC": ("TIME", np.full(N, 4, "i1"))}, r"PSAL_QC: .* not \[4\] alone, got none of 6"),
+        ({"PSAL": ("TIME", np.full(N, np.nan), SALT)}, r"PSAL: .*good values.* got none among 0 values"),
+    ):
+        found = read(instrument(**{"PSAL": ("TIME", np.full(N, 35.0), SALT), **psal}))
+        assert set(found.profiles) == {"temperature"} and len(found.notes) == 1
+        assert re.search(f"^left out: .*{said}", found.notes[0])
+
+
+def test_practical_salinity_under_another_unit():
+    salt = ("TIME", np.full(N, 35.0), SALT | {"units": "S m-1"})
+    found = read(instrument(PSAL=salt).assign_attrs(title="buoy 7"))
+    assert float(found.profiles["salinity"][0, 0]) == 35.0
+    assert found.notes == ("buoy 7: PSAL: practical salinity, whose unit is not 'S m-1'.",)
+    unnamed = ("TIME", np.full(N, 35.0), {"units": "S m-1"})
+    with pytest.raises(FileFormatError, match=r"PSAL: expected a unit that converts to g kg-1, got 'S m-1'"):
+        read(instrument(PSAL=unnamed))
+
+
+def test_only_what_was_measured_in_the_water():
+    times = {"time_deployment_start": "2018-12-13T01:00:00Z", "time_deployment_end": "2018-12-13T03:59:59Z"}
+    found = read(instrument().assign_attrs(times))
+    np.testing.assert_allclose(found.time, [3600.0, 10800.0])  # the third is flagged
+    assert re.search("TEMP: 3 of 5 values are not of the time of the deployment", found.notes[0])
+    late = times | {"time_deployment_start": "2018-12-14"}
+    with pytest.raises(
+        FileFormatError, match="TEMP: expected values from time_deployment_start .* none of 5"
+    ):
+        read(instrument().assign_attrs(late))
+
+
+def test_calendars_that_are_not_ours():
+    with pytest.raises(
+        FileFormatError, match=r"TIME: .*calendar '360_day'; convert the times to the standard"
+    ):
+        read(instrument(TIME=("TIME", DAYS, OF_TIME | {"calendar": "360_day"})))
 
 
 def test_a_bad_time_of_a_bad_value_is_no_harm():

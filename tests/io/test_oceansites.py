@@ -126,12 +126,12 @@ def test_currents_in_centimetres(tmp_path):
 
 def test_no_salinity_to_convert_with(tmp_path):
     path = write(tmp_path / "t.nc")
-    with pytest.raises(FileFormatError, match="salinity.*conservative=False"):
-        read(path, conservative=True)
-    found = read(path, conservative=True, salinity=32.6).profiles["temperature"]
-    absolute = gsw.SA_from_SP(32.6, DEPTHS, -144.9, 50.1)
-    expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
-    np.testing.assert_allclose(found, expected[:, ::-1], atol=1e-6)
+    for salinity, notes in ((None, 1), (32.6, 0)):
+        found = read(path, conservative=True, salinity=salinity)
+        absolute = gsw.SA_from_SP(salinity or 35.0, DEPTHS, -144.9, 50.1)
+        expected = gsw.CT_from_t(absolute, TEMPERATURE.astype("f4"), DEPTHS)
+        np.testing.assert_allclose(found.profiles["temperature"], expected[:, ::-1], atol=1e-6)
+        assert set(found.profiles) == {"temperature"} and len(found.notes) == notes
 
 
 @pytest.mark.parametrize(

@@ -184,13 +184,13 @@ def case_name(section: Any, where: Place) -> str:
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:
-    """A case and its observations, of what must have some."""
+    """A case and its observations, of what must have some, with what is odd in the files of both."""
     if made is None or made.observations is None:
         raise ConfigError(
             f"{where.at('format')}: expected a case with observations, got one without; choose "
             "another format."
         )
-    return made.case, made.observations
+    return made.case, dataclasses.replace(made.observations, notes=tuple(made.notes))
 
 
 def _read(section: Any, path: Path) -> tuple[Case, Observations]:

@@ -75,6 +75,7 @@ def build_calibration(
         method = _method(config)
         method.init(free.start())  # checks sizes
     checks, notes = build_checks(config.checks, place)
+    notes = [*dict.fromkeys(note for target in targets for note in target.observations.notes), *notes]
     if said := _idle_priors(config, free):
         notes = [*notes, said]
     return Calibration(

@@ -13,7 +13,13 @@ from jaxtyping import ArrayLike
 from .. import io
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from ..io.sea_water import conservative_temperature, modelled_water, practical_salinity
+from ..io.sea_water import (
+    OF_THE_OCEAN,
+    absolute_salinity,
+    conservative_temperature,
+    modelled_water,
+    practical_salinity,
+)
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
@@ -34,7 +40,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     observations = _observations(section, "observations", setting, own)
     initial = observations if section.initial is None else _observations(section, "initial", setting, own)
     with setting.naming("observations" if section.initial is None else "initial"):
-        measured = _start(section, initial, np.asarray(water.in_sea(grid.z_center)))
+        measured = _start(section, initial, setting, np.asarray(water.in_sea(grid.z_center)))
     start = {name: series.on(np.zeros(1))[0] for name, series in own.items()}
     z = np.asarray(water.in_sea(grid.z_center))
     with setting.naming():
@@ -236,7 +242,7 @@ def _observations(
     paths = [setting.file(path, key, "paths") for path in given.paths]
     with setting.naming(key):
         if isinstance(given, cases.MooringProfiles):
-            return io.read_oceansites(
+            read = io.read_oceansites(
                 paths,
                 start_time=section.start_time,
                 variables={str(name): value for name, value in given.variables.items()},
@@ -247,29 +253,47 @@ def _observations(
                 position=(section.longitude, section.latitude),
                 name=section.name,
             )
-        assert isinstance(given, cases.ArgoProfilesSection)
-        heights = given.z if isinstance(given.z, list) else setting.grid.z_center
-        return io.read_argo(
-            paths,
-            z=None if at_values else np.asarray(heights),
-            start_time=section.start_time,
-            good_flags=given.good_flags,
-            salinity=_practical(given, section, key, setting, own),
-            largest_spacing=given.largest_spacing,
-            name=section.name,
-        )
+        else:
+            assert isinstance(given, cases.ArgoProfilesSection)
+            heights = given.z if isinstance(given.z, list) else setting.grid.z_center
+            read = io.read_argo(
+                paths,
+                z=None if at_values else np.asarray(heights),
+                start_time=section.start_time,
+                good_flags=given.good_flags,
+                salinity=_practical(given, section, key, setting, own),
+                largest_spacing=given.largest_spacing,
+                name=section.name,
+            )
+    setting.notes.extend(f"{setting.at(key)}: {note}" for note in read.notes)
+    return read
 
 
-def _start(section: Placed, initial: Observations | None, z: np.ndarray) -> dict[str, np.ndarray]:
+def _start(
+    section: Placed, initial: Observations | None, setting: Setting, z: np.ndarray
+) -> dict[str, np.ndarray]:
     """Measured profiles of the start, of what the configuration does not give."""
     source = section.initial or section.observations
     measured = {}
     for name in ("temperature", "salinity"):
         if getattr(section, name) is None:
             assert initial is not None and isinstance(source, cases.MeasuredProfiles)
+            if name == "salinity" and name not in initial.profiles:
+                measured[name] = _assumed_salinity(section, setting, z)
+                continue
             series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
             measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
     return measured
+
+
+def _assumed_salinity(section: Placed, setting: Setting, z: np.ndarray) -> np.ndarray:
+    """Absolute salinity [g kg-1] at heights [m] where neither the case nor what was measured has any."""
+    setting.notes.append(
+        f"{setting.at('salinity')}: neither the case nor its profiles have one: the column starts with the "
+        f"practical salinity {OF_THE_OCEAN:g}; give it where the water is another."
+    )
+    place = {"longitude": section.longitude, "latitude": section.latitude}
+    return absolute_salinity(np.full_like(z, OF_THE_OCEAN), -z, **place)
 
 
 def _within(observations: Observations, section: Placed, setting: Setting) -> Observations:

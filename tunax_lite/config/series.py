@@ -195,6 +195,7 @@ class Setting(Place):
     step: float | None = None
     elevation: "TimedValue | None" = None
     draft: float = 0.0  # how deep the surface of the column lies below that of the sea [m]
+    notes: list[str] = dataclasses.field(default_factory=list)  # of what was read and assumed
 
     @functools.cached_property
     def series(self) -> SeriesReader:
@@ -205,7 +206,7 @@ class Setting(Place):
     def warnings(self) -> list[str]:
         """What is odd in the files that were read."""
         used = (reader for name in ("series", "profiles") if (reader := self.__dict__.get(name)))
-        return [warning for reader in used for warning in reader.warnings]
+        return list(dict.fromkeys([*self.notes, *(said for reader in used for said in reader.warnings)]))
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:

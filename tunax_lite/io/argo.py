@@ -4,6 +4,7 @@ Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825): core profile files, o
 float; adjusted values where the data mode is A or D; quality flags as characters.
 """
 
+import bisect
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +18,18 @@ from ..observations import Observations
 from .axes import TimeAxis, as_seconds, as_sources, has_flag, measured, read_time, stem_of
 from .errors import FileFormatError, name_of, names_its_file
 from .netcdf import Contents, Variable, read_contents
-from .sea_water import SalinityGiven, absolute_salinity, conservative_temperature, salinity_at
+from .sea_water import (
+    SalinityGiven,
+    absolute_salinity,
+    conservative_temperature,
+    notes_of_salinity,
+    salinity_at,
+)
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
-_OF_THE_OCEAN = 35.0
-"""Practical salinity for floats that measured temperature alone: 2 off moves 10 degC by 0.04 K."""
 _PRESSURES = (-5.0, 12000.0)
+_PLACED = ("JULD_QC", "POSITION_QC")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +39,15 @@ class ArgoProfiles:
     Args:
         time: Universal Time, `(n_profiles,)`.
         longitude, latitude: [degrees], `(n_profiles,)`.
-        z: heights [m] of the levels with a good pressure, decreasing, then NaN, `(n_profiles, n_levels)`.
-        temperature: conservative [degC], NaN without a good temperature and salinity, same shape.
+        z: heights [m] of the levels with a good pressure, decreasing, then NaN, `(n_profiles, n_levels)`; of
+            levels out of order those are left out without which the others are in order.
+        temperature: conservative [degC], NaN without a good temperature, same shape.
         salinity: absolute [g kg-1], same shape.
         data_mode: of each profile: R as sent, A adjusted in real time, D in delayed mode.
         n_left_out: profiles without a good time or position, or of a secondary sampling.
         n_rejected: values of temperature and of salinity that are in the files, and are NaN here because of a
-            quality flag: of their own, of the pressure, or of the salinity that a temperature needs.
+            quality flag: of their own, or of the pressure.
+        notes: what else the user should know of how the files were read, in sentences.
     """
 
     time: np.ndarray
@@ -51,6 +59,7 @@ class ArgoProfiles:
     data_mode: np.ndarray
     n_left_out: int
     n_rejected: dict[str, int]
+    notes: tuple[str, ...] = ()
 
 
 @names_its_file("profiles of Argo floats")
@@ -65,11 +74,12 @@ def read_argo_profiles(
             Service (GL_PR_PF) and of argopy.
         good_flags: values with another quality flag are left out; all count in a file without flags.
         salinity: practical salinity to convert temperatures with where there is no good one: a number, or
-            increasing heights [m] and values; 35 for floats that measured temperature alone.
+            increasing heights [m] and values; by default the mean of the good ones at the depths around, and
+            35 without any.
 
     Raises:
         FileFormatError: not a profile file, or one of biogeochemical parameters alone, profiles that are not
-            in order of time, pressures that do not increase, or values that cannot be.
+            in order of time, or values that cannot be.
     """
     read = [(name_of(one), _read_file(one, good_flags, salinity)) for one in as_sources(paths)]
     read.sort(key=lambda one: one[1].time[0])
@@ -81,8 +91,8 @@ def read_argo_profiles(
 
     def joined(name: str) -> Any:
         values = [getattr(one, name) for _, one in read]
-        if isinstance(values[0], int):
-            return sum(values)
+        if isinstance(values[0], int | tuple):
+            return sum(values[1:], values[0])
         if isinstance(values[0], dict):
             return {key: sum(one[key] for one in values) for key in values[0]}
         if values[0].ndim == 2:
@@ -142,10 +152,10 @@ def read_argo(
     if not values:
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
         got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
-        advice = "leave it out, or where only the salinity is bad give `salinity`"
-        raise FileFormatError(file.path, "file", expected, got, advice)
+        raise FileFormatError(file.path, "file", expected, got, "leave it out, or give other good_flags")
     heights = jnp.asarray(heights, dtype=float)
-    return Observations(time, heights, values, name=name or stem_of(sources[0]), rejected=profiles.n_rejected)
+    said = {"rejected": profiles.n_rejected, "notes": profiles.notes}
+    return Observations(time, heights, values, name=name or stem_of(sources[0]), **said)
 
 
 def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
@@ -176,16 +186,17 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     file = _as_profiles(read_contents(source))
     kept = _kept(file)
     if not np.any(kept):
-        expected = "a profile with a good time and position"
-        raise file.error("JULD_QC, POSITION_QC", expected, "none", "leave it out")
+        expected = "a profile of the primary sampling with a good time and position"
+        said = [f"{key} {' '.join(np.unique(file[key].texts()))}" for key in _PLACED if key in file]
+        raise file.error("JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
     of_profiles = {name: one for name, one in file.variables.items() if one.dims[:1] == ("N_PROF",)}
     chosen = {name: one.with_values(one.values[kept]) for name, one in of_profiles.items()}
     file = dataclasses.replace(file, variables=file.variables | chosen)
-    if "PSAL" not in file and salinity is None:
-        salinity = _OF_THE_OCEAN
     axis = read_time(file["JULD"])
     pressure, _ = _good_values(file, "PRES", good_flags)
     _check_pressure(file["PRES"], pressure, axis)
+    misplaced = _out_of_order(pressure)
+    pressure = np.where(misplaced, np.nan, pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
     present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
     for key, quantity in _QUANTITIES.items():
@@ -196,7 +207,13 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
     longitude, latitude = (file[key].numbers() for key in ("LONGITUDE", "LATITUDE"))
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
     found = {"temperature": temperature, "salinity": absolute}
-    rejected = {key: int(present[key].sum() - np.isfinite(one).sum()) for key, one in found.items()}
+    rejected = {
+        key: int((present[key] & ~misplaced).sum() - np.isfinite(one).sum()) for key, one in found.items()
+    }
+    notes = notes_of_salinity(str(file.path), temperature, absolute, salinity)
+    if n := int(misplaced.sum()):
+        n_levels = present["temperature"].sum()
+        notes += (f"{file.path}: left out {n} of {n_levels} levels: no deeper than those above.",)
     milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
     return ArgoProfiles(
         time=np.datetime64("1970-01-01", "ms") + milliseconds,
@@ -207,6 +224,7 @@ def _read_file(source, good_flags: Sequence[int], salinity: SalinityGiven | None
         data_mode=_data_mode(file, "TEMP"),
         n_left_out=int((~kept).sum()),
         n_rejected=rejected,
+        notes=notes,
     )
 
 
@@ -246,7 +264,7 @@ def _as_profiles(file: Contents) -> Contents:
 def _kept(file: Contents) -> np.ndarray:
     """Profiles of the primary sampling whose time and position are not flagged as bad."""
     kept = np.ones(file["JULD"].shape, dtype=bool)
-    for key in ("JULD_QC", "POSITION_QC"):
+    for key in _PLACED:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
     # A file of one cycle often has a second, unpumped profile of the uppermost metres at the same time.
@@ -305,19 +323,41 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
 
 
 def _check_pressure(variable: Variable, pressure: np.ndarray, axis: TimeAxis) -> None:
-    """Pressures [dbar] that can be, and increase within each profile."""
+    """Pressures [dbar] that can be."""
     for profile, values in enumerate(pressure):
         known = values[np.isfinite(values)]
         wrong = known[(known < _PRESSURES[0]) | (known > _PRESSURES[1])]
-        expected, got = f"{_PRESSURES[0]:g} to {_PRESSURES[1]:g} dbar", ""
-        stuck = np.flatnonzero(np.diff(known) <= 0.0)
         if wrong.size:
-            got = f"{wrong[0]:g}"
-        elif stuck.size:
-            expected, got = "pressures that increase", f"{known[stuck[0] + 1]:g} after {known[stuck[0]]:g}"
-        if got:
-            got = f"{got} at {axis.describe(profile)}"
+            expected = f"{_PRESSURES[0]:g} to {_PRESSURES[1]:g} dbar"
+            got = f"{wrong[0]:g} at {axis.describe(profile)}"
             raise variable.error(expected, got, "check the unit, or flag the value")
+
+
+def _out_of_order(pressure: np.ndarray) -> np.ndarray:
+    """Where pressures do not increase: all good ones but the longest sequence of each profile that does."""
+    wrong = np.zeros(pressure.shape, dtype=bool)
+    for profile, values in enumerate(pressure):
+        known = np.flatnonzero(np.isfinite(values))
+        if np.any(np.diff(values[known]) <= 0.0):
+            wrong[profile, known] = True
+            wrong[profile, known[_longest_increase(values[known])]] = False
+    return wrong
+
+
+def _longest_increase(values: np.ndarray) -> list[int]:
+    """Places of the longest sequence that increases; of equal values the first counts."""
+    lowest: list[float] = []  # last value of the best sequence of each length
+    last: list[int] = []
+    before: list[int] = []
+    for at, value in enumerate(values.tolist()):
+        n = bisect.bisect_left(lowest, value)
+        before.append(last[n - 1] if n else -1)
+        if n == len(lowest) or lowest[n] > value:
+            lowest[n : n + 1], last[n : n + 1] = [value], [at]
+    found = [last[-1]]
+    while before[found[-1]] >= 0:
+        found.append(before[found[-1]])
+    return found[::-1]
 
 
 def _modelled(
@@ -332,7 +372,7 @@ def _modelled(
 
     z = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
     practical = values["salinity"]
-    complete = practical if given is None else salinity_at(z, practical, given)
+    complete = salinity_at(z, practical, given)
     longitude, latitude = longitude[:, None], latitude[:, None]
     absolute = absolute_salinity(complete, pressure, longitude=longitude, latitude=latitude)
     temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")

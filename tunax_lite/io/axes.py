@@ -218,7 +218,12 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
     except (ValueError, OverflowError):
         expected = "a unit such as 'seconds' or 'days since 2000-01-01' in the standard calendar"
         got = f"'{unit}' in the calendar '{calendar}'"
-        raise variable.error(expected, got, "give the unit of time in the mapping (units)") from None
+        advice = "give the unit of time (units)"
+        if calendar not in ("standard", "gregorian", "proleptic_gregorian"):
+            advice = (
+                "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
+            )
+        raise variable.error(expected, got, advice) from None
     values = variable.numbers()
     # Days in double precision since 1950 are good to a microsecond: drop the digits beyond.
     axis = TimeAxis(variable, values if scale == 1.0 else np.round(values * scale, 3), epoch)

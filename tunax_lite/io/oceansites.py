@@ -9,6 +9,7 @@ Source: OceanSITES Data Format Reference Manual 1.4 (2020): depths count downwar
 Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 """
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
@@ -36,8 +37,9 @@ from .errors import FileFormatError, check_names, names_its_file
 from .heights import Heights, heights_of
 from .netcdf import Contents, Variable, read_contents
 from .places import position_of
-from .sea_water import SalinityGiven, modelled_water, salinity_at
-from .series import BAD_FLAGS, GOOD_FLAGS
+from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
+from .units import conversion
 from .yaml_file import NAMES
 
 _KNOWN = NAMES["oceansites"]
@@ -56,6 +58,11 @@ class _Samples:
     moves: bool
     n_rejected: int
     position: tuple[float, float] | None  # longitude and latitude [degrees]
+    notes: tuple[str, ...] = ()
+
+
+class _NothingGoodError(FileFormatError):
+    """Of a variable without any value that can be used: the others of its file may have some."""
 
 
 @names_its_file("a file of a mooring")
@@ -76,8 +83,9 @@ def read_oceansites(
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
 
     Where no instrument measured the salinity that the conversion of a temperature needs, its mean over time
-    at the depths around serves: 1 g/kg moves the result by 0.02 K at 10 degC, by 0.04 K at 30 degC. Without
-    any measured salinity the observations have none: the temperature alone is enough to compare temperatures.
+    at the depths around serves, and 35 without any: 1 g/kg moves the result by 0.02 K at 10 degC, by 0.04 K
+    at 30 degC. Without any measured salinity the observations have none: the temperature alone is enough to
+    compare temperatures. What was assumed or left out is in their notes.
 
     Args:
         paths: one file or dataset of xarray, or several of one mooring: temperature and salinity apart, one
@@ -101,31 +109,40 @@ def read_oceansites(
 
     Raises:
         FileFormatError: nothing to read, times or depths that are not in order, values that cannot be, no
-            good value, a gap, files that contradict each other, or no depth or salinity where one is needed.
+            good value, a gap, files that contradict each other, or no depth.
     """
     sources = as_sources(paths)
     given, units = dict(variables or {}), dict(units or {})
     check_names("variables", given, _KNOWN)
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    found = []
+    found, empty = [], []
     for source in sources:
         file = read_contents(source)
         place = position_of(file) or position
         for key, (times, variable) in _find(file, given).items():
             heights = heights_of(file, variable, times.dims[0], depths, units.get("z"), place)
             variable = variable.along((times.dims[0], *heights.dims), "choose one place")
-            good = _good(file, variable, tuple(good_flags))
-            found.append(_samples(file, key, times, variable, heights, good, units, start_time, longest_gap))
+            try:
+                good = _good(file, variable, tuple(good_flags))
+                options = (units, start_time, longest_gap)
+                found.append(_samples(file, key, times, variable, heights, good, *options))
+            except _NothingGoodError as error:
+                empty.append(error)
+    if not found:
+        raise empty[0]
     time, z, profiles = _merged(found)
+    notes = (*(f"left out: {error}" for error in empty), *(note for one in found for note in one.notes))
     if conservative:
-        profiles = _modelled(found, profiles, z, salinity, position)
+        profiles, more = _modelled(found, profiles, z, salinity, position)
+        notes += more
     return Observations(
         time=as_seconds(found[0].variable, time, start_time),
         z=jnp.asarray(z, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or stem_of(sources[0]),
         rejected={key: sum(one.n_rejected for one in found if one.key == key) for key in profiles},
+        notes=notes,
     )
 
 
@@ -191,23 +208,37 @@ def _samples(
     kept, flags = there & good & placed, flags_of(file, times)
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
-    if there.any() and not kept.any():
-        expected = "values at a known depth below the surface and with a good time"
-        raise variable.error(expected, f"none of {int(there.sum())}", "check the depths and the flags")
+    if not kept.any():
+        expected = "good values at a known depth below the surface and with a good time"
+        got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
+        raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
     # A record without any good value need not have a time that can be.
     chosen = kept.any(axis=1)
     times = times.with_values(times.values[chosen])
     axis = read_time(times, units.get("time"), increasing=not heights.is_ragged)
     if not heights.is_ragged:
         axis.check_gaps(longest_gap)
+    inside, notes = _in_water(file, axis), ()
+    if not inside.all():
+        n_all, n_dry = int(kept.sum()), int(kept[chosen][~inside].sum())
+        if n_dry == n_all:
+            expected = "values from time_deployment_start to time_deployment_end"
+            got, advice = f"none of {n_all}", "correct these attributes, or choose another file"
+            raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
+        said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
+        notes = (f"{variable.path}: {variable.name}: {said}.",)
+        chosen[chosen] = inside
+        axis = dataclasses.replace(axis, seconds=axis.seconds[inside])
     # The deepest first, where heights are fixed: in the order in which messages count.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     numbers, kept, placed = (part[chosen][:, order] for part in (numbers, kept, placed))
     z = np.broadcast_to(heights.z, there.shape)[chosen][:, order]
-    # Practical salinity has none.
-    unit = "1" if key == "salinity" and "units" not in variable.attrs else None
-    values = measured(variable.with_values(numbers), key, axis, units.get(key, unit), kept)
+    unit = units.get(key)
+    if key == "salinity" and unit is None:
+        unit, more = _unit_of_salinity(variable)
+        notes += more
+    values = measured(variable.with_values(numbers), key, axis, unit, kept)
     # Fixed heights are there whether or not they ever had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"]
@@ -222,7 +253,35 @@ def _samples(
         moves=heights.moves,
         n_rejected=int((there & ~good).sum()),
         position=position_of(file),
+        notes=notes,
     )
+
+
+def _in_water(file: Contents, axis: TimeAxis) -> np.ndarray:
+    """Records of the time in which the instrument hung in the water, where the file says it as IMOS does."""
+    inside = np.ones(axis.seconds.shape, dtype=bool)
+    for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):
+        with contextlib.suppress(ValueError):  # no date
+            moment = start_of_case(str(file.attrs.get(name)))
+            if axis.epoch is not None:
+                # Stamps in days are good to a fraction of a second.
+                inside &= sign * (axis.seconds - (moment - axis.epoch).total_seconds()) > -1.0
+    return inside
+
+
+def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
+    """1 where there is none, or one that practical salinity cannot have; and what to know of that."""
+    unit = variable.attrs.get("units")
+    if unit is None:
+        return "1", ()
+    try:
+        conversion("salinity", str(unit))
+    except ValueError:
+        if variable.attrs.get("standard_name") == "sea_water_practical_salinity":
+            return "1", (
+                f"{variable.path}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
+            )
+    return None, ()
 
 
 def _rounded(axis: TimeAxis, start_time: str) -> np.ndarray:
@@ -251,7 +310,7 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
         advice = "leave it out (variables), or choose another file"
         if has_flag(np.array(shown), (0,)).any():
             advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        raise flags.error(expected, f"none of {int(there.sum())}", advice)
+        raise _NothingGoodError(file.path, flags.name, expected, f"none of {int(there.sum())}", advice)
     return good
 
 
@@ -294,10 +353,10 @@ def _modelled(
     z: np.ndarray,
     given: SalinityGiven | None,
     position: tuple[float, float] | None,
-) -> dict[str, np.ndarray]:
-    """Conservative temperature and absolute salinity in place of what was measured."""
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Conservative temperature and absolute salinity in place of what was measured; what to know of them."""
     if "temperature" not in profiles and "salinity" not in profiles:
-        return profiles
+        return profiles, ()
     path = found[0].variable.path
     kinds = {}
     for key in ("temperature", "salinity"):
@@ -309,13 +368,11 @@ def _modelled(
     missing = np.full_like(next(iter(profiles.values())), np.nan)
     heights, measured_salinity = np.broadcast_to(z, missing.shape), profiles.get("salinity", missing)
     salinity = salinity_at(heights, measured_salinity, given)
-    if "temperature" in profiles and np.isnan(salinity[np.isfinite(profiles["temperature"])]).any():
-        expected = "salinity to convert the temperature with"
-        advice = "add its file, give `salinity`, or conservative=False for in-situ temperature"
-        raise FileFormatError(path, "salinity", expected, "none", advice)
+    notes = notes_of_salinity(str(path), profiles.get("temperature", missing), measured_salinity, given)
     positions = [one.position for one in found if one.position is not None]
     positions += [] if position is None else [position]
-    if not positions and kinds["salinity"] == "practical":
+    is_measured = bool(np.isfinite(measured_salinity).any())
+    if not positions and kinds["salinity"] == "practical" and is_measured:
         advice = "add them to the file, give `position`, or conservative=False"
         expected = "the position, for absolute salinity"
         raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
@@ -328,7 +385,8 @@ def _modelled(
         salinity_kind=kinds["salinity"],
         longitude=longitude,
         latitude=latitude,
+        anomaly=bool(positions),
     )
     absolute = np.where(np.isnan(measured_salinity), np.nan, absolute)
     modelled: dict[str, Any] = {"temperature": temperature, "salinity": absolute}
-    return {key: modelled.get(key, values) for key, values in profiles.items()}
+    return {key: modelled.get(key, values) for key, values in profiles.items()}, notes

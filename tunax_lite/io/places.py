@@ -157,8 +157,8 @@ def degrees_of(file: Contents, axis: str) -> float | None:
     for one in file.variables.values():
         if _is_position(one, axis) and one.values.dtype.kind in "fiu":
             numbers = one.numbers().ravel()
-            if np.isfinite(numbers).any():
-                return float(numbers[np.isfinite(numbers)][0])
+            if (known := np.abs(numbers) <= 360.0).any():
+                return float(numbers[known][0])
     stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))
     return next((number for number in stated if number is not None), None)
 

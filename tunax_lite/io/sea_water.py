@@ -14,6 +14,9 @@ Numbers = np.ndarray | list | tuple | float | int
 SalinityGiven = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
 """Practical salinity in place of one that was not measured: a number, or heights [m] and values."""
 
+OF_THE_OCEAN = 35.0
+"""Practical salinity where nothing is known of it: 1 off moves 10 degC by 0.02 K, 30 degC by 0.04 K."""
+
 
 def pressure(z: Numbers) -> np.ndarray:
     """Sea pressure [dbar] at height z [m]: one decibar per metre, as in GOTM and in the 55-term polynomial.
@@ -132,25 +135,35 @@ def modelled_water(
 def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None) -> np.ndarray:
     """Salinity without gaps: as given where none was measured, else the mean over time at depths around.
 
-    Heights z [m] and what was measured there have one shape; NaN stays where nothing is known.
+    Without any it is 35. Heights z [m] and what was measured there have one shape.
 
     Raises:
         ValueError: heights that do not increase, or another number of values.
     """
     known = np.isfinite(measured) & np.isfinite(z)
-    if given is not None and not isinstance(given, tuple):
-        levels, values = np.zeros(1), np.array([float(given)])
-    elif given is not None:
+    if not isinstance(given, tuple) and (given is not None or not known.any()):
+        levels, values = np.zeros(1), np.array([OF_THE_OCEAN if given is None else float(given)])
+    elif isinstance(given, tuple):
         levels, values = (np.asarray(part, dtype=float) for part in given)
         if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
             got = f"{levels.size} heights and {values.size} values"
             raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
-    elif known.any():
+    else:
         levels, place = np.unique(z[known], return_inverse=True)
         values = np.bincount(place, weights=measured[known]) / np.bincount(place)
-    else:
-        return measured
     return np.where(known, measured, np.interp(z, levels, values))
+
+
+def notes_of_salinity(
+    name: str, temperature: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
+) -> tuple[str, ...]:
+    """What to know of the temperatures of a file where none of its salinities was good and none was given."""
+    if given is not None or np.isfinite(measured).any() or not np.isfinite(temperature).any():
+        return ()
+    return (
+        f"{name}: no good salinity: temperatures are converted with the practical salinity {OF_THE_OCEAN:g}; "
+        "give another where the water is fresher (1 off moves 10 degC by 0.02 K).",
+    )
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:

@@ -15,12 +15,12 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
     (0, 0, 0, 0): {"1": 1.0, "%": 1e-2},
     (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3),
     (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
-    | dict(d=86400.0, day=86400.0),
+    | dict(d=86400.0, day=86400.0, ms=1e-3, millisecond=1e-3, microsecond=1e-6, nanosecond=1e-9),
     (0, 0, 1, 0): dict(kg=1.0, g=1e-3),
     (0, 0, 0, 1): dict(K=1.0, kelvin=1.0),
     (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
     (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, millibar=1e2)
-    | dict(dbar=1e4, decibar=1e4),
+    | dict(dbar=1e4, decibar=1e4, db=1e4),
     (2, -2, 1, 0): dict(J=1.0),
     (2, -3, 1, 0): dict(W=1.0, kW=1e3, watt=1.0),
 }
@@ -72,7 +72,7 @@ def conversion(quantity: str, unit: str) -> tuple[float, float]:
         ValueError: a unit that is not known, or that belongs to another quantity.
     """
     target = quantity_of(quantity)
-    plain = unit.strip().lower()
+    plain = unit.strip().lower().removeprefix("its-90,").lstrip()
     refused = ValueError(f"expected a unit that converts to {target.unit}, got '{unit}'.")
     is_temperature, is_salinity = target.unit == "degC", target.name == "salinity"
     if is_temperature and plain in _CELSIUS or is_salinity and plain in (*_SALINITY, "1"):
