@@ -13,13 +13,7 @@ from jaxtyping import ArrayLike
 from .. import io
 from ..case import Case
 from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-from ..io.sea_water import (
-    OF_THE_OCEAN,
-    absolute_salinity,
-    conservative_temperature,
-    modelled_water,
-    practical_salinity,
-)
+from ..io import sea_water
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
@@ -36,13 +30,13 @@ Placed = cases.IdealisedCase | cases.SiteCase
 def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and what was measured there during it."""
     water, grid = section.equation_of_state.build(), setting.grid
+    z = np.asarray(water.in_sea(grid.z_center))
     own = _own_profiles(section, setting, water)
     observations = _observations(section, "observations", setting, own)
     initial = observations if section.initial is None else _observations(section, "initial", setting, own)
     with setting.naming("observations" if section.initial is None else "initial"):
-        measured = _start(section, initial, setting, np.asarray(water.in_sea(grid.z_center)))
+        measured = _start(section, initial, setting, z)
     start = {name: series.on(np.zeros(1))[0] for name, series in own.items()}
-    z = np.asarray(water.in_sea(grid.z_center))
     with setting.naming():
         start = _converted(section, start, z)
         state = initial_state(section, grid, water, measured | start)
@@ -144,7 +138,7 @@ def _converted(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dic
     names = ("temperature_kind", "salinity_kind", "longitude", "latitude")
     kinds = {name: getattr(section, name) for name in names}
     both = (values["temperature"], values["salinity"])
-    temperature, salinity = modelled_water(*both, z, **kinds, anomaly=section.salinity_anomaly)
+    temperature, salinity = sea_water.modelled_water(*both, z, **kinds, anomaly=section.salinity_anomaly)
     return {**values, "temperature": temperature, "salinity": salinity}
 
 
@@ -225,7 +219,9 @@ def _practical(
         return None
     values = own["salinity"].on(start)[0]
     if section.salinity_kind == "absolute":
-        values = practical_salinity(values, z, longitude=section.longitude, latitude=section.latitude)
+        values = sea_water.practical_salinity(
+            values, z, longitude=section.longitude, latitude=section.latitude
+        )
     return z, values
 
 
@@ -288,12 +284,9 @@ def _start(
 
 def _assumed_salinity(section: Placed, setting: Setting, z: np.ndarray) -> np.ndarray:
     """Absolute salinity [g kg-1] at heights [m] where neither the case nor what was measured has any."""
-    setting.notes.append(
-        f"{setting.at('salinity')}: neither the case nor its profiles have one: the column starts with the "
-        f"practical salinity {OF_THE_OCEAN:g}; give it where the water is another."
-    )
-    place = {"longitude": section.longitude, "latitude": section.latitude}
-    return absolute_salinity(np.full_like(z, OF_THE_OCEAN), -z, **place)
+    place, value = {"longitude": section.longitude, "latitude": section.latitude}, sea_water.OF_THE_OCEAN
+    setting.notes.append(f"{setting.at('salinity')}: neither given nor measured: practical {value:g} serves.")
+    return sea_water.absolute_salinity(np.full_like(z, value), -z, **place)
 
 
 def _within(observations: Observations, section: Placed, setting: Setting) -> Observations:
@@ -408,7 +401,7 @@ def _read(
         )
         values = found.values
         if name == "sea_surface_temperature":
-            values = conservative_temperature(values, salinity, 0.0, given.kind)
+            values = sea_water.conservative_temperature(values, salinity, 0.0, given.kind)
     during = _during(found.time, section.duration)
     if not during.any():
         raise ConfigError(
