@@ -273,7 +273,10 @@ def changed(key, record, value):
             r"valid_time: .* got 2012-06-10T02:00:00 \(record 3\) after 2012-06-10T03:00:00",
         ),
         ({"hours": HOURS[[0, 1, 1, 2, 4]]}, "valid_time: expected values that increase"),
-        ({"hours": 3.0 * HOURS[:9]}, r"every 3600 s, got a gap of 10800 s"),
+        (
+            {"hours": 12.0 * HOURS[:9]},
+            r"at least every 21600 s, got a gap of 43200 s after 2012-06-10T00:00:00",
+        ),
     ],
 )
 def test_files_that_cannot_be_right(tmp_path, written, message):
@@ -361,13 +364,46 @@ def test_sums_over_three_hours(tmp_path):
             np.testing.assert_allclose(at(forcing, at_stamp - 1.5).longwave, mean, rtol=1e-12)
             rain = SERIES["tp"][1][at_stamp - 2 : at_stamp + 1].sum() / 10800.0
             np.testing.assert_allclose(at(forcing, at_stamp - 1.5).precipitation, rain, rtol=1e-12)
-    # Every third of hourly sums.
-    third = read(write(tmp_path / "third.nc", three, hours=stamps), accumulation=3600.0)
-    np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
-    with pytest.raises(FileFormatError, match=r"gap of 10800 s .*\(accumulation, such as 10800\)"):
-        read(write(tmp_path / "unclear.nc", three, hours=stamps))
+    # Every third of hourly sums: the sky would be too cold if they were of three hours.
+    for options in ({}, {"accumulation": 3600.0}):
+        third = read(write(tmp_path / "third.nc", three, hours=stamps), **options)
+        np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
     with pytest.raises(ValueError, match="accumulation: expected a time"):
         read(path, accumulation=0.0)
+
+
+def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
+    stamps = np.arange(3, 49, 3)
+    dark = {key: (unit, values[stamps]) for key, (unit, values) in FLUXES.items()}
+    dark["ssr"] = ("J m**-2", 0.2 * dark["ssr"][1])
+    path = write(tmp_path / "dark.nc", dark, hours=stamps)
+    with pytest.raises(FileFormatError, match=r"over 10800 s.*neither.*\(accumulation, such as 10800\)"):
+        read_fluxes(path)
+    for members, hours in ((0, 1), (10, 3)):
+        with netCDF4.Dataset(path, "a") as file:
+            for name in FLUXES:
+                file[name].GRIB_totalNumber = np.int64(members)
+        heat = read_fluxes(path).at(3600.0 * (24.0 - 0.5 * hours)).heat_flux
+        np.testing.assert_allclose(heat, -(20.0 + 80.0 + 60.0 + 24.0) / hours)
+
+
+def test_every_sixth_hour_of_hourly_sums_follows_the_sun(tmp_path):
+    # Hour angle and declination of June 10, and a sky that lets through 60 %.
+    def hourly(stamps):
+        moments = stamps[:, None] - (np.arange(60) + 0.5) / 60.0
+        angle = 2.0 * np.pi * (moments - 12.0 - 144.9 / 15.0) / 24.0
+        latitude, declination = np.deg2rad(50.1), np.deg2rad(23.0)
+        cosine = np.sin(latitude) * np.sin(declination)
+        cosine = cosine + np.cos(latitude) * np.cos(declination) * np.cos(angle)
+        return 0.6 * 1361.0 * np.maximum(cosine, 0.0).mean(axis=1)
+
+    stamps = np.arange(0, 49, 6)
+    sixth = {key: (unit, values[stamps]) for key, (unit, values) in SERIES.items()}
+    forcing = read(write(tmp_path / "six.nc", sixth, hours=stamps, ssrd=3600.0 * hourly(stamps)))
+    hours = np.arange(1.0, 49.0)
+    found = np.array([at(forcing, hour - 0.5).shortwave for hour in hours])
+    np.testing.assert_allclose(found, hourly(hours), atol=20.0)
+    np.testing.assert_allclose(found.mean(), hourly(hours).mean(), rtol=0.01)
 
 
 def test_all_that_is_missing_at_once(tmp_path):

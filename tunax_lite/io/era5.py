@@ -5,10 +5,6 @@ precipitation and fluxes are accumulated over the hour that ends at the stamp, a
 the ensemble are accumulated over three hours, and every other parameter is as the field at its stamp.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,52 +22,19 @@ from ..air_sea import (
     Weather,
 )
 from ..forcing import TimeSeriesForcing
-from ..quantities import quantity_of
 from ..time_series import TimeSeries
 from .axes import Record, as_sources, in_order, joined, stem_of
+from .era5_sums import HOUR, Parameter, Point, checked, parameters_of
 from .errors import FileFormatError, name_of, names_its_file
 from .grib import opened
 from .netcdf import read_contents
 from .places import read_at
 from .yaml_file import NAMES
 
-_HOUR = 3600.0
 _KELVIN = 273.15
-_SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    """A parameter of ERA5: what it is called, its unit, and between what values it can be.
-
-    Means over the interval before their stamp are the same as sums: `means` are their names, `rate` is what
-    makes of one of them the sum of an hour, in the unit of the sums.
-    """
-
-    names: list[str]
-    units: list[str]
-    possible: tuple[float, float]
-    download: str
-    means: list[str] = field(default_factory=list)
-    rate: float = _HOUR
-    accumulated: bool = False
-    rounding: float = 0.0
-    hint: str = "check the unit"
-
-
-def _parameters(known: Mapping[str, dict[str, Any]]) -> dict[str, _Parameter]:
-    found = {}
-    for key, one in known.items():
-        low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]
-        zero = one.get("zero", 0.0)
-        others = {key: value for key, value in one.items() if key not in ("quantity", "zero", "possible")}
-        found[key] = _Parameter(possible=(low + zero, high + zero), **others)
-    return found
-
-
-_PARAMETERS = _parameters(NAMES["era5"])
-_RADIATION = {kind: _parameters(known) for kind, known in NAMES["era5_radiation"].items()}
-_FLUXES = _parameters(NAMES["era5_fluxes"])
+_PARAMETERS = parameters_of(NAMES["era5"])
+_RADIATION = {kind: parameters_of(known) for kind, known in NAMES["era5_radiation"].items()}
+_FLUXES = parameters_of(NAMES["era5_fluxes"])
 _OPTIONAL = ("cloud_cover", "precipitation", "evaporation")
 _DATA_SET = "reanalysis-era5-single-levels of the Climate Data Store"
 
@@ -105,9 +68,10 @@ def read_era5(
         radiation: "downward": ssrd less an albedo, strd less what the modelled water emits; "net": ssr and
             str, whose albedo and water temperature are those of ERA5.
         interpolation: between the four points of the grid around the place, or the nearest point.
-        accumulation: time before its stamp over which a parameter is accumulated [s]. By default one hour,
-            of which none may miss; or the time between records, where their radiation is more than an hour
-            can hold. With a number records may be farther apart.
+        accumulation: time before its stamp over which a parameter is accumulated [s]. By default one hour, or
+            the time between records: which of the two is told by the sun and by the temperature of the air,
+            then by the number of members in the attributes of GRIB. With a number records may be farther
+            apart than six hours.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
         albedo: of the water, where the shortwave radiation is not net; `Payne` by default.
         longwave, shortwave: formulae from the cloud cover in place of the radiation of ERA5: that part of it
@@ -144,11 +108,8 @@ def read_era5(
             hint = f", choose radiation='{other}', or a {key} formula, which needs tcc"
         if hint or key not in _OPTIONAL:
             raise _missing(sources[0], parameters, [key, *(k for k in missing if k != key)], hint)
-    found = _checked(found, parameters, accumulation)
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
-    _check_dew_point(found["air_temperature"], found["humidity"])
-    if "shortwave" in found:
-        _check_shortwave(found["shortwave"], sun)
+    found = checked(found, parameters, accumulation, sun)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
     time, values = _common(found)
@@ -192,8 +153,7 @@ def read_era5_fluxes(
     missing = [key for key in _FLUXES if key not in found]
     if set(missing) - set(_OPTIONAL):
         raise _missing(sources[0], _FLUXES, missing, "; or read_era5 makes the fluxes of the weather")
-    found = _checked(found, _FLUXES, accumulation)
-    _check_shortwave(found["shortwave"], SolarPosition(start_time, latitude, longitude))
+    found = checked(found, _FLUXES, accumulation, SolarPosition(start_time, latitude, longitude))
     time, values = _common(found)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
@@ -203,7 +163,7 @@ def read_era5_fluxes(
     return TimeSeriesForcing.from_values(time, **fluxes)
 
 
-def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
+def _missing(source, parameters: dict[str, Parameter], missing: list[str], hint: str) -> FileFormatError:
     """The error for parameters that no file has: all of them, the first as the key."""
     wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
     listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
@@ -211,99 +171,7 @@ def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint
     return FileFormatError(name_of(source), name, expected, "none", f"download it{hint}")
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One parameter at the place: records of files in order, their times, and values, which are sums of an
-    hour where they were accumulated over an interval [s] before their stamp, else fields at their stamp.
-    """
-
-    records: list[Record]
-    time: np.ndarray
-    values: np.ndarray
-    interval: float = 0.0
-
-    def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
-        """The error to raise for a value, with its file and date."""
-        for record in self.records:
-            if at < record.time.size:
-                got = f"{got} {when} {record.axis.describe(at)}"
-                return record.variable.error(expected, got, advice)
-            at -= record.time.size
-        raise IndexError(at)
-
-    def checked(self, parameter: _Parameter, interval: float, step: float | None) -> "_Point":
-        """The same in the unit of ERA5 and within its bounds, with a record every `step` [s]."""
-        values, variable = self.values, self.records[0].variable
-        is_mean = variable.name in parameter.means
-        for record in self.records:
-            unit = record.variable.attrs.get("units")
-            if unit is not None and unit not in parameter.units and not is_mean:
-                expected = f"the unit {parameter.units[0]}"
-                raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
-        if self.time.size < 2:
-            raise variable.error("at least two records", self.time.size, "add more hours")
-        steps = np.diff(self.time)
-        usual = float(np.min(steps)) if step is None or not parameter.accumulated else step
-        odd = np.flatnonzero(np.abs(steps - usual) > 1.0)
-        if odd.size:
-            expected, got = f"a record every {usual:g} s", f"a gap of {steps[odd[0]]:g} s"
-            advice = "download all hours"
-            if np.ptp(steps) < 1.0:
-                advice += f", or say over what time they are summed (accumulation, such as {steps[0]:g})"
-            raise self.error(int(odd[0]), expected, got, advice, "after")
-        if parameter.accumulated:
-            values = values * (parameter.rate if is_mean else _HOUR / interval)
-        (low, high), slack = parameter.possible, parameter.rounding
-        bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
-        if bad.size:
-            expected = f"values from {low:g} to {high:g}"
-            raise self.error(int(bad[0]), expected, f"{values[bad[0]]:g}", parameter.hint)
-        interval = interval if parameter.accumulated else 0.0
-        return replace(self, values=np.clip(values, low, high), interval=interval)
-
-
-def _checked(
-    found: dict[str, _Point], parameters: dict[str, _Parameter], accumulation: float | None
-) -> dict[str, _Point]:
-    """All parameters, with what their sums are sums of."""
-    if accumulation is not None and not accumulation > 0.0:
-        raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    interval, step = accumulation or _HOUR, None if accumulation else _HOUR
-    for key in ("shortwave", "longwave") if accumulation is None else ():
-        one, most = found.get(key), parameters[key].possible[1] if key in parameters else np.inf
-        if one is None or one.time.size < 2 or one.records[0].variable.name in parameters[key].means:
-            continue
-        own = float(np.min(np.diff(one.time)))
-        if own > _HOUR and np.max(one.values) > most:  # more than an hour can hold
-            interval = step = own
-    return {key: one.checked(parameters[key], interval, step) for key, one in found.items()}
-
-
-def _check_dew_point(air: _Point, dew: _Point) -> None:
-    """Air is not moister than saturated; a little where a dew point was interpolated."""
-    common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
-    bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
-    if bad.size:
-        at = int(j[bad[0]])
-        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K"
-        raise dew.error(at, expected, f"{dew.values[at]:g} K", "check which variable is which")
-
-
-def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
-    """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
-    # The largest in the interval, and a quarter of an hour more on either side for the equation of time.
-    moments = point.time[:, None] + np.linspace(-point.interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
-    cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
-    most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
-    bad = np.flatnonzero(point.values > most)
-    if bad.size:
-        at = int(bad[0])
-        expected = f"at most {most[at]:g} J m-2, what the sun gives in that hour"
-        advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
-        raise point.error(at, expected, f"{point.values[at]:g}", advice)
-
-
-def _common(found: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _common(found: dict[str, Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """All series, sums as means per second, on the union of stamps and middles, linear in between."""
     times = {key: point.time - 0.5 * point.interval for key, point in found.items()}
     # A mean holds from half its interval before its middle to half of it after.
@@ -314,13 +182,13 @@ def _common(found: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]
     if common.size < 2:
         path, expected = next(iter(found.values())).records[0].variable.path, "times that all parameters have"
         raise FileFormatError(path, "time", expected, "none", "download them again")
-    sums = {key: point.values / (_HOUR if point.interval else 1.0) for key, point in found.items()}
+    sums = {key: point.values / (HOUR if point.interval else 1.0) for key, point in found.items()}
     return common, {key: np.interp(common, times[key], values) for key, values in sums.items()}
 
 
 def _read_point(
-    sources: list, parameters: dict[str, _Parameter], place: dict[str, float], start: str, interpolation: str
-) -> dict[str, _Point]:
+    sources: list, parameters: dict[str, Parameter], place: dict[str, float], start: str, interpolation: str
+) -> dict[str, Point]:
     """Series at a place, by our name; of several names the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
@@ -347,5 +215,5 @@ def _read_point(
         for name in [name for name in known if name in pieces][:1]:
             records = in_order(pieces[name], "give each hour of a parameter once")
             series = joined(records)
-            found[key] = _Point(records, series.time, series.values)
+            found[key] = Point(records, series.time, series.values)
     return found

@@ -1,0 +1,205 @@
+"""Parameters of ERA5 at a place: their units, what their sums are sums of, and what cannot be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..air_sea import SolarPosition
+from ..quantities import quantity_of
+from .axes import Record
+from .errors import FileFormatError
+
+HOUR = 3600.0
+_SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at the smallest distance from the sun
+_LONGEST_STEP = 6.0 * HOUR
+"""Between records: of what changes with the day, more is not known from fewer."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of ERA5: what it is called, its unit, and between what values it can be.
+
+    Means over the interval before their stamp are the same as sums: `means` are their names, `rate` is what
+    makes of one of them the sum of an hour, in the unit of the sums.
+    """
+
+    names: list[str]
+    units: list[str]
+    possible: tuple[float, float]
+    download: str
+    means: list[str] = field(default_factory=list)
+    rate: float = HOUR
+    accumulated: bool = False
+    rounding: float = 0.0
+    hint: str = "check the unit"
+
+
+def parameters_of(known: Mapping[str, dict[str, Any]]) -> dict[str, Parameter]:
+    found = {}
+    for key, one in known.items():
+        low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]
+        zero = one.get("zero", 0.0)
+        others = {key: value for key, value in one.items() if key not in ("quantity", "zero", "possible")}
+        found[key] = Parameter(possible=(low + zero, high + zero), **others)
+    return found
+
+
+@dataclass(frozen=True)
+class Point:
+    """One parameter at the place: records of files in order, their times, and values, which are sums of an
+    hour where they were accumulated over an interval [s] before their stamp, else fields at their stamp.
+    """
+
+    records: list[Record]
+    time: np.ndarray
+    values: np.ndarray
+    interval: float = 0.0
+
+    def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
+        """The error to raise for a value, with its file and date."""
+        for record in self.records:
+            if at < record.time.size:
+                got = f"{got} {when} {record.axis.describe(at)}"
+                return record.variable.error(expected, got, advice)
+            at -= record.time.size
+        raise IndexError(at)
+
+    def is_mean(self, parameter: Parameter) -> bool:
+        """Whether values are means, not sums."""
+        return self.records[0].variable.name in parameter.means
+
+    @property
+    def step(self) -> float:
+        """The shortest time between two records [s]."""
+        return float(np.min(np.diff(self.time), initial=np.inf))
+
+    def checked(self, parameter: Parameter, interval: float, longest: float) -> "Point":
+        """The same in the unit of ERA5 and within its bounds; `longest` may lie between two records [s]."""
+        values, variable, is_mean = self.values, self.records[0].variable, self.is_mean(parameter)
+        for record in self.records:
+            unit = record.variable.attrs.get("units")
+            if unit is not None and unit not in parameter.units and not is_mean:
+                expected = f"the unit {parameter.units[0]}"
+                raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
+        if self.time.size < 2:
+            raise variable.error("at least two records", self.time.size, "add more hours")
+        steps = np.diff(self.time)
+        odd = np.flatnonzero((np.abs(steps - self.step) > 1.0) | (steps > longest + 1.0))
+        if odd.size:
+            expected = f"a record every {self.step:g} s"
+            if self.step > longest:
+                expected = f"a record at least every {longest:g} s"
+            got, advice = f"a gap of {steps[odd[0]]:g} s", "download all hours"
+            raise self.error(int(odd[0]), expected, got, advice, "after")
+        if parameter.accumulated:
+            values = values * (parameter.rate if is_mean else HOUR / interval)
+        (low, high), slack = parameter.possible, parameter.rounding
+        bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
+        if bad.size:
+            expected = f"values from {low:g} to {high:g}"
+            raise self.error(int(bad[0]), expected, f"{values[bad[0]]:g}", parameter.hint)
+        interval = interval if parameter.accumulated else 0.0
+        return replace(self, values=np.clip(values, low, high), interval=interval)
+
+
+def checked(
+    found: dict[str, Point],
+    parameters: dict[str, Parameter],
+    accumulation: float | None,
+    sun: SolarPosition,
+) -> dict[str, Point]:
+    """All parameters, with what their sums are sums of."""
+    if accumulation is not None and not accumulation > 0.0:
+        raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
+    longest = _LONGEST_STEP if accumulation is None else np.inf
+    sums = {key: one for key, one in found.items() if parameters[key].accumulated}
+    interval, step = accumulation or HOUR, min((one.step for one in sums.values()), default=np.inf)
+    if accumulation is None and HOUR + 1.0 < step <= longest + 1.0:
+        held = [time for time in (HOUR, step) if _can_hold(found, parameters, time, sun)]
+        records = [one for point in sums.values() for one in point.records]
+        members = {one.variable.attrs.get("GRIB_totalNumber") for one in records} - {None}
+        if len(held) != 1 and len(members) != 1:
+            one = next(iter(sums.values()))
+            expected = (
+                f"sums over one hour or over {step:g} s, as the sun and the temperature of the air tell"
+            )
+            advice = f"say over what time they are summed (accumulation, such as {step:g})"
+            raise one.error(0, expected, "what may be either" if held else "neither", advice, "from")
+        interval = held[0] if len(held) == 1 else step if members.pop() else HOUR
+    found = {key: one.checked(parameters[key], interval, longest) for key, one in found.items()}
+    if "humidity" in found:
+        _check_dew_point(found["air_temperature"], found["humidity"])
+    if "shortwave" in found:
+        _check_shortwave(found["shortwave"], sun)
+        found["shortwave"] = _filled_by_sun(found["shortwave"], sun)
+    return found
+
+
+def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
+    """Mean shortwave radiation above the air [W m-2] in the intervals [s] that end at some times."""
+    moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
+    cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
+    return 1361.0 * np.maximum(cosine, 0.0).mean(axis=1)
+
+
+def _can_hold(
+    found: dict[str, Point], parameters: dict[str, Parameter], interval: float, sun: SolarPosition
+) -> bool:
+    """Whether radiation can be what the sky sends in an interval [s].
+
+    By day some of what stands above the air comes through, and not more; the sky emits from half of what a
+    black body does at the temperature of the air up to all of it.
+    """
+    short, long, air = (found.get(key) for key in ("shortwave", "longwave", "air_temperature"))
+    possible = True
+    if short is not None and not short.is_mean(parameters["shortwave"]):
+        above = _above_air(short.time, interval, sun)
+        share = short.values[above > 150.0] / (interval * above[above > 150.0])
+        possible &= share.size == 0 or 0.35 <= share.max() <= 1.1
+    if long is not None and air is not None and not long.is_mean(parameters["longwave"]):
+        black = 5.67e-8 * np.interp(long.time, air.time, air.values) ** 4
+        possible &= 0.45 <= np.median(long.values / (interval * black)) <= 1.15
+    return bool(possible)
+
+
+def _filled_by_sun(point: Point, sun: SolarPosition) -> Point:
+    """Shortwave radiation at all hours, where its sums are farther apart than what they are sums of.
+
+    Between them the share that comes through the air is linear in time.
+    """
+    if point.step <= point.interval + 1.0:
+        return point
+    time = np.arange(point.time[0], point.time[-1] + 1.0, point.interval)
+    above = _above_air(point.time, point.interval, sun)
+    known = above > 20.0
+    if not known.any():
+        return point
+    share = np.interp(time, point.time[known], point.values[known] / above[known])
+    return replace(point, time=time, values=share * _above_air(time, point.interval, sun))
+
+
+def _check_dew_point(air: Point, dew: Point) -> None:
+    """Air is not moister than saturated; a little where a dew point was interpolated."""
+    common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
+    bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
+    if bad.size:
+        at = int(j[bad[0]])
+        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K"
+        raise dew.error(at, expected, f"{dew.values[at]:g} K", "check which variable is which")
+
+
+def _check_shortwave(point: Point, sun: SolarPosition) -> None:
+    """No more shortwave radiation on the water than above the air: also finds stamps in local time."""
+    # The largest in the interval, and a quarter of an hour more on either side for the equation of time.
+    moments = point.time[:, None] + np.linspace(-point.interval - 0.25 * HOUR, 0.25 * HOUR, 7)
+    cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
+    most = HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
+    bad = np.flatnonzero(point.values > most)
+    if bad.size:
+        at = int(bad[0])
+        expected = f"at most {most[at]:g} J m-2, what the sun gives in that hour"
+        advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
+        raise point.error(at, expected, f"{point.values[at]:g}", advice)
