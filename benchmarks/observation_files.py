@@ -2,8 +2,8 @@
 
     python -m benchmarks.observation_files docs/observation_files.md
 
-reads every file below `moorings`, `argo`, `era5` and those of simulations in `$TUNAX_LITE_DATA`, and writes
-the table of the page anew.
+reads every file of data in `$TUNAX_LITE_DATA` (not configurations and texts for people), and writes the table
+of the page anew.
 """
 
 import os
@@ -48,6 +48,14 @@ def _sst(path: Path) -> Any:
     return io.read_numbers(path, "sea_surface_temperature", "sst", start_time=START, position=position)[0]
 
 
+def _profiles(path: Path) -> Any:
+    """Of text, whose column of temperature (or the first of others) has no name that says so, and no unit."""
+    names = {"feeagh": "Water_Temperature_celsius", "erken": "WTEMP", "sparkling": "temp"}
+    name = next((name for folder, name in names.items() if folder in path.parts), "1")
+    given: dict[str, Any] = {"variables": {"temperature": name}, "units": {"temperature": "degC"}}
+    return io.read_oceansites(path, start_time=START, conservative=False, **given)
+
+
 READERS: list[tuple[str, str, Callable[[Path], Any]]] = [
     (
         "moorings/papa_nemo_c1d/forcing",
@@ -57,22 +65,21 @@ READERS: list[tuple[str, str, Callable[[Path], Any]]] = [
         ),
     ),
     (
-        r"moorings/.*\.nc",
-        "`read_oceansites(salinity=35.0)`",
-        lambda path: io.read_oceansites(path, start_time=START, salinity=35.0),
+        r"moorings/(.*\.nc|oce_papa)",
+        "`read_oceansites()`",
+        lambda path: io.read_oceansites(path, start_time=START),
     ),
+    (r"(lakes|gotm_cases).*(bathy|hypsograph)", "`read_hypsography()`", io.read_hypsography),
+    (r".*(prof.*\.dat|temp.*\.csv)", "`read_oceansites(variables, units)`", lambda path: _profiles(path)),
+    (r".*\.(dat|csv)", "`read_table()`", io.read_table),
     (r"argo/.*\.nc", "`read_argo()`", lambda path: io.read_argo(path, start_time=START)),
-    (
-        r"argo/.*\.nc",
-        "`read_argo(salinity=35.0)`",
-        lambda path: io.read_argo(path, start_time=START, salinity=35.0),
-    ),
     (r"era5/.*valdivia.*accum", "`read_era5_fluxes()`", lambda path: _era5(path, io.read_era5_fluxes)),
     (r"era5/.*(java|valdivia).*instant", '`read_numbers("sst", position)`', _sst),
     (r"era5/", "`read_era5()`", lambda path: _era5(path, io.read_era5)),
     (r"les/.*\.nc", "`read_cf_netcdf()`", io.read_cf_netcdf),
     (r"les_legay/.*\.nc", "`read_legay()`", io.read_legay),
     (r"lesbrary/.*\.jld2", "`read_lesbrary()`", io.read_lesbrary),
+    (r"maps/.*\.(nc|cdf|gz)", "`read_cf_netcdf()`", io.read_cf_netcdf),
 ]
 """Expressions for paths, and readers; the first that reads a file counts, or the first that fits it."""
 
@@ -86,6 +93,11 @@ def _found(read: Any) -> str:
         parts += [f"{rejected} flagged"] if rejected else []
         return f"{read.time.size} times, " + ", ".join(parts) + (", heights that move" if read.moves else "")
     series = read[0] if isinstance(read, tuple) else read
+    if isinstance(series, np.ndarray):
+        return f"{series.size} heights"
+    if hasattr(series, "variables"):
+        names = [name for name in series.variables if name != "time"]
+        return f"{series['time'].values.size} times of {', '.join(names)}"
     return f"{series.time.size} times"
 
 

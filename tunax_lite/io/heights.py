@@ -191,7 +191,9 @@ def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) 
     stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
     if str(stated).lower() in ("up", "down"):
         return str(stated).lower() == "up"
-    if name in _UPWARD or np.nanmax(values, initial=-1.0) <= 0.0:
+    # A single level at zero is that of a depth.
+    is_below = np.nanmax(values, initial=-1.0) <= 0.0 and np.nanmin(values, initial=0.0) < 0.0
+    if name in _UPWARD or is_below:
         return True
     return False if name.startswith("depth") else None
 

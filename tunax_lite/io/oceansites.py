@@ -37,8 +37,10 @@ from .errors import FileFormatError, check_names, names_its_file
 from .heights import Heights, heights_of
 from .netcdf import Contents, Variable, read_contents
 from .places import position_of
+from .profile_text import read_profile_text
 from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
+from .table import is_text
 from .units import conversion
 from .yaml_file import NAMES
 
@@ -118,7 +120,7 @@ def read_oceansites(
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     found, empty = [], []
     for source in sources:
-        file = read_contents(source)
+        file = read_profile_text(source) if is_text(source) else read_contents(source)
         place = position_of(file) or position
         for key, (times, variable) in _find(file, given).items():
             heights = heights_of(file, variable, times.dims[0], depths, units.get("z"), place)

@@ -2,6 +2,7 @@
 
 CSV with a line per time, or NetCDF with variables over time."""
 
+import contextlib
 import csv
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,11 @@ from .places import at_position
 from .series import GOOD_FLAGS, Series, on_common_times, start_of_case
 from .yaml_file import NAMES
 
-_CSV_ENDINGS = (".csv", ".txt", ".tsv")
+_TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
+_TIMES = ("time", "datetime", "date", "timestamp", "date_time")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+_PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
+"""Of a line in the format of GOTM."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _MISSING = ("", "nan", "na", "null", "none")
 _Cells = list[tuple[int, str]]
@@ -45,14 +50,20 @@ _Cells = list[tuple[int, str]]
 def read_table(path) -> Contents:
     """The columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
-    The first line of a CSV file names the columns, `wind_u [m s-1]`; one of them is `time`, in ISO 8601, or
-    a number with a unit such as `time [days since 2012-01-01]`. Lines that start with # are comments.
+    The first line of a CSV file names the columns, `wind_u [m s-1]`; one of them is `time` (or `datetime`,
+    `date`, `timestamp`), in ISO 8601, or a number with a unit such as `time [days since 2012-01-01]`. Lines
+    that start with # are comments, columns of words stay words. In GOTM's format, a date, a time and numbers,
+    the columns are `1`, `2`, ... or have the names of a line that starts with ! above them.
 
     Raises:
         FileFormatError: a file that is no table, with its line.
     """
-    is_csv = is_path(path) and existing_file(path).suffix.lower() in _CSV_ENDINGS
-    return _read_csv(Path(path)) if is_csv else read_contents(path)
+    return _read_csv(Path(path)) if is_text(path) else read_contents(path)
+
+
+def is_text(source) -> bool:
+    """Whether a source is a text file, by its name."""
+    return is_path(source) and existing_file(source).suffix.lower() in _TEXT_ENDINGS
 
 
 def read_series(path, name: str, quantity: str, *, start_time: str | None, unit: str | None = None) -> Series:
@@ -155,8 +166,12 @@ def read_numbers(
 def _read_csv(path: Path) -> Contents:
     text = read_text(path, "text in UTF-8", "utf-8-sig")
     lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
-    delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
-    rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
+    data = [(number, line) for number, line in lines if not line.startswith("!")]
+    if data and _PLAIN.match(data[0][1]):
+        rows = _plain_rows(lines, data)
+    else:
+        delimiter = next((d for d in (",", ";", "\t") if lines and d in lines[0][1]), ",")
+        rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
     if len(rows) < 2:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
@@ -170,12 +185,25 @@ def _read_csv(path: Path) -> Contents:
         column = [(number, cells[i].strip()) for number, cells in rows]
         if name == "time" and unit is None:
             values, unit = _moments(path, column)
-        else:
+        elif any(_is_number(text) for _, text in column) or not any(text for _, text in column):
             values = _numbers(path, name, column)
+        else:
+            values = np.array([text for _, text in column])
         attributes = {} if unit is None else {"units": unit}
         variables[name] = Variable(path, name, ("time",), values, attributes)
     variables["time"] = variables.pop("time")  # messages list what was measured first
     return Contents(path, variables, {})
+
+
+def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
+    """The cells of lines in the format of GOTM, times in ISO 8601, below their names."""
+    rows = []
+    for number, line in data:
+        rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
+        rows.append((number, ["{}-{}-{}T{}".format(*match.groups()), *rest] if match else rest))
+    named = [line.lstrip("! ").split() for number, line in lines if line.startswith("!")]
+    said = next((cells for cells in named if len(cells) == len(rows[0][1])), None)
+    return [(0, ["time", *(said[1:] if said else map(str, range(1, len(rows[0][1]))))]), *rows]
 
 
 def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
@@ -183,8 +211,11 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
     matches = [_HEADER.match(cell) for cell in cells]
     names = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
     where = f"line {number}"
+    stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
+    if "time" not in names and len(stamps) == 1:
+        names[stamps[0]] = "time"
     if "time" not in names:
-        expected = "names of columns, one of them time"
+        expected = f"names of columns, one of them time (or {', '.join(_TIMES[1:])})"
         raise FileFormatError(path, where, expected, ", ".join(names), "add a line of names")
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
@@ -194,16 +225,29 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
 
 def _moments(path: Path, column: _Cells) -> tuple[np.ndarray, str]:
     """Dates as numbers, and their unit."""
+    texts = [text for _, text in column]
+    if all(_STAMP.fullmatch(text) for text in texts):  # a hundred times as fast
+        with contextlib.suppress(ValueError):
+            stamps = np.array(texts, dtype="datetime64[ms]")
+            since = str(stamps[0]).replace("T", " ")
+            return (stamps - stamps[0]) / np.timedelta64(1, "s"), f"seconds since {since}"
     moments = []
     for number, text in column:
         try:
-            moments.append(start_of_case(text))
+            moments.append(start_of_case(text.replace("/", "-")))
         except ValueError:
             expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
             advice = "write it so, or name a unit, time [days since 2012-01-01]"
             raise FileFormatError(path, f"line {number}: time", expected, f"'{text}'", advice) from None
     seconds = np.array([(moment - moments[0]).total_seconds() for moment in moments])
     return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
+
+
+def _is_number(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        decimal(text)
+        return True
+    return False
 
 
 def _numbers(path: Path, name: str, column: _Cells) -> np.ndarray:

@@ -1,0 +1,108 @@
+"""Series and profiles in text, in the formats in which others write them."""
+
+import numpy as np
+import pytest
+
+from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table
+
+START = "2010-11-10"
+DEGREES = {"variables": {"temperature": "1"}, "units": {"temperature": "degC"}, "conservative": False}
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.dat", "2010/11/10 07:00:00   -87.5  1.0\n2010/11/10 08:00:00   -82.5  2.0\n"),
+        ("a.dat", "# made\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
+        ("a.txt", "!DateTime\theat\n2010-11-10 07:00:00\t-87.5\n2010-11-10 08:00:00\t-82.5\n"),
+        ("a.csv", "datetime,heat\n2010-11-10 07:00:00,-87.5\n2010-11-10 08:00:00,-82.5\n"),
+        ("a.csv", "place;Timestamp;heat\nPapa;20101110T07;-87.5\nPapa;20101110T08;-82.5\n"),
+    ],
+)
+def test_series_of_others(tmp_path, name, text):
+    path = write(tmp_path / name, text)
+    column = "heat" if "heat" in text else "1"
+    found = read_series(path, column, "surface_heat_flux", start_time=START, unit="W m-2")
+    np.testing.assert_array_equal(found.time, [25200.0, 28800.0])
+    np.testing.assert_array_equal(found.values, [-87.5, -82.5])
+
+
+def test_columns_that_are_not_there(tmp_path):
+    path = write(tmp_path / "a.dat", "2010/11/10 07:00:00 1.0\n2010/11/10 08:00:00 2.0 3.0\n")
+    with pytest.raises(FileFormatError, match=r"a\.dat: line 2: expected 2 values, .* got 3"):
+        read_table(path)
+    path = write(tmp_path / "b.csv", "depth,temp\n1.0,2.0\n")
+    with pytest.raises(FileFormatError, match=r"b\.csv: line 1: expected .* one of them time \(or datetime,"):
+        read_table(path)
+
+
+PROFILES = "2010/11/10 00:00:00  3 2\n 1. 9.0\n 5. 8.0\n 10. 7.0\n2010/11/11 00:00:00 2 2\n1. 9.5\n10. 7.5\n"
+TABLE = """datetime,Depth_meter,temp,station
+2010-11-10 00:00:00,1,9.0,A
+2010-11-11 00:00:00,1,9.5,A
+2010-11-10 00:00:00,5,8.0,A
+2010-11-10 00:00:00,10,7.0,A
+2010-11-11 00:00:00,10,7.5,A
+"""
+BLOCKS = """ Location: 50N 145W    10 Nov 2010 to  11 Nov 2010 (    2 times, 3 depths,  1 blocks)
+ Units: Depth (Meters), Temperature (C), -9.999 = missing
+ Time: 1200 10 Nov 2010 to 1200 11 Nov 2010 (index     1 to     2,     2 lines,  3 depths)
+ Index:              1      2      3
+ Depth(M):           1      5     10 QUALITY SOURCE
+ YYYYMMDD HHMM     SST   TEMP   TEMP QQQ SSS
+ 20101110 0000   9.000  8.000  7.000 222 555
+ 20101111 0000   9.500 -9.999  7.500 202 505
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("p.dat", PROFILES, DEGREES),
+        ("p.dat", PROFILES.replace(" 5.", "-5.").replace(" 1", "-1").replace("\n1", "\n-1"), DEGREES),
+        ("p.csv", TABLE, DEGREES | {"variables": {"temperature": "temp"}}),
+        ("p.dat", BLOCKS, {"conservative": False}),
+    ],
+)
+def test_profiles_in_text(tmp_path, name, text, options):
+    found = read_oceansites(write(tmp_path / name, text), start_time=START, **options)
+    np.testing.assert_array_equal(found.time, [0.0, 86400.0])
+    np.testing.assert_array_equal(found.z, [-10.0, -5.0, -1.0])
+    values = [[7.0, 8.0, 9.0], [7.5, np.nan, 9.5]]
+    np.testing.assert_array_equal(found.profiles["temperature"], values)
+
+
+def test_profiles_at_other_depths_each_time(tmp_path):
+    days = "".join(f"2010-11-{day} 00:00:00 2 2\n{day}.5 9.0\n{day}5 8.0\n" for day in range(10, 20))
+    found = read_oceansites(write(tmp_path / "p.dat", days), start_time=START, **DEGREES)
+    assert found.moves
+    np.testing.assert_array_equal(found.z[1], [-115.0, -11.5])
+    np.testing.assert_array_equal(found.profiles["temperature"], 10 * [[8.0, 9.0]])
+
+
+def test_codes_of_pmel_are_flags(tmp_path):
+    path = write(tmp_path / "p.dat", BLOCKS.replace("222", "532"))
+    found = read_oceansites(path, start_time=START)  # at its position
+    assert found.rejected == {"temperature": 2} and "practical salinity 35" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PROFILES.replace("3 2", "2 2"), "line 4: expected a date, a time, the number of levels"),
+        (PROFILES.replace("2 2\n1.", "3 2\n1."), "file: expected profiles .* got 1 levels less"),
+        (PROFILES.replace("8.0", "8.0x"), "line 3: expected numbers, got '5. 8.0x'"),
+        (
+            BLOCKS.replace(" 222 ", " 22 "),
+            "line 7: expected a date, a time, 3 values and as many quality codes",
+        ),
+    ],
+)
+def test_text_that_is_no_profile(tmp_path, text, message):
+    with pytest.raises(FileFormatError, match=rf"p\.dat: {message}"):
+        read_oceansites(write(tmp_path / "p.dat", text), start_time=START, **DEGREES)
