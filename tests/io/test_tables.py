@@ -49,6 +49,10 @@ TABLE = """datetime,Depth_meter,temp,station
 2010-11-10 00:00:00,10,7.0,A
 2010-11-11 00:00:00,10,7.5,A
 """
+WIDE = """Datetime,Temperature_1m [degC],Temperature_5m [degC],Temperature_10m [degC],Salinity_5m
+2010-11-10 00:00:00,9.0,8.0,7.0,32.0
+2010-11-11 00:00:00,9.5,,7.5,
+"""
 BLOCKS = """ Location: 50N 145W    10 Nov 2010 to  11 Nov 2010 (    2 times, 3 depths,  1 blocks)
  Units: Depth (Meters), Temperature (C), -9.999 = missing
  Time: 1200 10 Nov 2010 to 1200 11 Nov 2010 (index     1 to     2,     2 lines,  3 depths)
@@ -66,6 +70,7 @@ BLOCKS = """ Location: 50N 145W    10 Nov 2010 to  11 Nov 2010 (    2 times, 3 d
         ("p.dat", PROFILES, DEGREES),
         ("p.dat", PROFILES.replace(" 5.", "-5.").replace(" 1", "-1").replace("\n1", "\n-1"), DEGREES),
         ("p.csv", TABLE, DEGREES | {"variables": {"temperature": "temp"}}),
+        ("p.csv", WIDE, {"conservative": False}),
         ("p.dat", BLOCKS, {"conservative": False}),
     ],
 )

@@ -1,8 +1,9 @@
 """Profiles in text, as contents in which the values of all depths follow each other.
 
-Three formats: a table with columns of time, depth (or z) and values; GOTM's profiles, each below a line with
-its time, the number of its levels and their order; and blocks of PMEL with a column for each depth, then
-quality codes. Source of the last: the ASCII delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
+Formats: a table with columns of time, depth (or z) and values, or with a column for each depth
+(`temperature_35m`); GOTM's profiles, each below a line with its time, the number of its levels and their order;
+and blocks of PMEL with a column for each depth, then quality codes. Source of the last: the ASCII delivery of
+NOAA/PMEL, Global Tropical Moored Buoy Array.
 """
 
 import re
@@ -25,6 +26,7 @@ _CODES = {
     "flag_values": [0, 1, 2, 3, 4, 5],
     "flag_meanings": "datum_missing highest_quality default_quality adjusted lower_quality sensor_failed",
 }
+_WIDE = re.compile(r"(temp|sal|wtr)[a-z]*[_ ]?(\d+(?:\.\d+)?)(?:_?m)?", re.IGNORECASE)
 _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
@@ -52,7 +54,7 @@ def read_profile_text(path) -> Contents:
         if key == _word(name)
     ]
     if len(found) != 1:
-        return table
+        return _of_columns(table)
     depth, way = found[0]
     of_depth = {"units": "m", "positive": way} | depth.attrs
     others = {name: one for name, one in table.variables.items() if one is not depth and name != "time"}
@@ -61,6 +63,23 @@ def read_profile_text(path) -> Contents:
 
 def _word(name: str) -> str:
     return re.split(r"[_ (\[]", name.lower())[0]
+
+
+def _of_columns(table: Contents) -> Contents:
+    """Columns with the depth in their names, one below the other; without any the table as it is."""
+    columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
+    if not columns:
+        return table
+    time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
+    found = {}
+    for one, match in columns:
+        name = "salinity" if match[1].lower() == "sal" else "temperature"
+        missing = np.full((depths.size, time.values.size), np.nan)
+        own = found.setdefault(name, Variable(table.path, name, (), missing, one.attrs))
+        own.values[np.searchsorted(depths, float(match[2]))] = one.values
+    found = {name: one.with_values(one.values.ravel()) for name, one in found.items()}
+    times, depth = time.with_values(np.tile(time.values, depths.size)), np.repeat(depths, time.values.size)
+    return _observed(table.path, times, depth, {"units": "m", "positive": "down"}, found)
 
 
 def _observed(
