@@ -1,9 +1,9 @@
 """Profiles in text, as contents in which the values of all depths follow each other.
 
 Formats: a table with columns of time, depth (or z) and values, or with a column for each depth
-(`temperature_35m`); GOTM's profiles, each below a line with its time, the number of its levels and their order;
-and blocks of PMEL with a column for each depth, then quality codes. Source of the last: the ASCII delivery of
-NOAA/PMEL, Global Tropical Moored Buoy Array.
+(`temperature_35m`); GOTM's profiles, each below a line with its time, the number of its levels and their
+order; and blocks of PMEL with a column for each depth, then quality codes. Source of the last: the ASCII
+delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
 """
 
 import re
