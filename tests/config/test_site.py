@@ -302,6 +302,15 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(load, tmp_path):
     np.testing.assert_allclose(
         other.profiles["temperature"][0, 0], gsw.CT_from_t(absolute, 9.0, 20.0), atol=1e-5
     )
+    levels = ("z", [-40.0, -20.0, 0.0], {"units": "m", "positive": "up"})
+    climate = xr.Dataset(
+        {"PSAL": (("month", "z"), [[35.0, 34.0, np.nan], [33.0, 32.0, np.nan]])}, {"z": levels}
+    )
+    climate["PSAL"].attrs["units"] = "psu"
+    climate.to_netcdf(tmp_path / "climate.nc", engine="netcdf4")
+    salty = site["observations"] | {"practical_salinity": "climate.nc"}
+    of_file: Any = build_run(load(**site | {"observations": salty})).observations
+    np.testing.assert_allclose(of_file.profiles["temperature"], other.profiles["temperature"], atol=1e-6)
     fresh: Any = build_run(load(**{**site, "temperature": None, "salinity": None}))
     at_place = gsw.SA_from_SP(35.0, -np.asarray(fresh.case.grid.z_center), -144.9, 50.1)
     np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)

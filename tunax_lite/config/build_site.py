@@ -210,9 +210,10 @@ def _practical(
     own: Mapping[str, Series],
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Heights and practical salinity to convert measured temperatures with, of the section or the case."""
-    z, start = np.asarray(setting.grid.z_center), np.zeros(1)
+    z, start, keys = np.asarray(setting.grid.z_center), np.zeros(1), (key, "practical_salinity")
+    if isinstance(given.practical_salinity, str):
+        return io.read_salinity(setting.file(given.practical_salinity, *keys))
     if given.practical_salinity is not None:
-        keys = (key, "practical_salinity")
         series = profile_series(given.practical_salinity, "salinity", setting, *keys, whole=False)
         return z, series.on(start)[0]
     if "salinity" not in own:
@@ -273,20 +274,16 @@ def _start(
     measured = {}
     for name in ("temperature", "salinity"):
         if getattr(section, name) is None:
-            assert initial is not None and isinstance(source, cases.MeasuredProfiles)
+            assert isinstance(section, cases.SiteCase) and isinstance(source, cases.MeasuredProfiles)
+            assert initial is not None
             if name == "salinity" and name not in initial.profiles:
-                measured[name] = _assumed_salinity(section, setting, z)
+                said = f"neither given nor measured: practical {sea_water.OF_THE_OCEAN:g} serves"
+                setting.notes.append(f"{setting.at(name)}: {said}.")
+                measured[name] = sea_water.salinity_of_the_ocean(z, section.longitude, section.latitude)
                 continue
             series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
             measured[name] = series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
     return measured
-
-
-def _assumed_salinity(section: Placed, setting: Setting, z: np.ndarray) -> np.ndarray:
-    """Absolute salinity [g kg-1] at heights [m] where neither the case nor what was measured has any."""
-    place, value = {"longitude": section.longitude, "latitude": section.latitude}, sea_water.OF_THE_OCEAN
-    setting.notes.append(f"{setting.at('salinity')}: neither given nor measured: practical {value:g} serves.")
-    return sea_water.absolute_salinity(np.full_like(z, value), -z, **place)
 
 
 def _within(observations: Observations, section: Placed, setting: Setting) -> Observations:

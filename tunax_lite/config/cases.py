@@ -32,7 +32,8 @@ _LONGEST_GAP = 15.0 * 86400.0
 
 
 _PRACTICAL_SALINITY = (
-    "practical salinity to convert temperatures with where none was measured; null for that of the case"
+    "practical salinity to convert temperatures with where none was measured: a number, a profile, or a "
+    "NetCDF file of which the mean is taken; null for that of the case"
 )
 
 
@@ -51,7 +52,7 @@ class MooringProfiles(Section):
     depths: Literal["nominal", "measured"] | float = key(
         "of instruments whose depth moves; or the depth [m] of one whose file does not say it", "nominal"
     )
-    practical_salinity: ProfileSection | None = key(_PRACTICAL_SALINITY, None)
+    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
 
@@ -64,7 +65,7 @@ class ArgoProfilesSection(Section):
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
     good_flags: GoodFlags = list(GOOD_FLAGS)
-    practical_salinity: ProfileSection | None = key(_PRACTICAL_SALINITY, None)
+    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 

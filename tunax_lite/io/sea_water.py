@@ -60,6 +60,12 @@ def absolute_salinity(
     return np.where(np.abs(found - standard * ratio) < 1e-9, standard, found)
 
 
+def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
+    """Absolute salinity [g kg-1] at heights z [m] at a place [degrees] where nothing is known of it."""
+    practical = np.full_like(z, OF_THE_OCEAN)
+    return absolute_salinity(practical, pressure(z), longitude=longitude, latitude=latitude)
+
+
 def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, latitude: Numbers) -> np.ndarray:
     """Practical salinity [1] of an absolute one [g kg-1] at heights z [m], at a place [degrees].
 
