@@ -37,7 +37,7 @@ LAYERS = (
     ("sensitivity",),
     ("planning", "self_test"),
     ("io", "calibration", "comparison", "plotting"),
-    ("run", "streaming", "gotm"),
+    ("run", "streaming", "gotm", "maps"),
     ("config",),
     ("report",),
     ("cli",),
@@ -59,6 +59,7 @@ CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
     "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
+    "maps": CORE | {"xarray", "netCDF4", "scipy"},
     "calibration": CORE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core"},
