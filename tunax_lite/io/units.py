@@ -16,22 +16,24 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
     (1, 0, 0, 0): dict(m=1.0, meter=1.0, metre=1.0, km=1e3, dm=1e-1, cm=1e-2, mm=1e-3),
     (0, 1, 0, 0): dict(s=1.0, sec=1.0, second=1.0, min=60.0, minute=60.0, h=3600.0, hr=3600.0, hour=3600.0)
     | dict(d=86400.0, day=86400.0, ms=1e-3, millisecond=1e-3, microsecond=1e-6, nanosecond=1e-9),
-    (0, 0, 1, 0): dict(kg=1.0, g=1e-3),
+    (0, 0, 1, 0): dict(kg=1.0, g=1e-3, gr=1e-3),
     (0, 0, 0, 1): dict(K=1.0, kelvin=1.0),
     (1, -2, 1, 0): dict(N=1.0, dyn=1e-5),
-    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, millibar=1e2)
+    (-1, -2, 1, 0): dict(Pa=1.0, pascal=1.0, hPa=1e2, kPa=1e3, bar=1e5, mbar=1e2, mb=1e2, millibar=1e2)
     | dict(dbar=1e4, decibar=1e4, db=1e4),
     (2, -2, 1, 0): dict(J=1.0),
     (2, -3, 1, 0): dict(W=1.0, kW=1e3, watt=1.0),
 }
 _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
+_IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
+"""Older files write units in capitals, M/S for one."""
 _CELSIUS = {
     *("degc", "deg_c", "degree_c", "degrees_c", "celsius", "degree_celsius", "degrees_celsius"),
     *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
 }
 _KELVIN = {"kelvin", "degk", "deg_k", "degree_kelvin", "degrees_kelvin", "deg k"}
 _PERCENT = {"%", "percent", "per cent"}
-_SALINITY = {"psu", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
+_SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
     *("pss78", "practical salinity units", "practical_salinity_unit", "dimensionless", "unitless"),
 }
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
@@ -56,8 +58,8 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
             if not match:
                 raise KeyError(token)
             name, exponent = match[1], int(match[2] or 1) * (-1 if position else 1)
-            name = name if name in _FACTORS else name.removesuffix("s")
-            factor, of_factor = _FACTORS[name]
+            name = name if name in _FACTORS or name in _IN_CAPITALS else re.sub("[sS]$", "", name)
+            factor, of_factor = _FACTORS[name] if name in _FACTORS else _IN_CAPITALS[name]
             scale *= factor**exponent
             dimensions = [before + one * exponent for before, one in zip(dimensions, of_factor, strict=True)]
     return scale, tuple(dimensions)

@@ -16,6 +16,7 @@ from .pressure import (
     VelocityAndHeight,
     VelocityAtHeight,
 )
+from .restoring import SurfaceRestoring
 from .seagrass import Seagrass
 from .stokes_drift import (
     AbstractStokesDrift,

@@ -1,0 +1,245 @@
+"""Times of records in the calendars of models and climatologies, on the time of a run.
+
+A year that repeats is stretched to each year of the run: a record at a fraction of its year lies at the same
+fraction of every other, so that months stay where they are however many days a year has. Other times go by
+their dates, which the calendars without some days (noleap) share with the common one.
+"""
+
+import datetime
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..io.netcdf import Variable
+
+_BY_DATE = ("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day")
+_BY_FRACTION = ("360_day", "all_leap", "366_day")
+_MONTHS = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) / 365.0
+_LONGEST = 1.75
+"""A step between records may be so many times the usual one: months are 28 to 31 days long."""
+_OF_CALENDAR = {"360_day": 360.0, "noleap": 365.0, "365_day": 365.0, "all_leap": 366.0, "366_day": 366.0}
+
+
+@dataclass(frozen=True)
+class RecordTimes:
+    """When records were taken.
+
+    Args:
+        variable: the coordinate of the (first) file, for messages.
+        epoch: time 0 of the run.
+        seconds: of records since then; of a year that repeats their fractions of it [1].
+        order: of records in the files, where they are a year that repeats; numbers then go on through all
+            years.
+    """
+
+    variable: Variable
+    epoch: datetime.datetime
+    seconds: np.ndarray
+    order: np.ndarray | None = None
+
+    @property
+    def repeats(self) -> bool:
+        return self.order is not None
+
+    def __len__(self) -> int:
+        return self.seconds.size
+
+    def at(self, numbers: np.ndarray) -> np.ndarray:
+        """Times [s] since the epoch of records by their numbers."""
+        if not self.repeats:
+            return self.seconds[numbers]
+        years, records = np.divmod(numbers, self.seconds.size)
+        starts = self._starts(int(years.min()), int(years.max()) + 1)
+        first = starts[years - years.min()]
+        return first + self.seconds[records] * (starts[years - years.min() + 1] - first)
+
+    def records(self, numbers: np.ndarray) -> np.ndarray:
+        """Which records of the files have these numbers."""
+        return numbers if self.order is None else self.order[numbers % self.order.size]
+
+    def window(self, start: float, stop: float) -> np.ndarray:
+        """Numbers of the records from before `start` to after `stop` [s], as many for any equal length."""
+        length = stop - start
+        if self.repeats:
+            years = [
+                (self.epoch + datetime.timedelta(seconds=time)).year - self.epoch.year
+                for time in (start, stop)
+            ]
+            numbers = np.arange(self.seconds.size * (years[0] - 2), self.seconds.size * (years[1] + 3))
+        else:
+            numbers = np.arange(self.seconds.size)
+        time = self.at(numbers)
+        slack = 1e-9 * max(abs(time[0]), abs(time[-1]))
+        if start < time[0] - slack or stop > time[-1] + slack:
+            got = f"{self.describe(0)} to {self.describe(len(self) - 1)}"
+            wanted = " to ".join(self._moment(each) for each in (start, stop))
+            advice = "change start_time or duration, give more files, or say that the year repeats (repeats)"
+            raise self.variable.error(f"records from {wanted}", got, advice)
+        first = max(int(np.searchsorted(time, start + slack, side="right")) - 1, 0)
+        most = min(self._most_within(length), numbers.size)
+        first = min(first, numbers.size - most)
+        return numbers[first : first + most]
+
+    def around(self, time: np.ndarray) -> np.ndarray:
+        """Numbers of the records around times that increase, as far as there are any."""
+        ends = float(time[0]), float(time[-1])
+        if not self.repeats:
+            ends = max(ends[0], self.seconds[0]), min(ends[1], self.seconds[-1])
+        return self.window(*ends)
+
+    @property
+    def step(self) -> float:
+        """Usual time between records [s]."""
+        year = 365.0 * 86400.0 if self.repeats else 1.0
+        return year * float(np.median(np.diff(self.seconds)))
+
+    def _most_within(self, length: float) -> int:
+        """Records within any interval of a length, and one before and behind."""
+        time = self.seconds
+        if self.repeats:
+            # The shortest year, and as many of them as the length may touch.
+            n_years = int(length // (365 * 86400.0)) + 2
+            time = (np.arange(n_years)[:, None] + self.seconds).ravel() * 365 * 86400.0
+        within = np.searchsorted(time, time + round(length, 3) * (1.0 + 1e-9), side="left")
+        return int(np.max(within - np.arange(time.size))) + 2
+
+    def _starts(self, first: int, last: int) -> np.ndarray:
+        """Of years that count from that of the epoch [s]."""
+        years = range(self.epoch.year + first, self.epoch.year + last + 1)
+        return np.array([(datetime.datetime(year, 1, 1) - self.epoch).total_seconds() for year in years])
+
+    def describe(self, record: int) -> str:
+        """When a record was taken, for messages."""
+        if not self.repeats:
+            return f"{self._moment(self.seconds[record])} (record {record})"
+        return f"day {1.0 + 365.0 * self.seconds[record]:.0f} of the year (record {record})"
+
+    def describe_record(self, record: int) -> str:
+        """The same for a record of the files."""
+        return self.describe(record if self.order is None else int(np.flatnonzero(self.order == record)[0]))
+
+    def _moment(self, seconds: float) -> str:
+        try:
+            return (self.epoch + datetime.timedelta(seconds=float(seconds))).isoformat(timespec="minutes")
+        except OverflowError:
+            return f"{seconds:g} s"
+
+    def check(self) -> None:
+        """Raise `FileFormatError` where records are missing: months of a year, steps of a series."""
+        steps = np.diff(self.seconds, append=self.seconds[0] + 1.0 if self.repeats else [])
+        usual = float(np.median(steps)) if steps.size else 1.0
+        late = np.flatnonzero(steps > _LONGEST * usual)
+        if steps.size and np.any(steps <= 0.0):
+            at = int(np.flatnonzero(steps <= 0.0)[0])
+            got = f"{self.describe((at + 1) % len(self))} after {self.describe(at)}"
+            advice = "sort the files, and leave out what stands twice"
+            raise self.variable.error("times that increase", got, advice)
+        if late.size:
+            at = int(late[0])
+            following = self.describe((at + 1) % len(self))
+            expected = "a record every month of the year" if len(self) < 13 else "records without a gap"
+            got = f"none between {self.describe(at)} and {following}"
+            raise self.variable.error(expected, got, "add what is missing")
+
+
+def read_times(
+    coordinates: Sequence[Variable], epoch: datetime.datetime, repeats: bool | None, stretched: bool
+) -> RecordTimes:
+    """Times of the records of files that follow each other.
+
+    Args:
+        coordinates: the time of each file.
+        epoch: time 0 of the run.
+        repeats: whether they are a year that repeats; `None` if they say so themselves: by a reference year
+            of 0 or 1, as climatologies have it, or by an attribute `modulo` or `climatology`.
+        stretched: whether other years of 360 or 366 days are stretched to those of the run.
+
+    Raises:
+        FileFormatError: times without a date, in an unknown calendar, or with gaps.
+    """
+    first = coordinates[0]
+    years, fractions, seconds = (
+        np.concatenate(part) for part in zip(*(_placed(each, epoch) for each in coordinates), strict=True)
+    )
+    length = years[-1] + fractions[-1] - years[0] - fractions[0]
+    if repeats is None:
+        said = any({"modulo", "climatology"} & each.attrs.keys() for each in coordinates)
+        repeats = length < 1.0 and (said or bool(np.all(years <= 1)))
+    if repeats:
+        if length >= 1.0:
+            got = f"{length:.2f} years"
+            raise first.error("records within one year, which repeats", got, "leave out all but one year")
+        order = np.argsort(fractions, kind="stable")  # a year may begin in December
+        found = RecordTimes(first, epoch, fractions[order], order)
+    else:
+        if np.isnan(seconds).any():
+            calendar = str(first.attrs.get("calendar")).lower()
+            expected = "times in a calendar whose days are those of the run"
+            advice = "stretch its years to those of the run (stretched_years)"
+            if not stretched:
+                raise first.error(expected, f"the calendar '{calendar}'", advice)
+            seconds = np.array([_of_fraction(*each, epoch) for each in zip(years, fractions, strict=True)])
+        found = RecordTimes(first, epoch, seconds)
+    found.check()
+    return found
+
+
+def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Years, fractions of them, and seconds since the epoch by dates, NaN in calendars that lack them."""
+    import netCDF4  # takes long
+
+    unit, calendar = variable.unit(None, "time"), str(variable.attrs.get("calendar", "standard")).lower()
+    expected = "times such as 'days since 2000-01-01' in a calendar of CF"
+    refused = variable.error(expected, f"'{unit}' in the calendar '{calendar}'", "correct these attributes")
+    values = np.atleast_1d(variable.numbers())
+    if not np.all(np.isfinite(values)):
+        raise variable.error("finite times", "NaN", "repair the file")
+    interval, _, reference = unit.partition(" since ")
+    if not reference or calendar not in (*_BY_DATE, *_BY_FRACTION):
+        raise refused
+    if interval.lower().rstrip("s") == "month":
+        year, month = (int(part) for part in (re.findall(r"-?\d+", reference) + ["1", "1"])[:2])
+        months = values + (month - 1)
+        years = year + np.floor(months / 12.0).astype(int)
+        fractions = np.interp(months % 12.0, np.arange(13), _MONTHS)
+        by_date = [_of_fraction(*each, epoch) for each in zip(years, fractions, strict=True)]
+        return years, fractions, np.array(by_date)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that CF has no year 0
+        options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
+        try:
+            dates: Any = netCDF4.num2date(values, unit, calendar, **options)
+        except (ValueError, OverflowError):
+            raise refused from None
+        fractions = np.array([_fraction(date, calendar) for date in dates])
+    years = np.array([date.year for date in dates])
+    if calendar in _BY_FRACTION:
+        return years, fractions, np.full(years.size, np.nan)
+    seconds = [
+        np.nan
+        if date.year < 1
+        else (datetime.datetime(*date.timetuple()[:6], date.microsecond) - epoch).total_seconds()
+        for date in dates
+    ]
+    return years, fractions, np.round(np.array(seconds), 3)
+
+
+def _fraction(date: Any, calendar: str) -> float:
+    """Of its year."""
+    begin = date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+    days = _OF_CALENDAR.get(calendar)
+    if days is None:
+        days = (begin.replace(year=date.year + 1) - begin).total_seconds() / 86400.0
+    return (date - begin).total_seconds() / (86400.0 * days)
+
+
+def _of_fraction(year: int, fraction: float, epoch: datetime.datetime) -> float:
+    """Seconds since the epoch of a fraction of a year; NaN of a year that is none."""
+    if not 1 <= year <= 9998:
+        return np.nan
+    begin, end = datetime.datetime(int(year), 1, 1), datetime.datetime(int(year) + 1, 1, 1)
+    return (begin - epoch).total_seconds() + fraction * (end - begin).total_seconds()

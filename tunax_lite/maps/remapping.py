@@ -1,0 +1,218 @@
+"""From the points of a file to those of the columns: bilinear or conservative, up to the coasts.
+
+Remapping is a sparse matrix, a row for each column. Where some of the points of a row are dry the others
+count in their place; where all are, the nearest wet one within a distance.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+EARTH_RADIUS = 6.371e6
+_TINY = 1e-6
+"""Weights below it are round-off of a point that lies on another one; angles [degrees], too."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of a file, or of a target, in the order of a flattened array.
+
+    Args:
+        latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
+        is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
+        latitude_edges, longitude_edges: of the cells of a grid [degrees], one more than points.
+    """
+
+    latitude: np.ndarray
+    longitude: np.ndarray
+    is_grid: bool
+    latitude_edges: np.ndarray | None = None
+    longitude_edges: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        n = self.latitude.size
+        return (n, self.longitude.size) if self.is_grid else (n,)
+
+    def all(self) -> tuple[np.ndarray, np.ndarray]:
+        """Latitude and longitude of every point."""
+        if not self.is_grid:
+            return self.latitude, self.longitude
+        latitude, longitude = np.meshgrid(self.latitude, self.longitude, indexing="ij")
+        return latitude.ravel(), longitude.ravel()
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same points."""
+        text = b"".join(np.asarray(each, dtype=float).tobytes() for each in (self.latitude, self.longitude))
+        return hashlib.sha256(text + str(self.is_grid).encode()).hexdigest()
+
+    def is_same(self, other: "Points") -> bool:
+        """Whether the other points are the same, in the same order."""
+        if self.shape != other.shape:
+            return False
+        east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
+        return bool(np.all(np.abs(self.latitude - other.latitude) < _TINY) and np.all(np.abs(east) < _TINY))
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the cells of a grid: as they are known, or halfway between points."""
+        latitude, longitude = self.latitude_edges, self.longitude_edges
+        if latitude is None:
+            latitude = np.clip(_between(self.latitude), -90.0, 90.0)
+        return latitude, _between(self.longitude) if longitude is None else longitude
+
+
+def _between(axis: np.ndarray) -> np.ndarray:
+    if axis.size < 2:
+        return np.array([axis[0] - 0.5, axis[0] + 0.5])
+    middle = 0.5 * (axis[1:] + axis[:-1])
+    return np.concatenate([[2.0 * axis[0] - middle[0]], middle, [2.0 * axis[-1] - middle[-1]]])
+
+
+def weights(source: Points, target: Points, method: str) -> sparse.csr_array:
+    """The matrix from the values of a file to those of the target.
+
+    Args:
+        method: "bilinear", or "conservative", which keeps the integral over the sphere; between grids.
+
+    Returns:
+        A row for each point of the target, whose sum is 1, or the part of its cell that the file covers;
+        empty where the file has nothing around it.
+
+    Raises:
+        ValueError: a conservative remapping of a list of points, or from a grid that is curved.
+    """
+    if source.is_same(target):
+        return sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
+    if not source.is_grid:
+        raise ValueError(
+            "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
+            "the points of the file (kind: input), or remap it first."
+        )
+    if method == "conservative":
+        if not target.is_grid:
+            raise ValueError(
+                "remapping: expected bilinear for a list of points, got conservative; change it."
+            )
+        return _conservative(source, target)
+    latitude, longitude = target.all()
+    along_latitude = _linear(source.latitude, latitude, None)
+    along_longitude = _linear(source.longitude, longitude, 360.0)
+    n_longitude = source.longitude.size
+    rows, columns, values = [], [], []
+    for i, of_latitude in along_latitude:
+        for j, of_longitude in along_longitude:
+            rows.append(np.arange(latitude.size))
+            columns.append(i * n_longitude + j)
+            values.append(of_latitude * of_longitude)
+    found = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    return _sorted(sparse.coo_array(found, (latitude.size, source.latitude.size * n_longitude)))
+
+
+def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Index and weight of both neighbours on an axis; no weight beyond half a spacing from its ends."""
+    order = np.argsort(axis if period is None else (axis - axis.min()) % period, kind="stable")
+    points = axis[order] if period is None else axis.min() + (axis[order] - axis.min()) % period
+    spacing = float(np.max(np.diff(points))) if points.size > 1 else 1.0
+    if period is not None:
+        at = points[0] + (at - points[0]) % period
+        if points[0] + period - points[-1] <= 1.5 * spacing:  # all around
+            points, order = np.append(points, points[0] + period), np.append(order, order[0])
+        else:  # just west of the first point
+            at = np.where(at > 0.5 * (points[0] + points[-1] + period), at - period, at)
+    lower = np.clip(np.searchsorted(points, at, side="right") - 1, 0, max(points.size - 2, 0))
+    upper = np.minimum(lower + 1, points.size - 1)
+    step = np.where(upper > lower, points[upper] - points[lower], 1.0)
+    fraction = np.clip((at - points[lower]) / step, 0.0, 1.0)
+    fraction = np.where(np.abs(fraction - np.round(fraction)) < _TINY, np.round(fraction), fraction)
+    ends = (points[0], points[-1])
+    near = (at >= ends[0] - 0.5 * spacing - _TINY) & (at <= ends[1] + 0.5 * spacing + _TINY)
+    return [
+        (order[lower], np.where(near, 1.0 - fraction, 0.0)),
+        (order[upper], np.where(near, fraction, 0.0)),
+    ]
+
+
+def _conservative(source: Points, target: Points) -> sparse.csr_array:
+    """Parts of the cells of the target that cells of the file cover, by their area on the sphere."""
+    (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
+    height, width = np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude))
+    along_latitude = _overlap(height, width, [0.0])
+    along_longitude = _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
+    return _sorted(sparse.kron(along_latitude, along_longitude, format="coo"))
+
+
+def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.ndarray:
+    """Part of each wanted interval (rows) that lies in each of the own ones."""
+    low, high = np.minimum(own[:-1], own[1:]), np.maximum(own[:-1], own[1:])
+    first, last = np.minimum(wanted[:-1], wanted[1:]), np.maximum(wanted[:-1], wanted[1:])
+    found = np.zeros((first.size, low.size))
+    for shift in shifts:
+        common = np.minimum(last[:, None], high + shift) - np.maximum(first[:, None], low + shift)
+        found += np.maximum(common, 0.0)
+    found = found / (last - first)[:, None]
+    return np.where(found > 1e-12, found, 0.0)
+
+
+def _sorted(matrix) -> sparse.csr_array:
+    """Without zeros, columns of each row in order: so a row gives the same sum to the bit everywhere."""
+    found = sparse.csr_array(matrix)
+    found.sum_duplicates()
+    found.data[found.data < 1e-12] = 0.0
+    found.eliminate_zeros()
+    found.sort_indices()
+    return found
+
+
+def wet_share(matrix: sparse.csr_array, wet: np.ndarray) -> np.ndarray:
+    """The part of each row that lies on points with values."""
+    return matrix @ wet.ravel().astype(float)
+
+
+def around_coasts(
+    matrix: sparse.csr_array,
+    wet: np.ndarray,
+    source: Points,
+    target: tuple[np.ndarray, np.ndarray],
+    reach: float,
+) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
+    """The matrix with values taken from wet points alone.
+
+    Args:
+        matrix: of `weights`.
+        wet: which points of the file have values.
+        source: points of the file.
+        target: latitude and longitude of the rows [degrees].
+        reach: farthest wet point that may stand for a row without any [m].
+
+    Returns:
+        The matrix, whose rows sum to 1; which rows come from such a neighbour; and which are empty, without
+        one.
+    """
+    share = wet_share(matrix, wet)
+    bare = share < _TINY
+    kept = matrix @ sparse.diags_array(wet.ravel().astype(float))
+    kept = sparse.diags_array(np.where(bare, 0.0, 1.0 / np.where(bare, 1.0, share))) @ kept
+    found = _sorted(kept)
+    filled, empty = np.zeros(bare.size, dtype=bool), bare.copy()
+    rows, points = np.flatnonzero(bare), np.flatnonzero(wet.ravel())
+    if rows.size and points.size:
+        latitude, longitude = source.all()
+        tree = cKDTree(_on_sphere(latitude[points], longitude[points]))
+        limit = 2.0 * np.sin(min(reach / EARTH_RADIUS, np.pi) / 2.0)
+        distance, nearest = tree.query(
+            _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit * (1.0 + 1e-12)
+        )
+        near = np.isfinite(distance)
+        at = rows[near], points[nearest[near]]
+        found = _sorted(found + sparse.csr_array((np.ones(at[0].size), at), found.shape))
+        filled[at[0]], empty[at[0]] = True, False
+    return found, filled, empty
+
+
+def _on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
+    phi, theta = np.deg2rad(latitude), np.deg2rad(longitude)
+    return np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=-1)

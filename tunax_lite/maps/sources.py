@@ -1,0 +1,242 @@
+"""Files of a map: how they are opened, where a variable lies in them, which of them is meant."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..io.axes import is_axis
+from ..io.errors import FileFormatError, is_path, name_of, reading
+from ..io.netcdf import Variable, read_contents
+from ..io.registry import resolve
+from ..io.yaml_file import NAMES
+from ..quantities import quantity_of
+from .remapping import Points
+from .settings import Gridded
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "e(ast)?")}
+"""Letters of CF, short names, and what the unit says."""
+
+
+def open_source(given: Any, find: Callable[[str], Path]) -> "xr.Dataset":
+    """A dataset of a file or a Zarr store, or what a user opened; nothing but coordinates is read."""
+    import xarray as xr  # takes long
+
+    if not isinstance(given, str | Path):
+        is_path(given)  # or refused
+        return given
+    text = str(given)
+    options: dict[str, Any] = {"decode_cf": False, "cache": False}
+    if "://" in text or text.rstrip("/").endswith(".zarr"):
+        at = text if "://" in text else str(find(f"{text}/zarr.json").parent)
+        with reading(text, "a Zarr store"):
+            found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
+        found.encoding["source"] = at
+        return found
+    path = find(text)
+    read_contents(path, only=())  # refuses what is no NetCDF file, or damaged
+    with reading(path, "a NetCDF file"):
+        return xr.open_dataset(path, engine="netcdf4", **options)
+
+
+class Sources:
+    """Files by their names, opened once.
+
+    Args:
+        default: files, or datasets, of fields that name none.
+        find: gives the path of a name.
+    """
+
+    def __init__(self, default: Sequence[Any], find: Callable[[str], Path] = resolve):
+        self._default, self._find = list(default), find
+        self.opened: dict[Any, xr.Dataset] = {}
+
+    def of(self, given: Gridded, site: str = "{site}") -> list["xr.Dataset"]:
+        """The datasets of a field."""
+        found = []
+        for name in given.paths or self._default:
+            name = name.replace("{site}", site) if isinstance(name, str) else name
+            key = name if isinstance(name, str | Path) else id(name)
+            if key not in self.opened:
+                self.opened[key] = open_source(name, self._find)
+            found.append(self.opened[key])
+        if not found:
+            raise ValueError("paths: expected the files of the map, got none; name them.")
+        return found
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a variable lies in its files.
+
+    Args:
+        name: of the variable.
+        files: that have it, in the order of time.
+        points: horizontal ones.
+        horizontal: dimensions of the points, the outer one first.
+        time, vertical: dimensions, where there are such.
+        is_place: whether the files hold one place, whatever their axes say.
+    """
+
+    name: str
+    files: tuple["xr.Dataset", ...]
+    points: Points
+    horizontal: tuple[str, ...]
+    time: str | None
+    vertical: str | None
+    is_place: bool = False
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Number of records of each file."""
+        return tuple(1 if self.time is None else int(file.sizes[self.time]) for file in self.files)
+
+    @property
+    def row(self) -> int:
+        """Points for each value of the outer horizontal dimension."""
+        if self.points.is_grid:
+            return self.points.longitude.size
+        return self.points.latitude.size // int(self.files[0].sizes[self.horizontal[0]])
+
+    def header(self) -> Variable:
+        """The variable without its values."""
+        return _header(self.files[0], self.name)
+
+    def coordinate(self, file: "xr.Dataset", dim: str, kind: str) -> Variable:
+        """The coordinate along a dimension of a file that is its `time` or its `vertical` axis."""
+        along = [str(name) for name, one in file.variables.items() if one.dims == (dim,)]
+        along.sort(key=lambda name: name != dim)
+        name = next(name for name in along if _is_kind(file, name, kind))
+        return read_contents(file, only=(name,))[name]
+
+
+def _header(file: "xr.Dataset", name: str) -> Variable:
+    found = file.variables[name]
+    return Variable(Path(name_of(file)), name, tuple(map(str, found.dims)), np.empty(0), dict(found.attrs))
+
+
+def _is_kind(file: "xr.Dataset", name: str, kind: str) -> bool:
+    dates = kind == "time" and file.variables[name].dtype.kind in "MO"
+    return dates or is_axis(_header(file, name), kind)
+
+
+def _is_horizontal(variable: Any, axis: str) -> bool:
+    letter, short, unit = _HORIZONTAL[axis]
+    said = str(variable.attrs.get("standard_name", "")).lower()
+    named = str(variable.name).lower() in (axis, short, f"nav_{short}")
+    of_unit = re.fullmatch(f"degrees?_?{unit}", str(variable.attrs.get("units", "")).lower())
+    return said == axis or variable.attrs.get("axis") == letter or named or of_unit is not None
+
+
+def layout_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = False) -> Layout:
+    """Find the axes of a variable by CF attributes, units and usual names.
+
+    Args:
+        name: of the variable.
+        files: some of which have it.
+        is_place: whether they hold one place, whatever their axes say.
+
+    Raises:
+        FileFormatError: no latitude and longitude, or a further dimension.
+    """
+    own = tuple(file for file in files if name in file.variables)
+    first = own[0]
+    found, header = first.variables[name], _header(first, name)
+    dims = tuple(map(str, found.dims))
+    near = [str(key) for key, one in first.variables.items() if key != name and set(one.dims) <= set(dims)]
+    near = [key for key in near if first.variables[key].ndim in (1, 2)]
+    axes = {axis: [first[key] for key in near if _is_horizontal(first[key], axis)] for axis in _HORIZONTAL}
+    flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
+    time, vertical = (
+        next(
+            (
+                dim
+                for dim in dims
+                if dim not in flat
+                and any(first.variables[key].dims == (dim,) and _is_kind(first, key, kind) for key in near)
+            ),
+            None,
+        )
+        for kind in ("time", "vertical")
+    )
+    rest = tuple(dim for dim in dims if dim not in (time, vertical))
+    if is_place:
+        return Layout(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)
+    points, horizontal = _points(header, axes, rest)
+    others = [dim for dim in rest if dim not in horizontal and found.sizes[dim] > 1]
+    if others:
+        got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
+        raise header.error("latitude, longitude, time and depth alone", got, advice)
+    return Layout(name, own, points, horizontal, time, vertical)
+
+
+def _points(
+    header: Variable, axes: Mapping[str, list[Any]], rest: tuple[str, ...]
+) -> tuple[Points, tuple[str, ...]]:
+    """The horizontal points of a variable: axes of a grid, or coordinates of each point."""
+    known = {}
+    for axis, found in axes.items():
+        own = [one for one in found if set(map(str, one.dims)) <= set(rest)]
+        known[axis] = sorted(own, key=lambda one: one.name != one.dims[0])
+    for latitude in known["latitude"]:
+        for longitude in known["longitude"]:
+            values = [np.asarray(one.values, dtype=float) for one in (latitude, longitude)]
+            if not all(np.all(np.abs(each) <= 720.0) for each in values):
+                continue  # masked
+            own, other = (tuple(map(str, one.dims)) for one in (latitude, longitude))
+            if own == other:
+                order = tuple(dim for dim in rest if dim in own)
+                flat = [
+                    np.asarray(one.transpose(*order), dtype=float).ravel() for one in (latitude, longitude)
+                ]
+                return Points(flat[0], flat[1], False), order
+            if len(own) == len(other) == 1:
+                return Points(*values, True, _edges(latitude), _edges(longitude)), (*own, *other)
+    got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
+    advice = "give them a CF standard name, or units degrees_north and degrees_east"
+    raise header.error("coordinates of latitude and longitude", got, advice)
+
+
+def _edges(axis: Any) -> np.ndarray | None:
+    """Of the cells along an axis, where the file has them: the bounds of CF."""
+    found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
+    if found is None or found.shape != (axis.size, 2):
+        return None
+    pairs = np.asarray(found.values, dtype=float)
+    return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None
+
+
+def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) -> str:
+    """The name of the variable of a field: as given, or by usual names and CF standard names.
+
+    Raises:
+        FileFormatError: no such variable.
+    """
+    there = {str(name): one for file in files for name, one in file.variables.items()}
+    names, standard = [quantity], set()
+    for known in (NAMES[section].get(quantity, {}) for section in ("weather", "oceansites", "era5")):
+        names += known.get("names", [])
+        for key in ("kinds", "standard_names", "downward", "net"):
+            standard |= set(known.get(key, ()))
+    try:
+        standard.add(quantity_of(quantity).standard_name)
+    except KeyError:
+        pass  # a parameter
+    if given.variable is not None:
+        names, standard = [given.variable], set()
+    found = [name for name in names if name in there]
+    found += [name for name, one in there.items() if one.attrs.get("standard_name", "") in standard]
+    if found:
+        return found[0]
+    got = f"only {', '.join(there) or 'an empty file'}"
+    source = ", ".join(dict.fromkeys(map(name_of, files)))
+    key = given.variable or quantity
+    raise FileFormatError(
+        source, key, f"a variable for {quantity or 'a parameter'}", got, "name it (variable)"
+    )

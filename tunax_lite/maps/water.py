@@ -1,0 +1,141 @@
+"""Profiles of files at the columns of a map, and how deep their water is."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from ..io.axes import is_axis, read_vertical
+from ..io.netcdf import read_contents
+from .fields import Reader
+from .remapping import Points, around_coasts, wet_share
+
+_HALF = 0.5 - 1e-9
+"""Part of the points around a column that has water where the column does."""
+
+
+class Profiles:
+    """A quantity over depth, at the columns of a map.
+
+    Args:
+        reader: of its records.
+
+    Raises:
+        FileFormatError: no levels, or some that are none.
+    """
+
+    def __init__(self, reader: Reader):
+        self.reader, layout = reader, reader.layout
+        if layout.vertical is None:
+            raise layout.header().error("a dimension of depth", layout.header().dims, "name a profile")
+        file, dim = layout.files[0], layout.vertical
+        near = [str(name) for name, one in file.variables.items() if dim in one.dims and one.ndim < 3]
+        contents = read_contents(file, only=near)
+        along = [
+            one for one in contents.variables.values() if one.dims == (dim,) and is_axis(one, "vertical")
+        ]
+        axis = read_vertical(contents, min(along, key=lambda one: one.name != dim), None, None)
+        self.depth = -axis.z[::-1]
+        middle = 0.5 * (self.depth[1:] + self.depth[:-1])
+        self.lower_edge = np.append(middle, 2.0 * self.depth[-1] - middle[-1])
+        if axis.faces is not None:
+            self.lower_edge = -axis.faces[-2::-1]
+        n = self.depth.size
+        self._levels = range(n) if axis.is_reversed else range(n - 1, -1, -1)
+        self._matrix = sparse.csr_array((0, 0))
+
+    def wet_points(self) -> np.ndarray:
+        """Which points of the files have water at the surface."""
+        return np.isfinite(self.reader.block(np.zeros(1, dtype=int), None, self._levels[0])[0])
+
+    def depth_at(self, matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """The part of each row of a matrix that is water, and the depth [m] down to which half of that is.
+
+        Levels are read one after the other.
+        """
+        share, depth = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
+        above = np.ones(matrix.shape[0], dtype=bool)
+        for place, level in enumerate(self._levels):
+            wet = np.isfinite(self.reader.block(np.zeros(1, dtype=int), None, level)[0])
+            own = wet_share(matrix, wet)
+            share = own if place == 0 else share
+            above &= own >= _HALF * share
+            depth = np.where(above & (own > 0.0), self.lower_edge[place], depth)
+        return share, depth
+
+    def locate(self, matrix: sparse.csr_array, target: Points, chosen: np.ndarray, reach: float) -> tuple:
+        """As `Field.locate`, with the matrix to all points; below the surface what is wet there counts."""
+        place, source = tuple(each[chosen] for each in target.all()), self.reader.layout.points
+        self._matrix, *found = around_coasts(matrix[chosen], self.wet_points(), source, place, reach)
+        return tuple(found)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Keep some of the columns."""
+        self._matrix = self._matrix[rows]
+
+    def on(self, columns: np.ndarray, z: np.ndarray, time: float) -> np.ndarray:
+        """At a time [s] on heights [m] of each column, `(n_heights, n_columns)`.
+
+        Linear between levels and between records; the uppermost and the deepest value hold beyond them.
+        """
+        reader, matrix = self.reader, self._matrix[columns]
+        records, share = np.zeros(1, dtype=int), np.ones(1)
+        if reader.times is not None:
+            numbers = reader.times.around(np.array([time, time]))[:2]
+            at = reader.times.at(numbers)
+            later = float(np.clip((time - at[0]) / (at[-1] - at[0]), 0.0, 1.0))
+            records, share = reader.times.records(numbers), np.array([1.0 - later, later])
+        matrix, used, rows = reader.rows_of(matrix)
+        found = np.empty((self.depth.size, columns.size))
+        for place, level in enumerate(self._levels):
+            order = np.argsort(records)
+            block = np.tensordot(share[order], reader.block(records[order], rows, level), 1)
+            finite = np.isfinite(block)
+            reader.check(block[None], used[finite[used]], records[:1], rows)
+            weight = matrix @ finite.astype(float)
+            total = matrix @ np.where(finite, block, 0.0)
+            above = found[max(place - 1, 0)]
+            found[place] = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), above)
+        after = np.clip(np.searchsorted(self.depth, -z), 1, self.depth.size - 1)
+        upper, lower = self.depth[after - 1], self.depth[after]
+        fraction = np.clip((-z - upper) / (lower - upper), 0.0, 1.0)
+        values = [np.take_along_axis(found, index, axis=0) for index in (after - 1, after)]
+        return values[0] + fraction * (values[1] - values[0])
+
+
+class ProfilesPerSite:
+    """Profiles that have a file for each of the columns."""
+
+    def __init__(self, parts: Sequence[Profiles]):
+        self.parts = list(parts)
+
+    def depth_at(self, matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """As that of `Profiles`, of every column."""
+        one = sparse.csr_array(np.ones((1, 1)))
+        found = [part.depth_at(one) for part in self.parts]
+        share, depth = (np.concatenate(each) for each in zip(*found, strict=True))
+        return share, depth
+
+    def locate(self, matrix: sparse.csr_array, target: Points, chosen: np.ndarray, reach: float) -> tuple:
+        """As that of `Profiles`."""
+        self.keep(chosen)
+        place, one = Points(np.zeros(1), np.zeros(1), False), sparse.csr_array(np.ones((1, 1)))
+        for part in self.parts:
+            part.locate(one, place, np.zeros(1, dtype=int), reach)
+        return np.zeros(chosen.size, dtype=bool), np.zeros(chosen.size, dtype=bool)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Keep some of the columns."""
+        self.parts = [self.parts[row] for row in rows]
+
+    def on(self, columns: np.ndarray, z: np.ndarray, time: float) -> np.ndarray:
+        """As that of `Profiles`."""
+        first, n = np.zeros(1, dtype=int), z.shape[1]
+        each = [
+            self.parts[column].on(first, z[:, i : i + 1], time)
+            for i, column in zip(range(n), columns, strict=True)
+        ]
+        return np.concatenate(each, axis=1)
+
+
+AnyProfiles = Profiles | ProfilesPerSite

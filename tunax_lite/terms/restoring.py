@@ -1,0 +1,39 @@
+"""Restoring of the surface, h dT/dt = ... + w (T_target - T) in the uppermost cell, implicit in T.
+
+With the thickness of water w that is renewed in a time the flux depends on no grid: rho c_p w (T_target - T)
+is the heat of Haney (1971), J. Phys. Oceanogr. 1, 241-248; 1e-5 m s-1 is 40 W m-2 K-1.
+"""
+
+import jax.numpy as jnp
+
+from .._types import Scalar, SeriesOrScalar, array_field, parameter
+from ..time_series import TimeSeries
+from .base import AbstractTerm, Column, Tendency
+
+
+class SurfaceRestoring(AbstractTerm):
+    """Draws the uppermost cell to values over time; `None` leaves one alone.
+
+    Args:
+        temperature: [degC].
+        salinity: [g kg-1].
+        temperature_velocity: w of the temperature [m s-1].
+        salinity_velocity: w of the salinity [m s-1].
+    """
+
+    temperature: TimeSeries[SeriesOrScalar] | None = array_field(0, default=None)
+    salinity: TimeSeries[SeriesOrScalar] | None = array_field(0, default=None)
+    temperature_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(0.0, 1.0))
+    salinity_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(0.0, 1.0))
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        found = {}
+        for name in ("temperature", "salinity"):
+            target, velocity = getattr(self, name), getattr(self, f"{name}_velocity")
+            if target is None:
+                continue
+            values = getattr(column.state, name)
+            rate = jnp.zeros_like(values[:1]) + velocity / column.grid.cell_volume[-1]
+            loss = jnp.concatenate([jnp.zeros_like(values[1:]), rate])
+            found[name] = Tendency(surface=velocity * target.at(column.time), loss_rate=loss)
+        return found
