@@ -185,23 +185,31 @@ def bulk_forcing(
             )
         if sky is not None:
             values = dataclasses.replace(values, shortwave=None)
-        implicit, evaporation = section.implicit_stress, section.evaporation
+        implicit = section.implicit_stress
         if implicit == "long_steps":
             implicit = _step_is_long(reference_density, setting)
-        albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
-        if section.shortwave.name == "net":
-            albedo = air_sea.ConstantAlbedo(0.0)
         return air_sea.BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
-            longwave=air_sea.DownwardLongwave() if section.longwave == "downward" else formula,
-            shortwave=sky,
-            albedo=albedo,
             sun=air_sea.SolarPosition(start_time, latitude, longitude),
             humidity_measure=measure,
-            evaporation=values.precipitation is not None if evaporation is None else evaporation,
-            implicit_stress=implicit,
-            **section.given(),
+            **bulk_arguments(section, implicit_stress=implicit, rain=values.precipitation is not None),
         )
+
+
+def bulk_arguments(section: AirSeaSection, *, implicit_stress: bool, rain: bool) -> dict[str, Any]:
+    """Arguments of `BulkForcing` but for weather, sun and measure of humidity; `rain` is in the weather."""
+    is_series = section.longwave in ("downward", "net")
+    formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()
+    albedo = air_sea.Payne() if section.albedo is None else section.albedo.build()
+    if section.shortwave.name == "net":
+        albedo = air_sea.ConstantAlbedo(0.0)
+    return section.given() | {
+        "longwave": air_sea.DownwardLongwave() if section.longwave == "downward" else formula,
+        "shortwave": section.shortwave.build() if isinstance(section.shortwave, ClearSkySection) else None,
+        "albedo": albedo,
+        "evaporation": rain if section.evaporation is None else section.evaporation,
+        "implicit_stress": implicit_stress,
+    }
 
 
 def _step_is_long(reference_density: float, setting: Setting) -> bool:

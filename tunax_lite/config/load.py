@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pydantic
 
@@ -12,11 +12,12 @@ from ..io.yaml_file import ConfigError, Document, read_document, with_overrides,
 from .calibration import CalibrationConfig
 from .cases import GotmCase
 from .closures import closure_class
+from .maps import MapConfig
 from .schema import RunConfig
 from .section import MISSING
 from .series import Place
 
-ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig)
+ConfigT = TypeVar("ConfigT", RunConfig, CalibrationConfig, MapConfig)
 SectionT = TypeVar("SectionT", bound=pydantic.BaseModel)
 
 
@@ -75,29 +76,51 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
     return _load(path, overrides, CalibrationConfig)
 
 
+def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
+    """Read the configuration of a map; arguments and errors as in `load_run`."""
+    return _load(path, overrides, MapConfig)
+
+
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:
-    """Read the configuration of a run, or of a calibration if it has `cases`."""
+    """Read the configuration of a run, of a calibration if it has `cases`, or of a map if it has `map`."""
     return _load(path, overrides)
 
 
 def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any = None) -> Loaded[Any]:
     """A file of one kind, or of any; one of another kind, known by one of its keys, is refused."""
     document = with_overrides(read_document(Path(path)), overrides)
-    expected, todo = "a run or a calibration", "use `tunax-lite compare`"
-    others = {"closures": "a comparison"}
-    if model is not None:
-        expected, key, other = ("a run", "cases", "a calibration")
-        if model is CalibrationConfig:
-            expected, key, other = "a calibration", "case", "a run"
-        todo, others[key] = "use another file or another command", other
-    for key, kind in others.items():
-        if key in document.data:
+    found = [key for key in _KINDS if key in document.data]
+    if model is None:
+        kinds = {key: kind for key, kind in _KINDS.items() if kind.model is not None}
+        model = next((_KINDS[key].model for key in found), RunConfig)
+        expected, todo = "a run, a calibration or a map", "use `tunax-lite compare`"
+    else:
+        kinds = {key: kind for key, kind in _KINDS.items() if kind.model is model}
+        expected, todo = next(iter(kinds.values())).name, "use another file or another command"
+    for key in found:
+        if key not in kinds:
+            got = _KINDS[key].name
             raise ConfigError(
-                f"{document.source}: expected the configuration of {expected}, got that of {kind} (it has "
+                f"{document.source}: expected the configuration of {expected}, got that of {got} (it has "
                 f"`{key}`); {todo}."
             )
-    model = model or (CalibrationConfig if "cases" in document.data else RunConfig)
     return Loaded(validated(document, model), Place(Path(path), document.origins))
+
+
+class _Kind(NamedTuple):
+    """A kind of configuration file, and what checks it; one that has a loader of its own has none."""
+
+    name: str
+    model: Any
+
+
+_KINDS = {
+    "closures": _Kind("a comparison", None),
+    "map": _Kind("a map", MapConfig),
+    "cases": _Kind("a calibration", CalibrationConfig),
+    "case": _Kind("a run", RunConfig),
+}
+"""Kinds by the key that only they have; a comparison has `cases` too."""
 
 
 def validated(document: Document, model: type[SectionT]) -> SectionT:

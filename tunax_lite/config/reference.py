@@ -15,10 +15,16 @@ from .builder import is_number
 from .calibration import CalibrationConfig
 from .closures import options_of
 from .comparison import ComparisonConfig
+from .maps import MapConfig
 from .schema import RunConfig
 from .section import closest
 
-KINDS = {"run": RunConfig, "calibration": CalibrationConfig, "comparison": ComparisonConfig}
+KINDS = {
+    "run": RunConfig,
+    "calibration": CalibrationConfig,
+    "comparison": ComparisonConfig,
+    "map": MapConfig,
+}
 """Kinds of configuration file."""
 
 

@@ -1,114 +1,43 @@
 """Columns on a map, which are read in batches of some columns and some of the time."""
 
-import dataclasses
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import abc
+import datetime
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
-from .._types import at_path, iterate_parameters
-from ..air_sea import BulkForcing, SolarPosition, Weather
-from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..case import Case
-from ..corrections import CorrectedForcing
-from ..forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
-from ..grid import Grid
-from ..ice import AbstractIce
-from ..io.errors import name_of
-from ..io.registry import resolve
-from ..io.sea_water import modelled_water
-from ..io.series import start_of_case
 from ..model import Model
-from ..physics import (
-    AbstractAbsorption,
-    AbstractEquationOfState,
-    Teos10,
-    TwoBandAbsorption,
-    coriolis_parameter,
-)
-from ..state import State
-from ..terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
-from ..time_series import TimeSeries
-from .fields import AnyField, finest
-from .located import Located, locate
-from .settings import MapInput, SurfaceTargets
-from .sources import Sources
-from .water import ProfilesPerSite
-
-_FOREVER = 1e12
-_MOST_VARIABLE = 10.0
-"""The wind is lengthened by no more than this factor to its mean speed [1]."""
 
 
-class ColumnMap:
-    """Water points of a map, read in batches. Can be pickled.
+class ColumnMap(abc.ABC):
+    """Water points of a map. Can be pickled: files are opened where they are read.
 
     Args:
-        given: files, points, and what is made of them.
-        levels: grid whose faces are those of every column, stretched to its depth.
-        sources: files or datasets of the fields that name none; in place of `given.paths`.
-        equation_of_state, absorption, ice: of all columns; TEOS-10, clear water and no ice by default.
-        bulk: further arguments of `BulkForcing`, where there is weather.
-        find: gives the path of a name.
-        name: of the map.
-
-    Attributes:
         n_columns: number of water points.
         latitude, longitude: of them [degrees north, degrees east], shape `(n_columns,)`.
-        depth: of them [m].
         shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
         index: flat index into `shape` of each column, increasing.
         coordinates: of a dataset on `shape`: by name dims, values and attributes, as xarray takes them.
-        dims: of `shape`.
         epoch: time 0 of all cases.
         duration: length of the map's time [s].
         counts: of points that were filled from neighbours, left out, ... by what became of them.
-        notes: the same in words.
+        notes: what the user should know.
         fingerprint: changes when the input or the settings change.
-
-    Raises:
-        FileFormatError, FileNotFoundError: a file that cannot be used, with what is wrong where.
-        ValueError: no water, or settings that do not go together.
     """
 
-    def __init__(
-        self,
-        given: MapInput,
-        levels: Grid,
-        *,
-        sources: Sequence[Any] = (),
-        equation_of_state: AbstractEquationOfState | None = None,
-        absorption: AbstractAbsorption | None = None,
-        ice: AbstractIce | None = None,
-        bulk: Mapping[str, Any] | None = None,
-        find: Callable[[str], Path] = resolve,
-        name: str = "map",
-    ):
-        self.given, self.name, self.duration = given, name, given.duration
-        self._fractions = np.asarray(levels.z_face, dtype=float) / float(levels.depth)
-        self._water = equation_of_state or Teos10()
-        self._light, self._ice, self._bulk = absorption or TwoBandAbsorption(), ice, dict(bulk or {})
-        self.epoch = start_of_case(given.start_time)
-        opened = Sources(sources or given.paths, find)
-        self._humidity = "relative" if given.weather is None else given.weather.humidity_measure
-        found = locate(given, opened, HUMIDITY_QUANTITIES[self._humidity])
-        self._found, self._fixed = found, None
-        latitude, longitude = found.target.all()
-        self.latitude, self.longitude = latitude[found.index], longitude[found.index]
-        self.index, self.depth, self.shape = found.index, found.depth, found.target.shape
-        self.n_columns, self.counts = found.index.size, found.counts
-        self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
-        self._kinds = _kinds_of(given, found)
-        self.fingerprint = _fingerprint(self, opened)
-        self.dims, self.coordinates = _coordinates(found)
+    n_columns: int
+    latitude: np.ndarray
+    longitude: np.ndarray
+    shape: tuple[int, ...]
+    index: np.ndarray
+    coordinates: dict[str, tuple]
+    epoch: datetime.datetime
+    duration: float
+    counts: dict[str, int]
+    notes: tuple[str, ...]
+    fingerprint: str
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_fixed": None}
-
+    @abc.abstractmethod
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         """A batch of these columns, whose forcing covers from `start` to `stop` [s] since the epoch.
 
@@ -117,206 +46,10 @@ class ColumnMap:
         needs is read.
 
         Raises:
-            FileFormatError: a value that is missing or impossible, with file, variable, point and time; or
-                times that the files do not cover.
+            ValueError: times that the input does not cover.
+            FileFormatError: a value that is missing or cannot be, with file, variable, point and time.
         """
-        chosen = np.arange(self.n_columns)[columns]
-        grid, state = self._start(chosen)
-        latitude = jnp.asarray(self.latitude[chosen], dtype=float)
-        longitude = jnp.asarray(self.longitude[chosen], dtype=float)
-        terms, groups = {}, self._found.groups
-        if self.given.restoring is not None:
-            terms["restoring"] = self._restoring(self.given.restoring, chosen, start, stop)
-        drift = None
-        if self.given.stokes_drift is not None:
-            time, values = self._series(groups["stokes_drift"], chosen, start, stop)
-            series = TimeSeries(time, DriftVector(**values), "Stokes drift")
-            drift = StokesDrift(series, self.given.stokes_drift.decay_depth)
-        case = Case(
-            grid=grid,
-            initial_state=state,
-            forcing=self._forcing(chosen, latitude, longitude, start, stop),
-            coriolis_parameter=coriolis_parameter(latitude),
-            equation_of_state=self._water,
-            absorption=self._light,
-            interior=Interior(stokes_drift=drift),
-            terms=terms,
-            ice=self._ice,
-            duration=self.duration,
-            name=self.name,
-            start_time=self.epoch.isoformat(),
-            latitude=latitude,
-            longitude=longitude,
-        )
-        own = {path: field for path, field in groups["parameters"].items() if path.startswith("case.")}
-        return _with_fields(case, {path.removeprefix("case."): f for path, f in own.items()}, chosen, self)
 
+    @abc.abstractmethod
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         """The model with the parameters that these columns have of their own; the same if there are none."""
-        chosen = np.arange(self.n_columns)[columns]
-        own = {p: f for p, f in self._found.groups["parameters"].items() if not p.startswith("case.")}
-        closure = _with_fields(model.closure, own, chosen, self)
-        return model if closure is model.closure else dataclasses.replace(model, closure=closure)
-
-    def _series(
-        self, fields: Mapping[str, AnyField], chosen: np.ndarray, start: float, stop: float
-    ) -> tuple[Any, dict[str, Any]]:
-        """Fields on the records of those with the shortest steps."""
-        times = finest([field.times for field in fields.values()])
-        time = np.array([-_FOREVER, _FOREVER]) if times is None else times.at(times.window(start, stop))
-        values = {name: field.on(chosen, time) for name, field in fields.items()}
-        return jnp.asarray(time, dtype=float), values
-
-    def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
-        """Grid and water of the start; kept for the next piece of time of the same columns."""
-        if self._fixed is not None and np.array_equal(self._fixed[0], chosen):
-            return self._fixed[1]
-        z_face = self._fractions[:, None] * self.depth[chosen]
-        grid, profiles = Grid(z_face), self._found.profiles
-        z = 0.5 * (z_face[1:] + z_face[:-1])
-        given = {name: profile.on(chosen, z, 0.0) for name, profile in profiles.items()}
-        both = self._modelled(given["temperature"], given["salinity"], z, chosen, self._kinds)
-        temperature, salinity = (jnp.asarray(each, dtype=float) for each in both)
-        at_rest = jnp.zeros_like(temperature)
-        found = grid, State(at_rest, at_rest, temperature, salinity)
-        self._fixed = chosen, found
-        return found
-
-    def _modelled(
-        self, temperature: Any, salinity: Any, z: Any, chosen: np.ndarray, kinds: Mapping[str, str]
-    ) -> tuple[Any, Any]:
-        """Conservative temperature and absolute salinity of those of the files."""
-        place = {"longitude": self.longitude[chosen] % 360.0, "latitude": self.latitude[chosen]}
-        return modelled_water(temperature, salinity, z, **kinds, **place)
-
-    def _restoring(
-        self, given: SurfaceTargets, chosen: np.ndarray, start: float, stop: float
-    ) -> SurfaceRestoring:
-        time, values = self._series(self._found.groups["restoring"], chosen, start, stop)
-        kinds, salinity = self._kinds, values.get("salinity")
-        if salinity is None:  # which the conversion of a temperature needs
-            salinity = np.asarray(self._start(chosen)[1].salinity[-1])
-            kinds = kinds | {"salinity_kind": "absolute"}
-        temperature = values.get("temperature", np.full_like(salinity, 10.0))
-        both = self._modelled(temperature, salinity, np.zeros(chosen.size), chosen, kinds)
-        targets = {
-            name: TimeSeries(time, jnp.asarray(each, dtype=float), f"restoring of {name}")
-            for name, each in zip(("temperature", "salinity"), both, strict=True)
-            if name in values
-        }
-        velocities = given.temperature_velocity, given.salinity_velocity
-        return SurfaceRestoring(targets.get("temperature"), targets.get("salinity"), *velocities)
-
-    def _forcing(
-        self, chosen: np.ndarray, latitude: Any, longitude: Any, start: float, stop: float
-    ) -> AbstractForcing:
-        groups = self._found.groups
-        if self.given.weather is not None:
-            time, values = self._series(groups["weather"], chosen, start, stop)
-            speed = values.pop("wind_speed", None)
-            if speed is not None:
-                of_means = np.hypot(values["wind_u"], values["wind_v"])
-                longer = np.clip(speed / np.maximum(of_means, 1e-9), 1.0, _MOST_VARIABLE)
-                values |= {name: values[name] * longer for name in ("wind_u", "wind_v")}
-            forcing: AbstractForcing = BulkForcing(
-                weather=TimeSeries(time, Weather(**values), "weather"),
-                sun=SolarPosition(self.epoch.isoformat(), latitude, longitude),
-                humidity_measure=self._humidity,
-                **self._bulk,
-            )
-        else:
-            time, values = self._series(groups["fluxes"], chosen, start, stop)
-            forcing = TimeSeriesForcing(time, SurfaceFluxes(**values))
-        if self.given.flux_corrections is None:
-            return forcing
-        time, values = self._series(groups["flux_corrections"], chosen, start, stop)
-        biases = {f"{name}_bias": jnp.asarray(each, dtype=float) for name, each in values.items()}
-        return CorrectedForcing(forcing, time, **biases)
-
-
-def _with_fields(module: Any, fields: Mapping[str, AnyField], chosen: np.ndarray, columns: ColumnMap) -> Any:
-    """A module with parameters that differ between columns."""
-    if not fields:
-        return module
-    known = {info.path: info for info in iterate_parameters(module)}
-    values = []
-    for path, field in fields.items():
-        if path not in known:
-            expected = f"a parameter among {', '.join(known)}"
-            raise ValueError(f"parameters.{path}: expected {expected}, got another one; correct its name.")
-        low, high = known[path].valid_range
-        own = field.on(chosen, np.zeros(1))[0]
-        bad = np.flatnonzero(~((own >= low) & (own <= high)))
-        if bad.size:
-            at = chosen[bad[0]]
-            where = f"{columns.latitude[at]:g} N {columns.longitude[at]:g} E"
-            raise ValueError(
-                f"parameters.{path}: expected values from {low:g} to {high:g} [{known[path].unit}], got "
-                f"{own[bad[0]]:g} at {where}; check the file."
-            )
-        values.append(jnp.asarray(own, dtype=float))
-    at_paths = lambda tree: [at_path(tree, path) for path in fields]  # noqa: E731
-    return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
-
-
-_KINDS = {
-    "temperature_kind": {
-        "sea_water_conservative_temperature": "conservative",
-        "sea_water_potential_temperature": "potential",
-        "sea_water_temperature": "in_situ",
-    },
-    "salinity_kind": {
-        "sea_water_absolute_salinity": "absolute",
-        "sea_water_practical_salinity": "practical",
-        "sea_water_salinity": "practical",
-    },
-}
-
-
-def _kinds_of(given: MapInput, found: Located) -> dict[str, str]:
-    """What temperature and salinity are: as said, or as the CF standard names of the files say."""
-    kinds = {}
-    for key, by_name in _KINDS.items():
-        profiles = found.profiles[key.removesuffix("_kind")]
-        first = profiles.parts[0] if isinstance(profiles, ProfilesPerSite) else profiles
-        header = first.reader.layout.header()
-        kinds[key] = getattr(given, key) or by_name.get(str(header.attrs.get("standard_name")))
-        if kinds[key] is None:
-            got = f"the standard name {header.attrs.get('standard_name', 'none')}"
-            raise header.error(f"a CF standard name that says its kind, or {key}", got, f"give {key}")
-    return kinds
-
-
-def _coordinates(found: Located) -> tuple[tuple[str, ...], dict[str, tuple]]:
-    """Dimensions of the shape, and the coordinates on them."""
-    attributes = {
-        "lat": {"standard_name": "latitude", "units": "degrees_north"},
-        "lon": {"standard_name": "longitude", "units": "degrees_east"},
-    }
-    target = found.target
-    if target.is_grid:
-        axes = {"lat": target.latitude, "lon": target.longitude}
-        return ("lat", "lon"), {name: ((name,), axes[name], attributes[name]) for name in axes}
-    values, dims = {"lat": target.latitude, "lon": target.longitude}, ("point",)
-    own = {name: (dims, values[name], of) for name, of in attributes.items()}
-    if found.names:
-        own["site"] = (dims, np.array(found.names, dtype=object), {"long_name": "name of the site"})
-    return dims, own
-
-
-def _fingerprint(columns: ColumnMap, sources: Sources) -> str:
-    """Of settings and files: their names, lengths, first and last megabyte, without their folders."""
-    digest = hashlib.sha256()
-    for part in (columns.given, columns._water, columns._light, columns._ice, columns._bulk):
-        digest.update(repr(part).encode())
-    for array in (columns._fractions, columns.index, columns.depth):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for dataset in sources.opened.values():
-        path = Path(name_of(dataset))
-        digest.update(f"{path.name} {dict(dataset.sizes)} {list(dataset.variables)}".encode())
-        if path.is_file():
-            with path.open("rb") as stream:
-                digest.update(f"{path.stat().st_size}".encode() + stream.read(2**20))
-                stream.seek(max(0, path.stat().st_size - 2**20))
-                digest.update(stream.read())
-    return digest.hexdigest()

@@ -11,9 +11,10 @@ from ..io.netcdf import Variable, read_contents
 from ..io.units import conversion
 from ..quantities import quantity_of
 from .calendars import RecordTimes
-from .remapping import Points, around_coasts, weights
+from .points import Points
+from .remapping import around_coasts, weights
 from .settings import Gridded
-from .sources import Layout
+from .sources import Placing
 
 _BLOCK = 4_000_000
 """Values that are read at once."""
@@ -29,39 +30,39 @@ class Reader:
     Args:
         quantity: what it is, in the table of quantities; a parameter has none.
         given: what the user says of it.
-        layout: of the variable in its files.
+        placing: of the variable in its files.
         times: of its records; `None` where there is one alone.
     """
 
-    def __init__(self, quantity: str, given: Gridded, layout: Layout, times: RecordTimes | None):
-        self.quantity, self.given, self.layout, self.times = quantity, given, layout, times
+    def __init__(self, quantity: str, given: Gridded, placing: Placing, times: RecordTimes | None):
+        self.quantity, self.given, self.placing, self.times = quantity, given, placing, times
 
     def block(self, records: np.ndarray, rows: slice | None = None, level: int = 0) -> np.ndarray:
         """Records in increasing order, `(n_records, n_points)`, NaN where values are missing.
 
         `rows` are a part of the outer horizontal dimension.
         """
-        layout, parts, before = self.layout, [], 0
-        for file, length in zip(layout.files, layout.lengths, strict=True):
+        placing, parts, before = self.placing, [], 0
+        for file, length in zip(placing.files, placing.lengths, strict=True):
             own = records[(records >= before) & (records < before + length)] - before
             before += length
             if not own.size:
                 continue
-            at: dict[str, Any] = {} if rows is None else {layout.horizontal[0]: rows}
-            if layout.time is not None:
+            at: dict[str, Any] = {} if rows is None else {placing.horizontal[0]: rows}
+            if placing.time is not None:
                 in_order = own[-1] - own[0] + 1 == own.size
-                at[layout.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
-            if layout.vertical is not None:
-                at[layout.vertical] = slice(level, level + 1)
-            variable = read_contents(file, only=(layout.name,), at=at, valid_range=True)[layout.name]
+                at[placing.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
+            if placing.vertical is not None:
+                at[placing.vertical] = slice(level, level + 1)
+            variable = read_contents(file, only=(placing.name,), at=at, valid_range=True)[placing.name]
             parts.append(self._in_unit(variable, own.size))
         return np.concatenate(parts)
 
     def _in_unit(self, variable: Variable, n_records: int) -> np.ndarray:
-        layout, given = self.layout, self.given
-        kept = [dim for dim in (layout.time, *layout.horizontal) if dim is not None]
+        placing, given = self.placing, self.given
+        kept = [dim for dim in (placing.time, *placing.horizontal) if dim is not None]
         values = variable.without_single(kept).along(kept, "select one").numbers().reshape(n_records, -1)
-        if layout.is_place:
+        if placing.is_place:
             if not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True):
                 advice = "leave {site} out of the path"
                 raise variable.error("the values of one place", "several that differ", advice)
@@ -91,9 +92,9 @@ class Reader:
     def rows_of(self, matrix: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray, slice | None]:
         """The matrix on the rows of the files that it needs, which of their points it uses, and the rows."""
         needed = np.unique(matrix.indices)
-        if self.layout.is_place or not needed.size:
+        if self.placing.is_place or not needed.size:
             return matrix, needed, None
-        n = self.layout.row
+        n = self.placing.row
         rows = slice(int(needed[0]) // n, int(needed[-1]) // n + 1)
         start, shape = rows.start * n, (matrix.shape[0], (rows.stop - rows.start) * n)
         own = sparse.csr_array((matrix.data, matrix.indices - start, matrix.indptr), shape)
@@ -102,14 +103,14 @@ class Reader:
     def check(self, block: np.ndarray, used: np.ndarray, records: np.ndarray, rows: slice | None) -> None:
         """Raise `FileFormatError`, with point and time, for a used value that is missing or impossible."""
         values = block[:, used]
-        header, points = self.layout.header(), self.layout.points
-        start = 0 if rows is None else rows.start * self.layout.row
+        header, points = self.placing.header(), self.placing.points
+        start = 0 if rows is None else rows.start * self.placing.row
 
         def describe(at: int) -> str:
             record, point = divmod(at, used.size)
             latitude, longitude = points.all()
             flat = int(used[point]) + start
-            where = "" if self.layout.is_place else place_in_words(latitude[flat], longitude[flat])
+            where = "" if self.placing.is_place else place_in_words(latitude[flat], longitude[flat])
             when = None if self.times is None else self.times.describe_record(int(records[record]))
             return ", ".join(part for part in (where, when) if part) or "the place of the file"
 
@@ -130,7 +131,7 @@ class Field:
 
     def __init__(self, reader: Reader):
         self.reader, self.times = reader, reader.times
-        self._mask_of = np.zeros(sum(reader.layout.lengths), dtype=int)
+        self._mask_of = np.zeros(sum(reader.placing.lengths), dtype=int)
         self._matrices: list[sparse.csr_array] = []
 
     def locate(
@@ -141,10 +142,10 @@ class Field:
         Returns:
             Which of them take the value of a neighbour in some record, and which have none.
         """
-        source, place = self.reader.layout.points, tuple(each[chosen] for each in target.all())
+        source, place = self.reader.placing.points, tuple(each[chosen] for each in target.all())
         grid = source.fingerprint
         if (grid, "all") not in cache:
-            is_place = self.reader.layout.is_place
+            is_place = self.reader.placing.is_place
             matrix = np.ones((chosen.size, 1)) if is_place else weights(source, target, method)[chosen]
             cache[grid, "all"] = sparse.csr_array(matrix)
         filled, empty = np.zeros((2, chosen.size), dtype=bool)
@@ -162,7 +163,7 @@ class Field:
 
     def _masks(self) -> list[np.ndarray]:
         """Which points have values, once for all records that have the same."""
-        n, size = self._mask_of.size, int(np.prod(self.reader.layout.points.shape))
+        n, size = self._mask_of.size, int(np.prod(self.reader.placing.points.shape))
         n_scanned = n if n * size <= _MOST_SCANNED else 1
         found: dict[bytes, int] = {}
         masks: list[np.ndarray] = []
@@ -180,7 +181,7 @@ class Field:
             masks, self._mask_of[:] = [np.all(masks, axis=0)], 0
         if not np.any(masks):
             advice = "check the file, or what stands for missing values (missing)"
-            raise self.reader.layout.header().error("values somewhere on the map", "none", advice)
+            raise self.reader.placing.header().error("values somewhere on the map", "none", advice)
         return masks
 
     def at(self, columns: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -11,9 +11,10 @@ from ..io.errors import check_possible
 from ..io.series import start_of_case
 from .calendars import RecordTimes, read_times
 from .fields import AnyField, Constant, Field, PerSite, Reader, Sum
-from .remapping import Points, weights
+from .points import Points
+from .remapping import weights
 from .settings import Gridded, MapInput, SitePoints
-from .sources import Layout, Sources, layout_of, variable_of
+from .sources import Placing, Sources, placing_of, variable_of
 from .water import AnyProfiles, Profiles, ProfilesPerSite
 
 _QUANTITIES = {"wind_speed": "wind_u", "u": "stokes_drift_u", "v": "stokes_drift_v"}
@@ -136,14 +137,14 @@ class _Maker:
         """The records of a variable."""
         quantity = self.others.get(quantity, _QUANTITIES.get(quantity, quantity))
         files = self.sources.of(given, site)
-        layout = layout_of(variable_of(quantity, given, files), files, is_place=site != "{site}")
-        return Reader(quantity, given, layout, self._times(given, layout))
+        placing = placing_of(variable_of(quantity, given, files), files, is_place=site != "{site}")
+        return Reader(quantity, given, placing, self._times(given, placing))
 
-    def _times(self, given: Gridded, layout: Layout) -> RecordTimes | None:
-        if sum(layout.lengths) < 2:
+    def _times(self, given: Gridded, placing: Placing) -> RecordTimes | None:
+        if sum(placing.lengths) < 2:
             return None
-        assert layout.time is not None
-        coordinates = [layout.coordinate(file, layout.time, "time") for file in layout.files]
+        assert placing.time is not None
+        coordinates = [placing.coordinate(file, placing.time, "time") for file in placing.files]
         return read_times(coordinates, self.epoch, given.repeats, given.stretched_years)
 
     def field(self, quantity: str, given: Gridded) -> AnyField:
@@ -169,7 +170,7 @@ class _Maker:
     def points_of(self, profiles: AnyProfiles) -> Points:
         """Those of the files."""
         if isinstance(profiles, Profiles):
-            return profiles.reader.layout.points
+            return profiles.reader.placing.points
         return self.given.points.of(Points(np.zeros(1), np.zeros(1), False))[0]
 
     def matrix(self, profiles: AnyProfiles, target: Points) -> sparse.csr_array:
@@ -182,11 +183,11 @@ class _Maker:
             n = int(np.prod(target.shape))
             return np.ones(n), np.full(n, given.constant)
         reader = self.reader("height", given)
-        header = reader.layout.header()
+        header = reader.placing.header()
         is_up = header.attrs.get("standard_name") in _ELEVATIONS or header.attrs.get("positive") == "up"
         depth = reader.block(np.zeros(1, dtype=int))[0] * (-1.0 if is_up else 1.0)
         wet = np.isfinite(depth) & (depth > 0.0)
-        matrix = weights(reader.layout.points, target, self.given.remapping)
+        matrix = weights(reader.placing.points, target, self.given.remapping)
         share = matrix @ wet.astype(float)
         return share, (matrix @ np.where(wet, depth, 0.0)) / np.where(share > 0.0, share, 1.0)
 

@@ -4,72 +4,13 @@ Remapping is a sparse matrix, a row for each column. Where some of the points of
 count in their place; where all are, the nearest wet one within a distance.
 """
 
-import hashlib
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
+from .points import TINY, Points
+
 EARTH_RADIUS = 6.371e6
-_TINY = 1e-6
-"""Weights below it are round-off of a point that lies on another one; angles [degrees], too."""
-
-
-@dataclass(frozen=True)
-class Points:
-    """Points of a file, or of a target, in the order of a flattened array.
-
-    Args:
-        latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
-        is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
-        latitude_edges, longitude_edges: of the cells of a grid [degrees], one more than points.
-    """
-
-    latitude: np.ndarray
-    longitude: np.ndarray
-    is_grid: bool
-    latitude_edges: np.ndarray | None = None
-    longitude_edges: np.ndarray | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        n = self.latitude.size
-        return (n, self.longitude.size) if self.is_grid else (n,)
-
-    def all(self) -> tuple[np.ndarray, np.ndarray]:
-        """Latitude and longitude of every point."""
-        if not self.is_grid:
-            return self.latitude, self.longitude
-        latitude, longitude = np.meshgrid(self.latitude, self.longitude, indexing="ij")
-        return latitude.ravel(), longitude.ravel()
-
-    @property
-    def fingerprint(self) -> str:
-        """The same for the same points."""
-        text = b"".join(np.asarray(each, dtype=float).tobytes() for each in (self.latitude, self.longitude))
-        return hashlib.sha256(text + str(self.is_grid).encode()).hexdigest()
-
-    def is_same(self, other: "Points") -> bool:
-        """Whether the other points are the same, in the same order."""
-        if self.shape != other.shape:
-            return False
-        east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
-        return bool(np.all(np.abs(self.latitude - other.latitude) < _TINY) and np.all(np.abs(east) < _TINY))
-
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the cells of a grid: as they are known, or halfway between points."""
-        latitude, longitude = self.latitude_edges, self.longitude_edges
-        if latitude is None:
-            latitude = np.clip(_between(self.latitude), -90.0, 90.0)
-        return latitude, _between(self.longitude) if longitude is None else longitude
-
-
-def _between(axis: np.ndarray) -> np.ndarray:
-    if axis.size < 2:
-        return np.array([axis[0] - 0.5, axis[0] + 0.5])
-    middle = 0.5 * (axis[1:] + axis[:-1])
-    return np.concatenate([[2.0 * axis[0] - middle[0]], middle, [2.0 * axis[-1] - middle[-1]]])
 
 
 def weights(source: Points, target: Points, method: str) -> sparse.csr_array:
@@ -90,7 +31,7 @@ def weights(source: Points, target: Points, method: str) -> sparse.csr_array:
     if not source.is_grid:
         raise ValueError(
             "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
-            "the points of the file (kind: input), or remap it first."
+            "the points of the file (points: input), or remap it first."
         )
     if method == "conservative":
         if not target.is_grid:
@@ -127,9 +68,9 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
     upper = np.minimum(lower + 1, points.size - 1)
     step = np.where(upper > lower, points[upper] - points[lower], 1.0)
     fraction = np.clip((at - points[lower]) / step, 0.0, 1.0)
-    fraction = np.where(np.abs(fraction - np.round(fraction)) < _TINY, np.round(fraction), fraction)
+    fraction = np.where(np.abs(fraction - np.round(fraction)) < TINY, np.round(fraction), fraction)
     ends = (points[0], points[-1])
-    near = (at >= ends[0] - 0.5 * spacing - _TINY) & (at <= ends[1] + 0.5 * spacing + _TINY)
+    near = (at >= ends[0] - 0.5 * spacing - TINY) & (at <= ends[1] + 0.5 * spacing + TINY)
     return [
         (order[lower], np.where(near, 1.0 - fraction, 0.0)),
         (order[upper], np.where(near, fraction, 0.0)),
@@ -193,7 +134,7 @@ def around_coasts(
         one.
     """
     share = wet_share(matrix, wet)
-    bare = share < _TINY
+    bare = share < TINY
     kept = matrix @ sparse.diags_array(wet.ravel().astype(float))
     kept = sparse.diags_array(np.where(bare, 0.0, 1.0 / np.where(bare, 1.0, share))) @ kept
     found = _sorted(kept)

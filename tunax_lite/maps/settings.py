@@ -8,7 +8,7 @@ import numpy as np
 
 from ..air_sea.air import HumidityMeasure
 from ..declarations import check_settings, named, setting
-from .remapping import Points
+from .points import Points
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class WeatherFields(_Fields):
         air_temperature: at 2 m [degC].
         humidity: at 2 m, in the unit of its measure.
         humidity_measure: relative, wet_bulb, dew_point or specific.
-        air_pressure: at the surface [Pa].
+        air_pressure: at the surface [Pa]; null for 1013.25 hPa.
         cloud_cover: 0 to 1.
         precipitation: rain [m s-1].
         shortwave: shortwave radiation [W m-2].
@@ -98,7 +98,7 @@ class WeatherFields(_Fields):
     humidity: Gridded = setting()
     wind_speed: Gridded | None = setting(None)
     humidity_measure: HumidityMeasure = setting("relative")
-    air_pressure: Gridded = setting(Gridded(constant=101325.0))
+    air_pressure: Gridded | None = setting(None)
     cloud_cover: Gridded | None = setting(None)
     precipitation: Gridded | None = setting(None)
     shortwave: Gridded | None = setting(None)
@@ -173,6 +173,7 @@ class DriftFields(_Fields):
     decay_depth: float = setting(5.0, at_least=1e-3, at_most=1e4)
 
 
+@dataclass(frozen=True)
 class AbstractPoints:
     """Where the columns are."""
 
@@ -286,10 +287,10 @@ class MapInput(_Fields):
 
     start_time: str = setting()
     duration: float = setting(above=0.0)
-    temperature: Gridded = setting(Gridded())
-    salinity: Gridded = setting(Gridded())
+    temperature: Gridded = setting(default_factory=Gridded)
+    salinity: Gridded = setting(default_factory=Gridded)
     paths: tuple[str, ...] = setting(())
-    points: AbstractPoints = setting(InputPoints())
+    points: AbstractPoints = setting(default_factory=InputPoints)
     remapping: str = setting("bilinear", choices=("bilinear", "conservative"))
     reach: float = setting(3e5, at_least=0.0, at_most=2.1e7)
     temperature_kind: str | None = setting(None, choices=("conservative", "potential", "in_situ"))

@@ -14,7 +14,7 @@ from ..io.netcdf import Variable, read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import NAMES
 from ..quantities import quantity_of
-from .remapping import Points
+from .points import Points
 from .settings import Gridded
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placing:
     """How a variable lies in its files.
 
     Args:
@@ -134,7 +134,7 @@ def _is_horizontal(variable: Any, axis: str) -> bool:
     return said == axis or variable.attrs.get("axis") == letter or named or of_unit is not None
 
 
-def layout_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = False) -> Layout:
+def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = False) -> Placing:
     """Find the axes of a variable by CF attributes, units and usual names.
 
     Args:
@@ -167,13 +167,13 @@ def layout_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fals
     )
     rest = tuple(dim for dim in dims if dim not in (time, vertical))
     if is_place:
-        return Layout(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)
+        return Placing(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)
     points, horizontal = _points(header, axes, rest)
     others = [dim for dim in rest if dim not in horizontal and found.sizes[dim] > 1]
     if others:
         got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
         raise header.error("latitude, longitude, time and depth alone", got, advice)
-    return Layout(name, own, points, horizontal, time, vertical)
+    return Placing(name, own, points, horizontal, time, vertical)
 
 
 def _points(

@@ -8,7 +8,8 @@ from scipy import sparse
 from ..io.axes import is_axis, read_vertical
 from ..io.netcdf import read_contents
 from .fields import Reader
-from .remapping import Points, around_coasts, wet_share
+from .points import Points
+from .remapping import around_coasts, wet_share
 
 _HALF = 0.5 - 1e-9
 """Part of the points around a column that has water where the column does."""
@@ -25,10 +26,10 @@ class Profiles:
     """
 
     def __init__(self, reader: Reader):
-        self.reader, layout = reader, reader.layout
-        if layout.vertical is None:
-            raise layout.header().error("a dimension of depth", layout.header().dims, "name a profile")
-        file, dim = layout.files[0], layout.vertical
+        self.reader, placing = reader, reader.placing
+        if placing.vertical is None:
+            raise placing.header().error("a dimension of depth", placing.header().dims, "name a profile")
+        file, dim = placing.files[0], placing.vertical
         near = [str(name) for name, one in file.variables.items() if dim in one.dims and one.ndim < 3]
         contents = read_contents(file, only=near)
         along = [
@@ -65,7 +66,7 @@ class Profiles:
 
     def locate(self, matrix: sparse.csr_array, target: Points, chosen: np.ndarray, reach: float) -> tuple:
         """As `Field.locate`, with the matrix to all points; below the surface what is wet there counts."""
-        place, source = tuple(each[chosen] for each in target.all()), self.reader.layout.points
+        place, source = tuple(each[chosen] for each in target.all()), self.reader.placing.points
         self._matrix, *found = around_coasts(matrix[chosen], self.wet_points(), source, place, reach)
         return tuple(found)
 

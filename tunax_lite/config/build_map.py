@@ -1,0 +1,72 @@
+"""From the checked configuration of a map to its columns and its model."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ..io.yaml_file import ConfigError
+from ..maps import ColumnMap
+from ..model import Model
+from .air_sea import bulk_arguments
+from .build import build_model
+from .load import Loaded
+from .maps import MapConfig
+
+
+class MapParts(NamedTuple):
+    """What a map is computed from: the arguments of `MapRun`."""
+
+    model: Model
+    columns: ColumnMap
+    dt: float
+    output_interval: float
+    duration: float
+    variables: tuple[str, ...]
+    means: tuple[str, ...]
+
+
+def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapParts:
+    """The objects of a map; `parameters` of the closure replace those of the configuration.
+
+    Raises:
+        ConfigError: values that do not fit each other.
+        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
+    """
+    from ..maps.gridded import GriddedColumns  # takes long
+
+    config, section, where = loaded.config, loaded.config.map, loaded.place.below("map")
+
+    def find(name: str) -> Path:
+        return where.file(name if section.folder is None else str(Path(section.folder) / name), "paths")
+
+    given = section.input()
+    rain = given.weather is not None and given.weather.precipitation is not None
+    implicit = bool(section.air_sea.implicit_stress)
+    with where.naming():
+        columns = GriddedColumns(
+            given,
+            config.grid.of(1.0),
+            equation_of_state=section.equation_of_state.build(),
+            absorption=section.absorption.build(),
+            ice=None if section.ice is None else section.ice.build(),
+            bulk=bulk_arguments(section.air_sea, implicit_stress=implicit, rain=rain),
+            find=find,
+            name=loaded.name,
+        )
+    duration = config.time.duration or section.duration
+    if duration > section.duration:
+        raise ConfigError(
+            f"{loaded.place.at('time', 'duration')}: expected at most map.duration, {section.duration:g} s, "
+            f"got {duration:g} s; change one of them."
+        )
+    model = build_model(config.model, loaded.place, parameters)
+    columns.model(model, slice(0, 1))  # refuses unknown parameters
+    output = config.output
+    return MapParts(
+        model=model,
+        columns=columns,
+        dt=config.time.step,
+        output_interval=config.time.output_interval,
+        duration=duration,
+        variables=tuple(output.variables),
+        means=tuple(output.means),
+    )

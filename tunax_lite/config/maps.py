@@ -1,0 +1,123 @@
+"""The configuration of a map: many columns from gridded files, with one model."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ..ice import AbstractIce
+from ..maps import Gridded, MapInput
+from .air_sea import LONGWAVE, AirSeaSection
+from .builder import STANDS_AS, Section, invalid, key, one_of, part_of
+from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
+from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
+from .series import Paths
+
+_FIELD = "variable unit factor upward repeats stretched_years missing constant"
+
+
+class FieldSection(part_of(Gridded, _FIELD)):
+    """A quantity of gridded files."""
+
+    paths: Paths = key("a file, or several one after the other in time; by default those of the map", [])
+    sum_of: list["FieldGiven"] = key("fields that are added up in its place", [])
+
+    def _check(self) -> None:
+        given = self.model_fields_set
+        for name in ("constant", "sum_of"):
+            if name in given and (others := given - {name}):
+                raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
+
+    def build(self, **others: Any) -> Gridded:
+        """The field."""
+        return Gridded(**self.given(), paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
+
+
+def _whole(said: Any) -> Any:
+    """A name, a number or a list stand for a variable, a constant and a sum."""
+    if isinstance(said, str):
+        return {"variable": said}
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        return {"constant": float(said)}
+    return {"sum_of": said} if isinstance(said, list) else said
+
+
+FieldGiven = Annotated[
+    FieldSection, BeforeValidator(_whole, json_schema_input_type=FieldSection | str | float | list[Any])
+]
+"""A field, or in short the name of its variable, a number, or several that are added up."""
+FieldSection.model_rebuild()
+STANDS_AS[Gridded] = FieldGiven
+
+
+class MapSection(part_of(MapInput)):
+    """Where the columns are, and the files that they are made of."""
+
+    paths: Paths = key("the files of all fields that name none of their own", [])
+    folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
+    parameters: dict[str, FieldGiven] = key(
+        "fields of parameters that differ from column to column, by path: of the closure, or of the case "
+        "behind `case.`, such as case.absorption.visible_depth",
+        default_factory=dict,
+    )
+    air_sea: AirSeaSection = key("how fluxes follow from the weather", default_factory=AirSeaSection)
+    equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density", "teos10", validate_default=True
+    )
+    absorption: AbsorptionSection = key("how deep shortwave radiation goes", "I", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
+    ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
+
+    def _check(self) -> None:
+        self.input()  # raises what only the class knows
+        if self.weather is None:
+            if "air_sea" in self.model_fields_set:
+                raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
+        else:
+            self._check_radiation(self.weather)
+        if self.air_sea.implicit_stress == "long_steps":
+            raise invalid("implicit_stress true or false on a map", "long_steps", "choose one of them")
+        if isinstance(self.absorption, TwoBandSeriesSection):
+            raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
+
+    def _check_radiation(self, weather: Any) -> None:
+        formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
+        sky = self.air_sea.shortwave.name == "clear_sky"
+        for name, is_formula in (("longwave", formula), ("shortwave", sky)):
+            if is_formula and weather.cloud_cover is None:
+                raise invalid(f"cloud_cover, from which {name} follows", "none", "add it to the weather")
+            if is_formula == (getattr(weather, name) is not None):
+                got = "both" if is_formula else "neither"
+                raise invalid(f"{name} in the weather, or a formula in air_sea", got, "give one of them")
+
+    def input(self) -> MapInput:
+        """What the map is made of."""
+        own = {path: field.build() for path, field in self.parameters.items()}
+        return MapInput(**self.given(), parameters=own)
+
+
+class MapOutputSection(Section):
+    """What of a map is kept."""
+
+    variables: list[str] = key(
+        "at the end of every interval: of the state, the closure or diagnostics",
+        ["temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"],
+        min_length=1,
+    )
+    means: list[str] = key("of the state and the closure, as means over every interval", [])
+
+
+class MapConfig(Section):
+    """One model on the columns of a map."""
+
+    map: MapSection = key("where the columns are, and the files that they are made of")
+    grid: GridSection = key(
+        "faces of all columns, stretched to the depth of each",
+        StretchedGrid(kind="stretched", n_cells=50, surface_zoom=2.0),
+    )
+    model: ModelSection = key("closure and time scheme", ModelSection())
+    time: TimeSection = key("time step and output", TimeSection(step=3600.0, output_interval=5 * 86400.0))
+    precision: Precision = "float64"
+    output: MapOutputSection = key("what is kept", MapOutputSection())
+
+    def _check(self) -> None:
+        if isinstance(self.grid, NativeGrid):
+            raise invalid("a grid of kind uniform, stretched or faces", "native", "choose one of these")
