@@ -90,7 +90,12 @@ def restart_of(model: Model, case: Case) -> Restart:
     return _compiled_start(model, case.unlabelled())
 
 
-def run_frames(
+def run_frames(*arguments, **options):
+    """The time loop alone: what `end_and_frames` saves; its arguments."""
+    return end_and_frames(*arguments, **options)[1]
+
+
+def end_and_frames(
     model: Model,
     case: Case,
     start: Restart,
@@ -104,7 +109,7 @@ def run_frames(
     means: bool = False,
     step_starts: bool = False,
 ):
-    """The time loop alone, for callers that save something else than whole states.
+    """The time loop, for callers that save something else than whole states, and where it can go on.
 
     Args:
         model, case: the case spread over its batch by `batched_case`.
@@ -116,7 +121,8 @@ def run_frames(
         means: save, beside that, state and closure state as means over the steps of the frame.
         step_starts: save, beside all that, what the last step of the frame started from.
 
-    Returns what was saved, with a leading axis of `n_frames`; the start is not among it.
+    Returns the end as a `Restart`, and what was saved, with a leading axis of `n_frames`; the start is not
+    among it.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step = _stepping(model, case, dt)
@@ -132,7 +138,9 @@ def run_frames(
         step, carry = lambda two: (once(two[0]), of(two[0])), (carry, of(carry))
         both = lambda two, given: (kept(two[0], given), two[1])  # noqa: E731
     length = {"n_frames": n_frames, "steps_per_frame": steps_per_frame}
-    return scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)[1]
+    end, saved = scan_frames(step, both, carry, inputs=inputs, checkpointing=checkpointing, **length)
+    end = end[0] if step_starts else end
+    return end[0] if means else end, saved
 
 
 def advance(

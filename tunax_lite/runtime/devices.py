@@ -137,10 +137,18 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
     return -(-n_columns // n_blocks)  # of equal size, so that little is repeated
 
 
-def map_blocks(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, block: int) -> PyTree:
+def map_blocks(
+    function: Callable[[PyTree], PyTree],
+    tree: PyTree,
+    columns: Split,
+    block: int,
+    n_blocks: int | jax.Array | None = None,
+) -> PyTree:
     """Run a function on one block of so many columns after the other; other arguments as for `map_columns`.
 
     Columns are those of all at once to rounding: XLA compiles a row of another length to other instructions.
+    Of the blocks the first `n_blocks`, at least one, which may be known only when the program runs, and
+    cannot be differentiated in reverse mode then; by default all. The results of the others are zero.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
@@ -155,6 +163,23 @@ def map_blocks(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spli
         return together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1]]
 
     one = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
-    results = jax.lax.map(one, jax.tree.map(in_blocks, split))
+    parts = jax.tree.map(in_blocks, split)
+    if n_blocks is None:
+        results = jax.lax.map(one, parts)
+    else:
+        results = _map_first(one, parts, n_blocks)
     was_split = jax.tree.broadcast(columns.like_has_columns, columns.like)
     return jax.tree.map(joined, results, was_split, columns.like)
+
+
+def _map_first(function: Callable[[PyTree], PyTree], rows: PyTree, n_rows: int | jax.Array) -> PyTree:
+    """`jax.lax.map` over so many of the first rows; zeros for the others."""
+    take = lambda i: jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, 0, False), rows)  # noqa: E731
+    n_all = jax.tree.leaves(rows)[0].shape[0]
+
+    def one(i, found):
+        put = lambda all_rows, row: jax.lax.dynamic_update_index_in_dim(all_rows, row, i, 0)  # noqa: E731
+        return jax.tree.map(put, found, function(take(i)))
+
+    zeros = lambda leaf: jnp.zeros((n_all, *leaf.shape), leaf.dtype)  # noqa: E731
+    return jax.lax.fori_loop(0, n_rows, one, jax.tree.map(zeros, jax.eval_shape(function, take(0))))

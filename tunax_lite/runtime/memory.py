@@ -50,6 +50,11 @@ def used_memory(device: Any = None, *, root: Path = _ROOT) -> int:
     return _resident(root) if device.platform == "cpu" else _stats(device)["bytes_in_use"]
 
 
+def peak_memory(*, root: Path = _ROOT) -> int:
+    """The most bytes of the host that this process held so far; 0 on a system that does not say."""
+    return 1024 * _numbers(root / "proc/self/status").get("VmHWM:", 0)
+
+
 def _stats(device: Any) -> dict[str, int]:
     stats = device.memory_stats()
     if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:

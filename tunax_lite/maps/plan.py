@@ -1,0 +1,193 @@
+"""How a map is cut so that it fits a memory, which is known before it runs.
+
+A process holds the forcing of a piece of time for a tile twice, because the next is read meanwhile, and its
+results twice, because those before are written; what the program needs in between the compiler says.
+"""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..runtime.devices import block_size
+from ..simulation import batched_case, columns_of, restart_of
+from .program import carried, kept, of_frame, piece_program
+from .setup import Layout, MapRun, MapVariable
+
+PROCESS = 700 * 2**20
+"""Bytes of a process with its libraries and compiled programs, without any column."""
+FEWEST_TILES = 16
+"""Of a map on a CPU, for as many processes or fewer; a GPU takes as many columns at once as it has memory
+for."""
+FEWEST_COLUMNS = 64
+"""In a tile, about."""
+LONGEST_PIECE = 60.0
+"""s, of a tile: about what is lost where a process ends."""
+_SECONDS_PER_CELL = 2e-8  # of a step, on a core
+_SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
+
+
+class Plan(NamedTuple):
+    """How a map is cut, what is kept of it, and what that takes.
+
+    Args:
+        layout, variables: for `run_map`.
+        memory: bytes that a process holds at most.
+        results: bytes of all values in the store before they are compressed.
+    """
+
+    layout: Layout
+    variables: tuple[MapVariable, ...]
+    memory: int
+    results: int
+
+
+class _Sizes(NamedTuple):
+    """Bytes of one column: what a step hands on, and as lines over frames, what forces it and what is
+    kept."""
+
+    restart: int
+    forcing: tuple[float, float]
+    frame: int
+    largest: int  # variable of a frame
+    n_cells: int
+
+    def forced(self, n_frames: int) -> float:
+        return self.forcing[0] + self.forcing[1] * n_frames
+
+
+def planned(run: MapRun, memory: int) -> Plan:
+    """Cut a map so that a process that computes a tile of it holds at most so many bytes.
+
+    Compiles the program, and reads a few columns. The same map is cut in the same way whatever runs it, so
+    that its results do not depend on that.
+
+    Raises:
+        MemoryError: less than the smallest tile needs for a frame.
+        ValueError: a variable that the run has not, or times that do not fit each other.
+    """
+    sizes, variables = _measured(run)
+    on_cpu = jax.default_backend() == "cpu"
+    n_rows, n_in_row = run.columns.shape[0], math.prod(run.columns.shape[1:])
+    per_row = np.bincount(run.columns.index // n_in_row, minlength=n_rows)
+    fewest = math.ceil(FEWEST_COLUMNS * n_rows / run.columns.n_columns)
+    rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest)) if on_cpu else n_rows
+    while True:
+        layout, needed = _largest(run, sizes, per_row, rows, memory)
+        if needed <= memory:
+            break
+        if rows == 1:
+            raise MemoryError(
+                f"map: expected at least {needed / 2**20:.0f} MiB of memory for one row of the map and one "
+                f"frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, or save more often."
+            )
+        rows = math.ceil(rows / 2)
+    in_grid = run.columns.n_columns * sizes.frame * run.n_frames
+    while True:
+        exact = _compiled(run, layout, sizes, n_in_row)
+        if exact <= memory or layout.n_frames == 1:
+            return Plan(layout, variables, max(exact, needed), in_grid)
+        layout = dataclasses.replace(layout, n_frames=math.ceil(layout.n_frames / 2))
+
+
+def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int) -> tuple[Layout, int]:
+    """Tiles of so many rows with as many frames as fit, and what they need; one frame where that is too
+    much."""
+    starts = np.arange(0, len(per_row), rows)
+    most = int(np.add.reduceat(per_row, starts).max())
+    block = block_size("auto", 10**6, 10**6 * sizes.restart) if jax.default_backend() == "cpu" else most
+    block = min(block, max(most, 4 if most > 1 else 1))
+    width = math.ceil(most / block) * block
+    work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
+    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work)))
+    n_in_row = math.prod(run.columns.shape[1:])
+
+    def needed(n_frames: int) -> int:
+        forcing, results = width * sizes.forced(n_frames), width * sizes.frame * n_frames
+        program = forcing + width * sizes.restart + results
+        return _in_all(
+            forcing, width * sizes.restart, results, program, rows * n_in_row * n_frames * sizes.largest
+        )
+
+    while n_frames > 1 and needed(n_frames) > memory:
+        n_frames = math.ceil(n_frames / 2)
+    n_pieces = math.ceil(run.n_frames / n_frames)
+    n_frames = math.ceil(
+        run.n_frames / n_pieces
+    )  # of equal length, so that little is computed beyond the end
+    return Layout(rows, n_frames, block, width), needed(n_frames)
+
+
+def _in_all(forcing: float, restart: float, results: float, program: float, on_map: float) -> int:
+    """Bytes of a process: with the next forcing, as it is read, too, and the results that are written
+    meanwhile."""
+    return int(PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map)
+
+
+def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:
+    """What a process needs, the program as the compiler says."""
+    columns = np.zeros(layout.width, dtype=int)
+    batch = run.batch(columns, *run.covered(0, layout))
+    start = restart_of(*batch)
+    program = piece_program(run, layout, batch, start).program
+    forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch))
+    memory = program.memory
+    on_map = layout.n_rows * n_in_row * layout.n_frames * sizes.largest
+    return _in_all(
+        forcing, layout.width * sizes.restart, memory.outputs, memory.temporary + memory.code, on_map
+    )
+
+
+def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
+    """Bytes of a column, from a few of them; and what is kept of it."""
+    columns, interval = np.zeros(_SAMPLE, dtype=int), run.output_interval
+    several = min(_FRAMES_OF_SAMPLE, run.n_frames)
+    found = []
+    for n_frames in (1, several):
+        batch = run.batch(columns, 0.0, n_frames * interval)
+        model, case = batch[0], batched_case(*batch)
+        start = restart_of(*batch)
+        split = jax.tree.leaves(columns_of(model, case, start)[:2])
+        leaves = zip(jax.tree.leaves((model, case)), split, strict=True)
+        found.append(sum(leaf.nbytes for leaf, own in leaves if own) / _SAMPLE)
+    slope = (found[1] - found[0]) / max(1, several - 1)
+    variables = _variables(run, model, case, start)
+    restart = sum(leaf.nbytes for leaf in jax.tree.leaves(start)) // _SAMPLE
+    frames = [
+        math.prod(one.shape) * one.dtype.itemsize
+        for one in variables
+        if not one.quantity.startswith("height_")
+    ]
+    return _Sizes(restart, (found[0] - slope, slope), sum(frames), max(frames), case.grid.n_cells), variables
+
+
+def _variables(run: MapRun, model: Any, case: Any, start: Any) -> tuple[MapVariable, ...]:
+    """What the store holds, with names, shapes and types."""
+    held = carried(start.state, start.clo_state)
+    n_cells = case.grid.n_cells
+    dims = {n_cells: ("z_center",), n_cells + 1: ("z_face",)}
+    unknown = sorted({*run.means} - {*held})
+    if unknown:
+        raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
+    dt = jnp.asarray(run.dt, start.state.temperature.dtype)
+    whole = model.completed(case)
+    found = dict(jax.eval_shape(lambda now: of_frame(now, whole, dt, run.variables), start))
+    found |= {f"{name}_mean": held[name] for name in run.means}
+    variables = [
+        MapVariable("height_center", "height_center", (n_cells,), ("z_center",), np.dtype("float64")),
+        MapVariable("height_face", "height_face", (n_cells + 1,), ("z_face",), np.dtype("float64")),
+    ]
+    for name, values in found.items():
+        own = values.shape[:-1]
+        frames = jax.eval_shape(lambda one: kept(one[None]), values)
+        if len(own) > 1 or (own and own[0] not in dims):
+            raise ValueError(
+                f"map: expected {name} on cells, on faces or one per column, got the shape {own}."
+            )
+        is_mean = name not in run.variables
+        quantity = name.removesuffix("_mean") if is_mean else name
+        variables.append(MapVariable(name, quantity, own, dims[own[0]] if own else (), frames.dtype, is_mean))
+    return tuple(variables)

@@ -1,0 +1,137 @@
+"""The compiled program of a map: one piece of time for the columns of a tile, and what is kept of it.
+
+Diagnostics are computed where the columns are, of every frame; profiles are kept in single precision,
+because they are nearly all of what is written, numbers of a column in that of the run.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..case import Case
+from ..checkpointing import Auto
+from ..closures.base import CloState
+from ..diagnostics import Snapshot, diagnostic
+from ..model import Model
+from ..runtime import Program, compile_program
+from ..runtime.devices import Split, map_blocks
+from ..simulation import batched_case, columns_of, end_and_frames
+from ..state import State
+from ..trajectory import Restart
+from .setup import Layout, MapRun
+
+_STATE = ("temperature", "salinity", "u", "v")
+
+
+class Results(NamedTuple):
+    """Variables by name `(n_frames, ..., width)`, where all of a column is finite, and where it goes on."""
+
+    values: dict[str, Float[Array, "..."]]
+    finite: Bool[Array, "frame column"]
+    end: Restart
+
+
+def carried(state: State, clo_state: CloState) -> dict[str, Any]:
+    """What a run carries from step to step, by name."""
+    found = {name: getattr(state, name) for name in _STATE} | dict(state.tracers) | dict(state.ice)
+    pending = [clo_state]
+    while pending:
+        part = pending.pop()
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, CloState):
+                pending.append(value)
+            elif value is not None:
+                found[field.name] = value
+    return found
+
+
+def of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:
+    held = carried(restart.state, restart.clo_state)
+    now = Snapshot(restart.state, restart.clo_state, restart.step.astype(dt.dtype) * dt, case.grid, case)
+    return {name: held[name] if name in held else diagnostic(name)(now) for name in names}
+
+
+def _finite(restart: Restart) -> Bool[Array, " column"]:
+    leaves = jax.tree.leaves((restart.state, restart.clo_state))
+    real = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    found = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in real]
+    return functools.reduce(jnp.logical_and, found)
+
+
+def kept(values: Array) -> Array:
+    return values.astype(jnp.float32) if values.ndim > 2 else values
+
+
+def _frames(run: MapRun, layout: Layout, part: tuple) -> Results:
+    """A piece of one block of columns."""
+    model, case, start, dt = part
+    whole = model.completed(case)
+    end, saved = end_and_frames(
+        model,
+        case,
+        start,
+        dt,
+        n_frames=layout.n_frames,
+        steps_per_frame=run.steps_per_frame,
+        checkpointing=Auto(),
+        save=lambda restart: (of_frame(restart, whole, dt, run.variables), _finite(restart)),
+        means=bool(run.means),
+    )
+    (values, finite), means = saved if run.means else (saved, None)
+    if means is not None:
+        averages = carried(*means)
+        values |= {f"{name}_mean": averages[name] for name in run.means}
+    return Results({name: kept(found) for name, found in values.items()}, finite, end)
+
+
+def _piece(
+    run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array
+) -> Any:
+    model, case = batch[0], batched_case(*batch)
+    arguments = (model, case, start, dt)
+    one = functools.partial(_frames, run, layout)
+    if layout.block == layout.width:
+        return one(arguments)
+    has_columns = columns_of(model, case, start)
+    like = jax.eval_shape(one, arguments)
+    return map_blocks(
+        one,
+        arguments,
+        Split((*has_columns, False), like, Results(True, True, has_columns[2])),
+        layout.block,
+        n_blocks,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class PieceProgram:
+    """A piece of time of a tile, compiled."""
+
+    program: Program
+    dt: Array
+
+    def __call__(self, batch: tuple[Model, Case], start: Restart, n_blocks: int) -> Results:
+        return jax.block_until_ready(self.program(batch, start, self.dt, np.int32(n_blocks)))
+
+
+_programs: dict[Any, PieceProgram] = {}
+"""Of the last map of this process."""
+
+
+def piece_program(run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart) -> PieceProgram:
+    """The program of a map that is cut in this way, compiled once in a process."""
+    key = run.fingerprint, layout, bool(jax.config.read("jax_enable_x64"))
+    if key not in _programs:
+        dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
+        given = batch, start, dt, np.int32(1)
+        program = compile_program(functools.partial(_piece, run, layout), *given)
+        _programs.clear()
+        _programs[key] = PieceProgram(program, dt)
+    return _programs[key]

@@ -1,0 +1,263 @@
+"""Columns on a map, computed in tiles of columns times pieces of time, within a memory that is known before.
+
+    while a piece is computed, the forcing of the next is read and the results of the one before are written
+
+All tiles and pieces have the same shapes, so that one compiled program serves all: what is missing in a tile
+are copies of its last column, and blocks of columns that would be copies alone are not computed. A tile goes
+on from the file that was written after its last piece, so that a run may end anywhere: what is computed
+twice is the same to the bit.
+"""
+
+import contextlib
+import datetime
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..case import Case
+from ..engine import AbstractEngine, ThisProcess
+from ..io.protection import note_made
+from ..io.writing import replacing
+from ..model import Model
+from ..runtime.memory import peak_memory
+from ..simulation import restart_of
+from ..trajectory import Restart
+from . import store as stores
+from .program import Results, piece_program
+from .setup import Layout, MapRun, MapVariable
+from .store import MapStore
+
+FEWEST_TO_GIVE_UP = 16
+"""Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
+
+
+class Broken(NamedTuple):
+    """A column in which something is not finite from some time on [s since the epoch]."""
+
+    latitude: float
+    longitude: float
+    time: float
+
+    def described(self, epoch: datetime.datetime) -> str:
+        moment = epoch + datetime.timedelta(seconds=self.time)
+        return f"{self.latitude:.4g} N {self.longitude:.4g} E before {moment:%Y-%m-%d %H:%M}"
+
+
+class TileResult(NamedTuple):
+    """Columns of a tile that broke down, and the most memory [bytes] of the process that computed it."""
+
+    broken: tuple[Broken, ...]
+    peak_memory: int
+
+
+TileReport = Callable[[float], None]
+"""Called with the fraction of a tile that is done."""
+
+
+def run_tile(run: MapRun, path: Path, tile: int, report: TileReport = lambda done: None) -> TileResult:
+    """Compute what is missing of a tile of a store, and write it.
+
+    Raises:
+        FloatingPointError: all columns of the tile broke down.
+        OSError: something that cannot be read or written.
+    """
+    store = MapStore(path)
+    work = _Tile(run, store, tile)
+    n_pieces = run.n_pieces(store.layout)
+    if work.done < n_pieces:
+        with _one_thread() as reader, _one_thread() as writer:
+            _run_pieces(work, n_pieces, reader, writer, report)
+    return TileResult(work.broken_columns(), peak_memory())
+
+
+def _run_pieces(
+    work: "_Tile", n_pieces: int, reader: ThreadPoolExecutor, writer: ThreadPoolExecutor, report: TileReport
+) -> None:
+    x64 = bool(jax.config.read("jax_enable_x64"))  # that of this thread
+
+    def in_precision(function: Callable[..., Any], *given: Any) -> Any:
+        with jax.enable_x64(x64):
+            return function(*given)
+
+    reading = reader.submit(in_precision, work.read, work.done)
+    writing: Future | None = None
+    for piece in range(work.done, n_pieces):
+        batch = reading.result()
+        if piece + 1 < n_pieces:
+            reading = reader.submit(in_precision, work.read, piece + 1)
+        results = work.compute(batch, piece)
+        if writing is not None:
+            writing.result()
+        writing = writer.submit(in_precision, work.write, results, piece, batch[1], work.broken)
+        report((piece + 1) / n_pieces)
+    if writing is not None:
+        writing.result()
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread for work in order, of which nothing is begun any more after an error."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Tile:
+    """A tile that is computed: its columns, and where they go on."""
+
+    def __init__(self, run: MapRun, store: MapStore, tile: int):
+        self._run, self._store, self._layout = run, store, store.layout
+        self._rows, self._columns = run.rows_of(tile, store.layout), run.columns_of(tile, store.layout)
+        n_missing = store.layout.width - len(self._columns)
+        self._padded = np.concatenate([self._columns, np.repeat(self._columns[-1:], n_missing)])
+        n_before = self._rows.start * math.prod(run.columns.shape[1:])
+        self._places = run.columns.index[self._columns] - n_before
+        self._path = store.parts / f"{tile:05d}.npz"
+        self._restart: Restart | None = None
+        self._leaves: list[np.ndarray] | None = None
+        self.broken = np.full(len(self._columns), -1)  # the frame from which on
+        self.done = 0
+        if self._path.exists():
+            with np.load(self._path) as file:
+                self.done, self.broken = int(file["done"]), file["broken"]
+                self._leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+
+    def read(self, piece: int) -> tuple[Model, Case]:
+        return self._run.batch(self._padded, *self._run.covered(piece, self._layout))
+
+    def compute(self, batch: tuple[Model, Case], piece: int) -> Results:
+        run = self._run
+        if self._restart is None:
+            shapes = jax.eval_shape(restart_of, *batch) if self._leaves is not None else None
+            if shapes is None:
+                self._restart = restart_of(*batch)
+            else:
+                self._restart = jax.tree.unflatten(
+                    jax.tree.structure(shapes), map(jax.numpy.asarray, self._leaves)
+                )
+        program = piece_program(run, self._layout, batch, self._restart)
+        results = program(batch, self._restart, -(-len(self._columns) // self._layout.block))
+        self._restart = results.end
+        self._note_broken(np.asarray(results.finite), piece)
+        return results
+
+    def _note_broken(self, finite: np.ndarray, piece: int) -> None:
+        """Remember which columns broke down; `finite` has frames first, then columns."""
+        frames = self._run.frames_of(piece, self._layout)
+        bad = ~finite[: frames.stop - frames.start, : len(self._columns)]
+        new = bad.any(axis=0) & (self.broken < 0)
+        self.broken = np.where(new, frames.start + bad.argmax(axis=0), self.broken)
+        if len(self.broken) >= FEWEST_TO_GIVE_UP and (self.broken >= 0).all():
+            first = min(self.broken_columns(), key=lambda one: one.time).described(self._run.columns.epoch)
+            raise FloatingPointError(
+                f"map: expected finite values, got none in all {len(self.broken)} columns of a tile, "
+                f"first at {first}; try a shorter time step, or other parameters. What is complete stays in the store."
+            )
+
+    def broken_columns(self) -> tuple[Broken, ...]:
+        columns, interval = self._run.columns, self._run.output_interval
+        return tuple(
+            Broken(float(columns.latitude[i]), float(columns.longitude[i]), float((frame + 1) * interval))
+            for i, frame in zip(self._columns, self.broken, strict=True)
+            if frame >= 0
+        )
+
+    def write(self, results: Results, piece: int, case: Case, broken: np.ndarray) -> None:
+        """The results of a piece, and then where it goes on: killed in between, the same is written again."""
+        frames = self._run.frames_of(piece, self._layout)
+        n_frames = frames.stop - frames.start
+        try:
+            if piece == 0:
+                self._write_heights(case)
+            gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
+            for name, values in results.values.items():
+                found = np.asarray(values)[:n_frames, ..., : len(self._columns)]
+                if gone.any():
+                    found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
+                self._store.write(self._rows, frames, {name: self._on_map(found)})
+            self._save(results.end, piece + 1, broken)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{self._store.path}: expected to write to it, got: {error.strerror or error}; make room, "
+                "and go on with --resume.",
+            ) from error
+
+    def _write_heights(self, case: Case) -> None:
+        for name in ("height_center", "height_face"):
+            values = np.asarray(getattr(case.grid, f"z_{name[7:]}"))
+            values = np.broadcast_to(values.reshape(len(values), -1), (len(values), self._layout.width))
+            self._store.write_static(self._rows, {name: self._on_map(values[:, : len(self._columns)])})
+
+    def _on_map(self, values: np.ndarray) -> np.ndarray:
+        """Columns, the last axis, at their places in the rows of the tile."""
+        shape = self._rows.stop - self._rows.start, *self._run.columns.shape[1:]
+        found = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
+        found[..., self._places] = values
+        return found.reshape(*values.shape[:-1], *shape)
+
+    def _save(self, end: Restart, done: int, broken: np.ndarray) -> None:
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(end)]
+        named = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
+        note_made(self._path)  # also by a process before
+        with replacing(self._path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, done=done, broken=broken, n_leaves=len(leaves), **named)
+
+
+class MapReport(NamedTuple):
+    """What `run_map` leaves: columns that broke down, and the most memory of a process [bytes]."""
+
+    broken: tuple[Broken, ...]
+    peak_memory: int
+
+
+def run_map(
+    run: MapRun,
+    path: Path,
+    layout: Layout,
+    variables: Sequence[MapVariable],
+    engine: AbstractEngine,
+    *,
+    store: MapStore | None = None,
+    report: Callable[[float, str], None] = lambda done, where: None,
+) -> MapReport:
+    """Run a map and write its store, or go on with one.
+
+    Args:
+        run, layout, variables: what is computed, and how, as `planned` says.
+        engine: what runs the tiles; all its workers see the folder of the store.
+        store: from `stores.prepare`; `None` for a new one.
+        report: called with the fraction that is done, and where that is.
+
+    Raises:
+        FloatingPointError: all columns of a tile broke down.
+        OSError: something that cannot be read or written; what was computed is kept.
+    """
+    if store is None:
+        times = run.output_interval * np.arange(1, run.n_frames + 1)
+        store = stores.create(path, run.columns, variables, times, layout, run.fingerprint, run.about)
+    tiles = run.tiles(store.layout)
+    done: dict[int, float] = {}
+
+    def note(number: int, fraction: float) -> None:
+        done[number] = fraction
+        n_whole = sum(part == 1.0 for part in done.values())
+        report(sum(done.values()) / len(tiles), f"{n_whole} of {len(tiles)} tiles")
+
+    if isinstance(engine, ThisProcess):
+        numbers: Mapping[int, int] = {tile: number for number, tile in enumerate(tiles)}
+        one = lambda tile: run_tile(run, path, tile, functools.partial(note, numbers[tile]))  # noqa: E731
+    else:
+        one = functools.partial(run_tile, run, path)
+    results = engine.map(one, tiles, lambda number, result: note(number, 1.0))
+    broken = tuple(column for result in results for column in result.broken)
+    store.finish([column._asdict() for column in broken])
+    return MapReport(broken, max((result.peak_memory for result in results), default=0))

@@ -1,0 +1,120 @@
+"""What is computed on a map, and how it is cut: tiles of columns, pieces of time."""
+
+import dataclasses
+import functools
+import hashlib
+import math
+
+import jax
+import numpy as np
+
+from .._types import iterate_options, precision_of, without_weak_types
+from ..case import Case
+from ..io.protection import Provenance
+from ..model import Model
+from ..simulation import count_steps
+from .columns import ColumnMap
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a map is cut into what is computed at once.
+
+    Args:
+        n_rows: of the first axis of the map in a tile.
+        n_frames: in a piece of time.
+        block: columns that a device steps together.
+        width: of the tile with the most columns, in whole blocks.
+    """
+
+    n_rows: int
+    n_frames: int
+    block: int
+    width: int
+
+
+@dataclasses.dataclass(frozen=True)
+class MapVariable:
+    """A variable of the store: its name, that of the quantity, its axes before those of the map, its type."""
+
+    name: str
+    quantity: str
+    shape: tuple[int, ...]  # without time and the axes of the map
+    dims: tuple[str, ...]
+    dtype: np.dtype
+    is_mean: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class MapRun:
+    """What is computed on a map, as one thing that can be pickled.
+
+    Args:
+        model: of all columns; `columns` may give it parameters that differ.
+        columns: the map.
+        dt, output_interval, duration: as for `simulate` [s]; from the epoch of the map on.
+        variables: kept at the end of every frame: of the state, the closure or diagnostics, by name.
+        means: of the state and the closure, kept as means over the steps of every frame.
+        about: what made it.
+    """
+
+    model: Model
+    columns: ColumnMap
+    dt: float
+    output_interval: float
+    duration: float
+    variables: tuple[str, ...]
+    means: tuple[str, ...] = ()
+    about: Provenance = Provenance()
+
+    @property
+    def n_frames(self) -> int:
+        return count_steps(self.duration, self.output_interval, "duration", "output_interval")
+
+    @property
+    def steps_per_frame(self) -> int:
+        return count_steps(self.output_interval, self.dt, "output_interval")
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Changes with the map, the model, and what is kept; not with the way in which it is cut."""
+        settings = self.dt, self.output_interval, self.duration, self.variables, self.means
+        known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
+        digest = hashlib.sha256(repr(known).encode())
+        for leaf in jax.tree.leaves(self.model):
+            digest.update(np.asarray(leaf).tobytes())
+        return digest.hexdigest()
+
+    def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
+        """Model and case of some columns for some time [s], fit for a compiled program."""
+        case = self.columns.case(columns, start, stop).unlabelled()
+        model = self.columns.model(self.model, columns)
+        return without_weak_types((model, case), precision_of(model=model, case=case))
+
+    def frames_of(self, piece: int, layout: Layout) -> slice:
+        return slice(piece * layout.n_frames, min((piece + 1) * layout.n_frames, self.n_frames))
+
+    def covered(self, piece: int, layout: Layout) -> tuple[float, float]:
+        """Times that the forcing of a piece covers [s], of the same length for all: the last one may begin
+        earlier."""
+        length = layout.n_frames * self.output_interval
+        start = min(piece * length, self.duration - length)
+        return start, start + length
+
+    def n_pieces(self, layout: Layout) -> int:
+        return math.ceil(self.n_frames / layout.n_frames)
+
+    def rows_of(self, tile: int, layout: Layout) -> slice:
+        n_rows = self.columns.shape[0]
+        return slice(tile * layout.n_rows, min((tile + 1) * layout.n_rows, n_rows))
+
+    def columns_of(self, tile: int, layout: Layout) -> np.ndarray:
+        """Numbers of the columns in a tile."""
+        rows, n_in_row = self.rows_of(tile, layout), math.prod(self.columns.shape[1:])
+        first, last = np.searchsorted(self.columns.index, [rows.start * n_in_row, rows.stop * n_in_row])
+        return np.arange(first, last)
+
+    def tiles(self, layout: Layout) -> list[int]:
+        """Tiles with water."""
+        n_tiles = math.ceil(self.columns.shape[0] / layout.n_rows)
+        return [tile for tile in range(n_tiles) if len(self.columns_of(tile, layout))]

@@ -1,0 +1,283 @@
+"""The results of a map: a Zarr store (version 3) that can be read while it grows, and is whole at any moment.
+
+    time, z_center or z_face, and the axes of the map, such as lat and lon
+
+Dimensions, names and units are those of CF; heights are a variable, because every column has its own depth.
+Points without water, and what is not computed yet, are NaN. A tile is some rows of the first axis of the
+map, a piece some frames: the part of a variable in both is one shard, one file, which one process writes at
+once. How a map is cut, what it was made of and whether it is complete stand in the attributes of the store.
+"""
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..io.dataset import attributes_of
+from ..io.errors import FileFormatError
+from ..io.protection import OverwriteError, Provenance, check_outputs
+from .columns import ColumnMap
+from .setup import Layout, MapVariable
+
+if TYPE_CHECKING:
+    import zarr
+
+_INNER_BYTES = 2**20
+"""Of a chunk in a shard, about: what a reader gets at least."""
+_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN = (
+    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite")
+)
+
+
+def map_dims(columns: ColumnMap) -> tuple[str, ...]:
+    """Names of the axes of a map, in the order of its shape."""
+    dims = tuple(dict.fromkeys(dim for along, *_ in columns.coordinates.values() for dim in _axes(along)))
+    if len(dims) != len(columns.shape):
+        raise ValueError(
+            f"map: expected coordinates along the {len(columns.shape)} axes of the map, got {dims}."
+        )
+    return dims
+
+
+def _axes(along: str | Sequence[str]) -> tuple[str, ...]:
+    return (along,) if isinstance(along, str) else tuple(along)
+
+
+class MapStore:
+    """An open store.
+
+    Args:
+        path: its folder.
+    """
+
+    def __init__(self, path: Path):
+        self.path, self._group = Path(path), _open(Path(path))
+        self.attributes = dict(self._group.attrs)
+        self.layout = Layout(**self.attributes[_LAYOUT])
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self.attributes[_FINGERPRINT])
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.attributes[_COMPLETE])
+
+    @property
+    def parts(self) -> Path:
+        """The folder of what tiles go on from, beside the store."""
+        return parts_of(self.path)
+
+    def write(self, rows: slice, frames: slice, values: Mapping[str, np.ndarray]) -> None:
+        """Write a piece of a tile: arrays over time, levels and the rows of the map, NaN where there is
+        nothing."""
+        for name, found in values.items():
+            array: Any = self._group[name]
+            array[(frames, *[slice(None)] * (array.ndim - 1 - self._rank), rows)] = found
+
+    def write_static(self, rows: slice, values: Mapping[str, np.ndarray]) -> None:
+        """The same without time."""
+        for name, found in values.items():
+            array: Any = self._group[name]
+            array[(*[slice(None)] * (array.ndim - self._rank), rows)] = found
+
+    @property
+    def _rank(self) -> int:
+        return len(self.attributes["tunax_lite_map_dims"])
+
+    def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
+        """Say that all is there, and in which columns something was not finite; what tiles went on from
+        goes."""
+        self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
+        _consolidate(self.path)
+        shutil.rmtree(self.parts, ignore_errors=True)
+
+    def clear_left_over(self) -> None:
+        """Remove what killed processes left half-written."""
+        for path in self.path.rglob("*.partial"):
+            path.unlink(missing_ok=True)
+
+
+def parts_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.parts")
+
+
+def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
+    """Whether a map can be written there: its store, if it goes on, and `None` if it begins.
+
+    Raises:
+        OverwriteError: something that is there already and may not be written over, or another map.
+    """
+    check_outputs([path], overwrite=True)  # what is read is never replaced
+    if not path.exists():
+        shutil.rmtree(parts_of(path), ignore_errors=True)
+        return None
+    store = None
+    with contextlib.suppress(FileFormatError):
+        store = MapStore(path)
+    if store is None:
+        expected, got = "no file, or the store of a map", "another file or folder"
+        raise OverwriteError(path, expected, got, "move it, or choose another output")
+    if overwrite:
+        gone = path.with_name(f".{path.name}.old")
+        shutil.rmtree(gone, ignore_errors=True)
+        path.rename(gone)  # a folder without some of its files would be no store
+        for folder in (gone, parts_of(path)):
+            shutil.rmtree(folder, ignore_errors=True)
+        return None
+    state = "complete" if store.is_complete else "unfinished"
+    if not resume:
+        advice = "add --overwrite to start anew, or choose another output"
+        if not store.is_complete:
+            advice = f"add --resume to go on, {advice.removeprefix('add ')}"
+        raise OverwriteError(path, "no store", f"the {state} store of a map", advice)
+    if store.fingerprint != fingerprint:
+        expected = "the store of this map, with the same configuration, parameters and input"
+        raise OverwriteError(
+            path, expected, "that of another one", "choose another output, or add --overwrite"
+        )
+    if store.is_complete:
+        shutil.rmtree(store.parts, ignore_errors=True)
+    else:
+        store.clear_left_over()
+    return store
+
+
+def create(
+    path: Path,
+    columns: ColumnMap,
+    variables: Sequence[MapVariable],
+    times: np.ndarray,
+    layout: Layout,
+    fingerprint: str,
+    about: Provenance,
+) -> MapStore:
+    """Make a store with all axes and empty variables, at once; `times` are the ends of the frames [s]."""
+    import zarr
+    from zarr.storage import LocalStore
+
+    dims = map_dims(columns)
+    temporary = path.with_name(f".{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts_of(path).mkdir(exist_ok=True)
+    attributes = {
+        "Conventions": "CF-1.11",
+        "title": f"Water columns on a map {about.case}".strip(),
+        "source": f"tunax_lite {about.version}",
+        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()},
+        "tunax_lite_map_dims": list(dims),
+        _FINGERPRINT: fingerprint,
+        _LAYOUT: dataclasses.asdict(layout),
+        _COMPLETE: False,
+        _BROKEN: [],
+    }
+    group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
+    for name, (along, values, *told) in (columns.coordinates | _time_axes(columns, times, variables)).items():
+        _add(group, name, np.asarray(values), _axes(along), dict(*told))
+    for variable in variables:
+        _add_variable(group, variable, len(times), columns.shape, dims, layout)
+    _consolidate(temporary)
+    temporary.rename(path)
+    return MapStore(path)
+
+
+def _time_axes(columns: ColumnMap, times: np.ndarray, variables: Sequence[MapVariable]) -> dict[str, tuple]:
+    epoch = f"seconds since {columns.epoch:%Y-%m-%d %H:%M:%S}"
+    time = {"standard_name": "time", "long_name": "time", "units": epoch, "calendar": "standard", "axis": "T"}
+    if not any(variable.is_mean for variable in variables):
+        return {"time": ("time", times, time)}
+    bounds = np.stack([times - (times[1] - times[0] if len(times) > 1 else times[0]), times], axis=1)
+    return {
+        "time": ("time", times, time | {"bounds": "time_bounds"}),
+        "time_bounds": (("time", "bounds"), bounds, {}),
+    }
+
+
+def _add(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
+    """An axis, written at once."""
+    values = values.astype(str) if values.dtype == object else values
+    if values.dtype.kind == "M":
+        raise ValueError(f"map: expected the coordinate {name} as numbers or text, got dates; leave it out.")
+    group.create_array(name, data=values, dimension_names=dims, attributes=_plain(told), chunks=values.shape)
+
+
+def _add_variable(
+    group: "zarr.Group",
+    variable: MapVariable,
+    n_times: int,
+    shape: tuple[int, ...],
+    dims: tuple[str, ...],
+    layout: Layout,
+) -> None:
+    from zarr.codecs import BloscCodec
+
+    is_static = variable.quantity.startswith("height_")
+    own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
+    n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
+    while layout.n_frames % n_inner:  # whole chunks in a shard
+        n_inner -= 1
+    time = () if is_static else ("time",)
+    attributes = attributes_of(variable.quantity)
+    if is_static:
+        attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
+    else:
+        heights = [f"height_{dim[2:]}" for dim in variable.dims]
+        attributes |= {"coordinates": " ".join(heights)} if heights else {}
+    if variable.is_mean:
+        attributes |= {"cell_methods": "time: mean"}
+    group.create_array(
+        variable.name,
+        shape=(*(() if is_static else (n_times,)), *variable.shape, *shape),
+        chunks=own if is_static else (n_inner, *own),
+        shards=own if is_static else (layout.n_frames, *own),
+        dtype=variable.dtype,
+        fill_value=np.nan,
+        compressors=BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"),
+        dimension_names=(*time, *variable.dims, *dims),
+        attributes=_plain(attributes),
+    )
+
+
+def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of NumPy as those of JSON."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()
+    }
+
+
+@contextlib.contextmanager
+def _without_word() -> Iterator[None]:
+    """zarr warns of metadata in one file, which xarray expects and writes itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Consolidated metadata")
+        yield
+
+
+def _consolidate(path: Path) -> None:
+    import zarr
+
+    with _without_word():
+        zarr.consolidate_metadata(path)
+
+
+def _open(path: Path) -> "zarr.Group":
+    """The group of a store that this package wrote; anything else is a `FileFormatError`."""
+    import zarr
+
+    expected, advice = "the store of a map (`tunax-lite map`)", "name such a store"
+    try:
+        known = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
+        if not {_FINGERPRINT, _LAYOUT, _COMPLETE} <= set(known):
+            raise FileFormatError(path, "store", expected, "one of another program", advice)
+        return zarr.open_group(path, mode="r+", zarr_format=3, use_consolidated=False)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(path, "store", expected, f"something else ({error})", advice) from error
