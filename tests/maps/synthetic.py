@@ -67,7 +67,9 @@ class SyntheticMap(ColumnMap):
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         if start < 0.0 or stop > self.duration:
-            raise ValueError(f"synthetic map: expected times of 0 to {self.duration:g} s, got {start:g}, {stop:g}.")
+            raise ValueError(
+                f"synthetic map: expected times of 0 to {self.duration:g} s, got {start:g}, {stop:g}."
+            )
         time.sleep(self.delay)
         number = np.arange(self.n_columns)[columns]
         lat, lon = self.latitude[number], self.longitude[number]
@@ -80,10 +82,12 @@ class SyntheticMap(ColumnMap):
         wind = 0.1 * np.sin(2.0 * np.pi * (days + lon / 90.0))
         if self.broken is not None:
             wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1e300, wind)
-        temperature = 20.0 - 0.2 * np.abs(lat) + 0.05 * np.asarray(grid.z_center)
+        temperature = jnp.asarray(20.0 - 0.2 * np.abs(lat)) + 0.05 * grid.z_center
         return Case(
             grid=grid,
-            initial_state=State.from_profiles(grid, temperature=temperature, salinity=35.0 + 0.0 * temperature),
+            initial_state=State.from_profiles(
+                grid, temperature=temperature, salinity=35.0 + 0.0 * temperature
+            ),
             forcing=TimeSeriesForcing.from_values(
                 times, stress_u=wind, heat_flux=-50.0 - np.abs(lat) + 0.0 * days
             ),

@@ -35,13 +35,11 @@ class Plan(NamedTuple):
 
     Args:
         layout, variables: for `run_map`.
-        memory: bytes that a process holds at most.
         results: bytes of all values in the store before they are compressed.
     """
 
     layout: Layout
     variables: tuple[MapVariable, ...]
-    memory: int
     results: int
 
 
@@ -55,8 +53,8 @@ class _Sizes(NamedTuple):
     largest: int  # variable of a frame
     n_cells: int
 
-    def forced(self, n_frames: int) -> float:
-        return self.forcing[0] + self.forcing[1] * n_frames
+    def forced(self, n_frames: int) -> int:
+        return int(self.forcing[0] + self.forcing[1] * n_frames)
 
 
 def planned(run: MapRun, memory: int) -> Plan:
@@ -82,14 +80,15 @@ def planned(run: MapRun, memory: int) -> Plan:
         if rows == 1:
             raise MemoryError(
                 f"map: expected at least {needed / 2**20:.0f} MiB of memory for one row of the map and one "
-                f"frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, or save more often."
+                f"frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, or save "
+                "more often."
             )
         rows = math.ceil(rows / 2)
     in_grid = run.columns.n_columns * sizes.frame * run.n_frames
     while True:
         exact = _compiled(run, layout, sizes, n_in_row)
         if exact <= memory or layout.n_frames == 1:
-            return Plan(layout, variables, max(exact, needed), in_grid)
+            return Plan(dataclasses.replace(layout, memory=max(exact, needed)), variables, in_grid)
         layout = dataclasses.replace(layout, n_frames=math.ceil(layout.n_frames / 2))
 
 
@@ -118,13 +117,13 @@ def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory:
     n_frames = math.ceil(
         run.n_frames / n_pieces
     )  # of equal length, so that little is computed beyond the end
-    return Layout(rows, n_frames, block, width), needed(n_frames)
+    return Layout(rows, n_frames, block, width, memory), needed(n_frames)
 
 
-def _in_all(forcing: float, restart: float, results: float, program: float, on_map: float) -> int:
+def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:
     """Bytes of a process: with the next forcing, as it is read, too, and the results that are written
     meanwhile."""
-    return int(PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map)
+    return PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map
 
 
 def _compiled(run: MapRun, layout: Layout, sizes: _Sizes, n_in_row: int) -> int:

@@ -127,7 +127,7 @@ _programs: dict[Any, PieceProgram] = {}
 
 def piece_program(run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart) -> PieceProgram:
     """The program of a map that is cut in this way, compiled once in a process."""
-    key = run.fingerprint, layout, bool(jax.config.read("jax_enable_x64"))
+    key = run.fingerprint, dataclasses.replace(layout, memory=0), bool(jax.config.read("jax_enable_x64"))
     if key not in _programs:
         dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
         given = batch, start, dt, np.int32(1)

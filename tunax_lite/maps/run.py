@@ -159,7 +159,7 @@ class _Tile:
             first = min(self.broken_columns(), key=lambda one: one.time).described(self._run.columns.epoch)
             raise FloatingPointError(
                 f"map: expected finite values, got none in all {len(self.broken)} columns of a tile, "
-                f"first at {first}; try a shorter time step, or other parameters. What is complete stays in the store."
+                f"first at {first}; try a shorter time step, or other parameters."
             )
 
     def broken_columns(self) -> tuple[Broken, ...]:

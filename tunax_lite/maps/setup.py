@@ -25,12 +25,14 @@ class Layout:
         n_frames: in a piece of time.
         block: columns that a device steps together.
         width: of the tile with the most columns, in whole blocks.
+        memory: bytes that a process holds at most.
     """
 
     n_rows: int
     n_frames: int
     block: int
     width: int
+    memory: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -156,7 +156,7 @@ def map_blocks(
     def in_blocks(leaf: jax.Array) -> jax.Array:
         return jnp.moveaxis(_filled_up(leaf, block).reshape(*leaf.shape[:-1], -1, block), -2, 0)
 
-    def joined(leaf: jax.Array, was_split: bool, first: jax.Array) -> jax.Array:
+    def joined(leaf: jax.Array, was_split: bool, first: Any) -> jax.Array:
         if not was_split:
             return leaf[0]
         together = jnp.moveaxis(leaf, 0, -2)

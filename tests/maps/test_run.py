@@ -1,0 +1,129 @@
+"""Maps that run in tiles and pieces: as `simulate` runs their columns, whatever ends them, on any number of processes."""
+
+import dataclasses
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.maps.synthetic import HOUR, SyntheticMap
+from tunax_lite import Model, PacanowskiPhilander, simulate
+from tunax_lite.diagnostics import diagnose
+from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.io.protection import OverwriteError
+from tunax_lite.maps import store as stores
+from tunax_lite.maps.plan import Plan, planned
+from tunax_lite.maps.run import run_map, run_tile
+from tunax_lite.maps.setup import Layout, MapRun
+
+VARIABLES = "temperature", "eddy_diffusivity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
+RUN = MapRun(
+    model=Model(PacanowskiPhilander()),
+    columns=SyntheticMap(),
+    dt=1800.0,
+    output_interval=6 * HOUR,
+    duration=96 * HOUR,
+    variables=VARIABLES,
+    means=("temperature",),
+)
+SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
+"""Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return planned(RUN, 2**31)
+
+
+@pytest.fixture(scope="module")
+def whole(plan, tmp_path_factory) -> Path:
+    """The store of a run that nothing disturbed."""
+    path = tmp_path_factory.mktemp("whole") / "map.zarr"
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    return path
+
+
+def assert_identical(path: Path, other: Path) -> None:
+    """The same axes, values and attributes, to the bit, and nothing beside them."""
+    assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
+    with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
+        xr.testing.assert_identical(one, two)
+
+
+def test_columns_of_a_map_are_those_of_a_batch(whole):
+    columns = np.arange(RUN.columns.n_columns)
+    case = RUN.columns.case(columns, 0.0, RUN.duration)
+    trajectory = simulate(RUN.model, case, dt=RUN.dt, output_interval=RUN.output_interval, means=True)
+    expected = diagnose(trajectory, case, VARIABLES[2:])
+    expected |= {"temperature": trajectory.state.temperature, "eddy_diffusivity": trajectory.clo_state.eddy_diffusivity}
+    assert trajectory.means is not None
+    expected["temperature_mean"] = trajectory.means.state.temperature
+    with xr.open_zarr(whole, chunks=None) as store:
+        assert store.attrs["tunax_lite_complete"] is True
+        np.testing.assert_array_equal(store.time.values[[0, -1]], np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]"))
+        for name, values in expected.items():
+            found = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
+            # Profiles are kept in single precision; another number of columns side by side changes rounding.
+            np.testing.assert_allclose(found, np.asarray(values)[1:], rtol=1e-6, atol=1e-9, err_msg=name)
+        on_land = np.setdiff1d(np.arange(54), RUN.columns.index)
+        assert np.isnan(store.temperature.values.reshape(16, 12, 54)[..., on_land]).all()
+        heights = store.height_face.values.reshape(13, 54)[:, RUN.columns.index]
+        np.testing.assert_array_equal(heights, case.grid.z_face)
+
+
+def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp_path):
+    assert plan.layout.memory < 2**31
+    assert plan.results == 16 * 30 * (4 * (12 + 13 + 12) + 3 * 8)
+    run_map(RUN, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
+        xr.testing.assert_allclose(one, two, rtol=1e-6)
+    with pytest.raises(MemoryError, match=r"expected at least \d+ MiB of memory for one row"):
+        planned(RUN, 2**20)
+
+
+def test_two_workers_give_the_bits_of_one(plan, whole, tmp_path):
+    with open_engine(workers=2) as engine:
+        report = run_map(RUN, tmp_path / "map.zarr", SMALL, plan.variables, engine)
+    assert_identical(tmp_path / "map.zarr", whole)
+    assert not report.broken and report.peak_memory > 0
+
+
+def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
+    """Ended in the middle of a tile; shards of a piece whose end was not noted are written again."""
+    path = tmp_path / "map.zarr"
+    times = RUN.output_interval * np.arange(1, RUN.n_frames + 1)
+    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+
+    class Ended(Exception):
+        pass
+
+    def end(done: float) -> None:
+        if done > 0.5:
+            raise Ended
+
+    run_tile(RUN, path, 1)
+    with pytest.raises(Ended):
+        run_tile(RUN, path, 0, end)
+    (path / "temperature" / "c" / "0" / "x.partial").write_bytes(b"half")
+    with xr.open_zarr(path) as store:  # with dask, while it is not complete
+        assert store.attrs["tunax_lite_complete"] is False
+        assert int(store.sea_surface_temperature.notnull().sum()) > 0
+    with pytest.raises(OverwriteError, match=r"got the unfinished store of a map; add --resume to go on"):
+        stores.prepare(path, RUN.fingerprint, resume=False, overwrite=False)
+    other = dataclasses.replace(RUN, dt=900.0)
+    with pytest.raises(OverwriteError, match=r"got that of another one"):
+        stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
+    store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
+    run_map(RUN, path, SMALL, plan.variables, ThisProcess(), store=store)
+    assert_identical(path, whole)
+    assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
+    assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None and not path.exists()

@@ -1,0 +1,190 @@
+"""Figures of a map: its numbers at some times, and sections over time and depth at some of its points."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from ..io.errors import FileFormatError
+from . import style
+from .style import STATE, FigureTime
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Point = tuple[float, float]
+"""Latitude and longitude [degrees]."""
+
+_N_TIMES, _N_POINTS = 4, 4
+_LAND = "0.82"
+_LAYERS = "mixed_layer_depth", "mixed_layer_depth_density"
+
+
+def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
+    """Maps of every number per column that a store holds, and sections of every profile, by name.
+
+    What is not computed yet is left out; by default sections are those of four points from south to north.
+
+    Raises:
+        FileFormatError: something else than the store of a map, or one in which nothing is computed yet.
+        ValueError: a point from which the next one with water is more than two cells of the map away.
+    """
+    import xarray as xr  # takes long
+
+    try:
+        store = xr.open_zarr(path, decode_times=False, chunks=None)
+        if "tunax_lite_map_dims" not in store.attrs:
+            raise ValueError("one of another program")
+    except (OSError, KeyError, ValueError) as error:
+        expected, advice = "the store of a map (`tunax-lite map`)", "name such a store"
+        raise FileFormatError(path, "store", expected, str(error), advice) from error
+    ocean = _Ocean(store, path)
+    numbers = [name for name, each in store.items() if each.dims == ("time", *ocean.dims)]
+    profiles = [name for name, each in store.items() if len(each.dims) == 2 + len(ocean.dims)]
+    figures = {f"map_{name}": ocean.maps(str(name)) for name in numbers}
+    if profiles:
+        places = [ocean.nearest(point) for point in points] or ocean.some_points()
+        figures |= {f"sections_{name}": ocean.sections(str(name), places) for name in profiles}
+    return figures
+
+
+class _Ocean:
+    """An open store: which of its points and times are computed, and where they are."""
+
+    def __init__(self, store: "xr.Dataset", path: Path):
+        self.store = store
+        self.dims = tuple(store.attrs["tunax_lite_map_dims"])
+        self.time = np.asarray(store["time"], dtype=float)
+        start = str(store["time"].attrs["units"]).removeprefix("seconds since ")
+        self.axis = FigureTime(float(self.time[-1]), start)
+        shape = tuple(store.sizes[dim] for dim in self.dims)
+        self.latitude, self.longitude = (self._degrees(name, shape) for name in ("latitude", "longitude"))
+        self.is_wet = np.isfinite(np.asarray(store["height_center"].isel(z_center=-1)))
+        if not self.is_wet.any():
+            raise FileFormatError(
+                path, "store", "values at some time", "none yet", "wait for the first results"
+            )
+
+    def _degrees(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        found = next(
+            (each for each in self.store.coords.values() if each.attrs.get("standard_name") == name),
+            self.store.coords.get(name[:3]),
+        )
+        if found is None:
+            raise ValueError(f"map: expected coordinates of latitude and longitude, got no {name}.")
+        own = [size if dim in found.dims else 1 for dim, size in zip(self.dims, shape, strict=True)]
+        return np.broadcast_to(np.asarray(found, dtype=float).reshape(own), shape)
+
+    def maps(self, name: str) -> Figure:
+        """A number per column at up to four times, with the same colours."""
+        times = self._computed_times(name)
+        values = {int(i): np.asarray(self.store[name].isel(time=int(i)), dtype=float) for i in times}
+        known = np.concatenate([each[np.isfinite(each)] for each in values.values()] or [np.zeros(1)])
+        known = known if known.size else np.zeros(1)
+        colours = _colours(name, *np.percentile(known, [1.0, 99.0]))
+        n_columns = 1 if len(values) == 1 else 2
+        figure, axes = style.panels(len(values), n_columns, (5.4, 3.0), (1.0, 0.5), sharex=True, sharey=True)
+        drawn = None
+        for panel, (i, each) in zip(axes.flat, values.items(), strict=False):
+            drawn = self._draw(panel, each, colours)
+            panel.set_title(self.axis.moment(float(self.time[i])), fontsize="medium")
+        for panel in style.lowest(axes, len(values)):
+            panel.set_xlabel("longitude [°E]")
+        for panel in axes[:, 0]:
+            panel.set_ylabel("latitude [°N]")
+        bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend="both", pad=0.02, shrink=0.8)
+        bar.set_label(_label(self.store[name]))
+        return figure
+
+    def _draw(self, panel: Axes, values: np.ndarray, colours: dict[str, Any]) -> Any:
+        panel.set_facecolor(_LAND)
+        if values.ndim == 1:
+            return panel.scatter(self.longitude, self.latitude, c=values, s=30, **colours)
+        order = np.argsort(self.longitude[0], kind="stable")  # a map may begin anywhere
+        places = self.longitude[:, order], self.latitude[:, order]
+        return panel.pcolormesh(*places, values[:, order], shading="nearest", rasterized=True, **colours)
+
+    def _computed_times(self, name: str) -> np.ndarray:
+        """Up to so many times, from those at which anything is there."""
+        at = tuple(int(i) for i in np.argwhere(self.is_wet)[0])
+        known = np.isfinite(np.asarray(self.store[name][(slice(None), *at)]))
+        if not known.any():
+            known[:] = True
+        there = np.flatnonzero(known)
+        return there[np.unique(np.linspace(0, len(there) - 1, _N_TIMES).round().astype(int))]
+
+    def nearest(self, point: Point) -> tuple[int, ...]:
+        """The point with water next to one."""
+        east = (self.longitude - point[1] + 180.0) % 360.0 - 180.0
+        east = east * np.cos(np.radians(point[0]))
+        distance = np.where(self.is_wet, np.hypot(east, self.latitude - point[0]), np.inf)
+        at = tuple(int(i) for i in np.unravel_index(int(np.argmin(distance)), distance.shape))
+        spacing = 180.0 if distance.ndim == 1 else float(np.max(np.abs(np.diff(self.latitude[:, 0]))))
+        if distance[at] > 2.0 * spacing:
+            expected = "a point with water, or one beside it"
+            got = f"{point[0]:g} N {point[1]:g} E, {distance[at]:.3g} degrees away from the next one"
+            raise ValueError(f"--point: expected {expected}, got {got}; choose another one.")
+        return at
+
+    def some_points(self) -> list[tuple[int, ...]]:
+        """Points from south to north."""
+        wet = np.argwhere(self.is_wet)
+        wet = wet[np.argsort(self.latitude[self.is_wet], kind="stable")]
+        chosen = np.linspace(0, len(wet) - 1, 2 * _N_POINTS + 1)[1::2].round().astype(int)
+        return [tuple(int(i) for i in wet[k]) for k in np.unique(chosen)]
+
+    def sections(self, name: str, places: Sequence[tuple[int, ...]]) -> Figure:
+        """A profile over time and depth at some points, and the mixed layer in it."""
+        n_columns = 1 if len(places) == 1 else 2
+        figure, axes = style.panels(len(places), n_columns, (5.4, 2.6), (0.6, 0.5))
+        vertical = self.store[name].dims[1]
+        time = self.axis.places(self.time)
+        for panel, at in zip(axes.flat, places, strict=False):
+            point = dict(zip(self.dims, at, strict=True))
+            values = np.asarray(self.store[name].isel(point), dtype=float)
+            height = np.asarray(self.store[f"height_{str(vertical)[2:]}"].isel(point), dtype=float)
+            here = np.isfinite(values).all(axis=1)
+            if here.any():
+                colours = style.colours_of(name, values[here])
+                mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
+                figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(_quantity(name)))
+            if _quantity(name) in STATE and (layer := next((x for x in _LAYERS if x in self.store), None)):
+                depth = -np.asarray(self.store[layer].isel(point), dtype=float)
+                panel.plot(time, depth, color="white", linewidth=2.2, alpha=0.7)
+                panel.plot(time, depth, color="black", linewidth=0.9, label=style.in_words(layer))
+            panel.set_title(_place(self.latitude[at], self.longitude[at]), fontsize="medium")
+            panel.set_ylabel("z [m]")
+            self.axis.finish(panel)
+        if axes.flat[0].get_legend_handles_labels()[0]:
+            axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
+        figure.suptitle(_label(self.store[name]))
+        return figure
+
+
+def _quantity(name: str) -> str:
+    return name.removesuffix("_mean")
+
+
+def _label(variable: "xr.DataArray") -> str:
+    long_name, unit = (str(variable.attrs.get(key, "")) for key in ("long_name", "units"))
+    mean = ", mean of the frame" if "cell_methods" in variable.attrs else ""
+    return f"{long_name}{mean} [{style.in_math(unit)}]"
+
+
+def _colours(name: str, low: float, high: float) -> dict[str, Any]:
+    """Those of a map, from the lowest to the highest value that is no exception."""
+    if low < 0.0 < high and "flux" in name:
+        return style.around_zero(max(-low, high))
+    chosen = {"sea_surface_temperature": "thermal", "salinity": "haline", "mixed_layer_depth": "deep"}
+    kind = next((colour for start, colour in chosen.items() if name.startswith(start)), "matter")
+    return {"cmap": style.colour_map(kind), "norm": Normalize(low, high if high > low else low + 1.0)}
+
+
+def _place(latitude: float, longitude: float) -> str:
+    east = (longitude + 180.0) % 360.0 - 180.0
+    north, side = "N" if latitude >= 0.0 else "S", "E" if east >= 0.0 else "W"
+    return f"{abs(latitude):.4g}°{north} {abs(east):.4g}°{side}"
