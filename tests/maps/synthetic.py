@@ -1,4 +1,5 @@
-"""A small ocean that needs no file: columns on a grid with land, each with its own depth, weather and latitude."""
+"""A small ocean that needs no file: columns on a grid with land, each with its own depth, weather and
+latitude."""
 
 import dataclasses
 import datetime

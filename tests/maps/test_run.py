@@ -1,16 +1,14 @@
-"""Maps that run in tiles and pieces: as `simulate` runs their columns, whatever ends them, on any number of processes."""
+"""Maps run in tiles and pieces as `simulate` does their columns, on many workers, whatever happens."""
 
 import dataclasses
 import os
-import pickle
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -64,12 +62,14 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
     case = RUN.columns.case(columns, 0.0, RUN.duration)
     trajectory = simulate(RUN.model, case, dt=RUN.dt, output_interval=RUN.output_interval, means=True)
     expected = diagnose(trajectory, case, VARIABLES[2:])
-    expected |= {"temperature": trajectory.state.temperature, "eddy_diffusivity": trajectory.clo_state.eddy_diffusivity}
+    expected["temperature"] = trajectory.state.temperature
+    expected["eddy_diffusivity"] = trajectory.clo_state.eddy_diffusivity
     assert trajectory.means is not None
     expected["temperature_mean"] = trajectory.means.state.temperature
     with xr.open_zarr(whole, chunks=None) as store:
         assert store.attrs["tunax_lite_complete"] is True
-        np.testing.assert_array_equal(store.time.values[[0, -1]], np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]"))
+        ends = np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]")
+        np.testing.assert_array_equal(store.time.values[[0, -1]], ends)
         for name, values in expected.items():
             found = store[name].values.reshape(*store[name].shape[:-2], -1)[..., RUN.columns.index]
             # Profiles are kept in single precision; another number of columns side by side changes rounding.
@@ -88,13 +88,6 @@ def test_a_plan_fits_its_memory_and_results_do_not_depend_on_it(plan, whole, tmp
         xr.testing.assert_allclose(one, two, rtol=1e-6)
     with pytest.raises(MemoryError, match=r"expected at least \d+ MiB of memory for one row"):
         planned(RUN, 2**20)
-
-
-def test_two_workers_give_the_bits_of_one(plan, whole, tmp_path):
-    with open_engine(workers=2) as engine:
-        report = run_map(RUN, tmp_path / "map.zarr", SMALL, plan.variables, engine)
-    assert_identical(tmp_path / "map.zarr", whole)
-    assert not report.broken and report.peak_memory > 0
 
 
 def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
@@ -127,3 +120,84 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     assert_identical(path, whole)
     assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
     assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None and not path.exists()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tunax_lite.runtime import configure
+
+configure()  # before there are any numbers
+from tests.maps.test_run import SLOW, SMALL
+from tunax_lite.engine import open_engine
+from tunax_lite.maps import store as stores
+from tunax_lite.maps.plan import planned
+from tunax_lite.maps.run import run_map
+
+if __name__ == "__main__":
+    path, workers = Path(sys.argv[1]), int(sys.argv[2])
+    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
+    with open_engine(workers) as engine:
+        variables = planned(SLOW, 2**31).variables
+        run_map(SLOW, path, SMALL, variables, engine, store=store)
+"""
+SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
+"""The same numbers, with time between pieces to be killed in."""
+
+
+def wait_for(condition, seconds: float = 300.0):
+    """What a condition gives as soon as it holds."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "waited for too long"
+        time.sleep(0.02)
+    return found
+
+
+def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, whole, tmp_path):
+    path = tmp_path / "map.zarr"
+    with open_engine(workers=2) as engine:
+        one = next(iter(engine._client.run(os.getpid).values()))  # type: ignore
+
+        def kill_one() -> None:
+            wait_for(lambda: list(stores.parts_of(path).glob("*.npz")))
+            os.kill(one, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill_one)
+        thread.start()
+        report = run_map(SLOW, path, SMALL, plan.variables, engine)
+        thread.join()
+        assert one not in engine._client.run(os.getpid).values()  # type: ignore
+    assert not report.broken and report.peak_memory > 0
+    assert_identical(path, whole)
+
+
+LATER = [pytest.param(2, 8, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize(("workers", "n_kills"), [(1, 1), *LATER])
+def test_a_client_that_is_killed_goes_on(workers, n_kills, plan, whole, tmp_path):
+    path, script = tmp_path / "map.zarr", tmp_path / "run.py"
+    script.write_text(KILLED)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    killed = 0
+    for moment in np.random.default_rng(workers).uniform(0.0, 0.5, n_kills):
+        process = subprocess.Popen([sys.executable, str(script), str(path), str(workers)], env=environment)
+        before = time.time_ns()
+        wait_for(lambda since=before, one=process: one.poll() is not None or _has_saved(path, since))
+        time.sleep(moment)
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
+        with xr.open_zarr(path, chunks=None) as store:
+            store.load()  # whole, whatever is missing
+    assert killed >= 1
+    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
+    assert store is not None
+    if not store.is_complete:
+        run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
+    assert_identical(path, whole)
+
+
+def _has_saved(path: Path, since: int) -> bool:
+    """Whether a tile noted that it did a piece after some time [ns]."""
+    return any(one.stat().st_mtime_ns > since for one in stores.parts_of(path).glob("*.npz"))

@@ -14,6 +14,7 @@ from .calibrate import calibrate, cross_validate
 from .check import check, describe, schema
 from .doctor import doctor
 from .evaluate import compare, evaluate, plot, report
+from .map import map_columns
 from .posterior import posterior
 from .run import run
 from .session import check_devices, check_flags, errors_as_messages, prepare_terminal
@@ -30,6 +31,7 @@ app = typer.Typer(
 _COMMANDS = run, calibrate, posterior, report, evaluate, compare, plot, check, schema, doctor
 for _command in (*_COMMANDS, cross_validate, describe):
     app.command()(_command)
+app.command("map")(map_columns)
 
 
 def _print_version(wanted: bool) -> bool:

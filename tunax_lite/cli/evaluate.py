@@ -1,5 +1,6 @@
 """`tunax-lite evaluate`, `compare`, `plot` and `report`: what came out, as errors, figures and a page."""
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -103,27 +104,48 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
 @session.command()
 def plot(
     file: Annotated[
-        Path, Argument(metavar="FILE.nc", help="Trajectory of a run, history or posterior of a calibration.")
+        Path,
+        Argument(metavar="FILE", help="Run, history or posterior of a calibration, or store of a map."),
     ],
     output: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
     ] = None,
+    point: Annotated[
+        list[str] | None,
+        Option(metavar="LAT,LON", help="Of a map: draw sections of this point. May be repeated."),
+    ] = None,
     overwrite: session.Overwrite = False,
 ) -> None:
-    """Draw the figures of an output file: sections and profiles, or loss and parameters.
+    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
 
-    Of a run that was interrupted, FILE.nc is the name of its output, and the figures show what there is.
+    Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
+    they do of a map that is not complete.
     """
     # What takes long to import, where it is needed.
     from ..io.runs import parts_folder, parts_of
-    from ..plotting import figures_of_parts, file_figures, save_figures
+    from ..plotting import figures_of_parts, file_figures, map_figures, save_figures
 
     folder, parts = file.parent if output is None else output, [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
-    figures = figures_of_parts(parts) if parts else file_figures(file)
+    if point and not file.is_dir():
+        raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
+    if file.is_dir():
+        figures = map_figures(file, [_point(text) for text in point or []])
+    else:
+        figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
     session.report_written(save_figures(figures, folder, f"{file.stem}_"))
+
+
+def _point(text: str) -> tuple[float, float]:
+    try:
+        latitude, longitude = map(float, text.split(","))
+    except ValueError:
+        latitude = longitude = math.nan
+    if not (abs(latitude) <= 90.0 and abs(longitude) <= 360.0):
+        raise ConfigError(f"--point {text}: expected latitude and longitude [degrees], for example 50,-145.")
+    return latitude, longitude
 
 
 @session.command()

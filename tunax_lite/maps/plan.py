@@ -22,8 +22,8 @@ PROCESS = 700 * 2**20
 FEWEST_TILES = 16
 """Of a map on a CPU, for as many processes or fewer; a GPU takes as many columns at once as it has memory
 for."""
-FEWEST_COLUMNS = 64
-"""In a tile, about."""
+FEWEST_COLUMNS = 256
+"""In a tile, about: the last of its blocks is in part copies, which cost as much as columns."""
 LONGEST_PIECE = 60.0
 """s, of a tile: about what is lost where a process ends."""
 _SECONDS_PER_CELL = 2e-8  # of a step, on a core
@@ -95,11 +95,7 @@ def planned(run: MapRun, memory: int) -> Plan:
 def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory: int) -> tuple[Layout, int]:
     """Tiles of so many rows with as many frames as fit, and what they need; one frame where that is too
     much."""
-    starts = np.arange(0, len(per_row), rows)
-    most = int(np.add.reduceat(per_row, starts).max())
-    block = block_size("auto", 10**6, 10**6 * sizes.restart) if jax.default_backend() == "cpu" else most
-    block = min(block, max(most, 4 if most > 1 else 1))
-    width = math.ceil(most / block) * block
+    rows, block, width = _cut(sizes, per_row, rows)
     work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
     n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work)))
     n_in_row = math.prod(run.columns.shape[1:])
@@ -118,6 +114,22 @@ def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory:
         run.n_frames / n_pieces
     )  # of equal length, so that little is computed beyond the end
     return Layout(rows, n_frames, block, width, memory), needed(n_frames)
+
+
+def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
+    """Rows of a tile, a quarter fewer at most, columns of a block and of a tile, with the fewest copies."""
+    fitting, found = (
+        block_size("auto", 10**6, 10**6 * sizes.restart),
+        [],
+    )  # a power of two: no others are as fast
+    for n_rows in range(rows, rows - max(1, rows // 4), -1):
+        in_tiles = np.add.reduceat(per_row, np.arange(0, len(per_row), n_rows))
+        most = int(in_tiles.max())
+        block = fitting if fitting < most else max(most, 4 if most > 1 else 1)
+        computed = -(-in_tiles // block) * block
+        found.append((int(computed.sum()), -n_rows, block, int(computed.max())))
+    _, n_rows, block, width = min(found)
+    return -n_rows, block, width
 
 
 def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:

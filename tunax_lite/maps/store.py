@@ -39,9 +39,8 @@ def map_dims(columns: ColumnMap) -> tuple[str, ...]:
     """Names of the axes of a map, in the order of its shape."""
     dims = tuple(dict.fromkeys(dim for along, *_ in columns.coordinates.values() for dim in _axes(along)))
     if len(dims) != len(columns.shape):
-        raise ValueError(
-            f"map: expected coordinates along the {len(columns.shape)} axes of the map, got {dims}."
-        )
+        expected = f"coordinates along the {len(columns.shape)} axes of the map"
+        raise ValueError(f"map: expected {expected}, got some along {dims}.")
     return dims
 
 
