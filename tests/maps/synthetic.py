@@ -82,7 +82,7 @@ class SyntheticMap(ColumnMap):
         days = times[:, None] / 86400.0
         wind = 0.1 * np.sin(2.0 * np.pi * (days + lon / 90.0))
         if self.broken is not None:
-            wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1e300, wind)
+            wind = np.where((number == self.broken[0]) & (times[:, None] > self.broken[1]), 1.7e308, wind)
         temperature = jnp.asarray(20.0 - 0.2 * np.abs(lat)) + 0.05 * grid.z_center
         return Case(
             grid=grid,

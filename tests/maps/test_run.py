@@ -19,7 +19,7 @@ from tunax_lite.diagnostics import diagnose
 from tunax_lite.engine import ThisProcess, open_engine
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
-from tunax_lite.maps.plan import Plan, planned
+from tunax_lite.maps.plan import planned
 from tunax_lite.maps.run import run_map, run_tile
 from tunax_lite.maps.setup import Layout, MapRun
 
@@ -35,11 +35,6 @@ RUN = MapRun(
 )
 SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
 """Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
-
-
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    return planned(RUN, 2**31)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ FEWEST_COLUMNS = 256
 LONGEST_PIECE = 60.0
 """s, of a tile: about what is lost where a process ends."""
 _SECONDS_PER_CELL = 2e-8  # of a step, on a core
+_FRAMES_PER_CELL = 2.5  # bytes, of a step
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
@@ -97,7 +98,9 @@ def _largest(run: MapRun, sizes: _Sizes, per_row: np.ndarray, rows: int, memory:
     much."""
     rows, block, width = _cut(sizes, per_row, rows)
     work = width * sizes.n_cells * run.steps_per_frame * _SECONDS_PER_CELL
-    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work)))
+    # For every frame XLA copies those that it has: a piece is so short that this takes less than a twentieth.
+    copied = max(4, int(_FRAMES_PER_CELL * run.steps_per_frame * sizes.n_cells / sizes.frame))
+    n_frames = max(1, min(run.n_frames, int(LONGEST_PIECE / work), copied))
     n_in_row = math.prod(run.columns.shape[1:])
 
     def needed(n_frames: int) -> int:

@@ -180,8 +180,9 @@ def create(
     group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
     for name, (along, values, *told) in (columns.coordinates | _time_axes(columns, times, variables)).items():
         _add(group, name, np.asarray(values), _axes(along), dict(*told))
+    places = [name for name, (along, *_) in columns.coordinates.items() if _axes(along) != (name,)]
     for variable in variables:
-        _add_variable(group, variable, len(times), columns.shape, dims, layout)
+        _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
     _consolidate(temporary)
     temporary.rename(path)
     return MapStore(path)
@@ -214,6 +215,7 @@ def _add_variable(
     shape: tuple[int, ...],
     dims: tuple[str, ...],
     layout: Layout,
+    places: Sequence[str],
 ) -> None:
     from zarr.codecs import BloscCodec
 
@@ -227,8 +229,8 @@ def _add_variable(
     if is_static:
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
-        heights = [f"height_{dim[2:]}" for dim in variable.dims]
-        attributes |= {"coordinates": " ".join(heights)} if heights else {}
+        others = [*(f"height_{dim[2:]}" for dim in variable.dims), *places]
+        attributes |= {"coordinates": " ".join(others)} if others else {}
     if variable.is_mean:
         attributes |= {"cell_methods": "time: mean"}
     group.create_array(

@@ -1,0 +1,106 @@
+"""Columns that break down, and what the command, the engine and the figures say."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.maps.synthetic import HOUR, SyntheticMap
+from tests.maps.test_run import RUN, SMALL
+from tunax_lite.cli.map import bytes_of
+from tunax_lite.config import ConfigError
+from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.protection import OverwriteError
+from tunax_lite.maps import store as stores
+from tunax_lite.maps.plan import planned
+from tunax_lite.maps.run import run_map
+from tunax_lite.plotting import map_figures
+
+BROKEN = 7
+TINY = dataclasses.replace(RUN, columns=SyntheticMap(broken=(BROKEN, 40 * HOUR)))
+POINTS = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def made(plan, tmp_path_factory):
+    path = tmp_path_factory.mktemp("broken") / "map.zarr"
+    report = run_map(TINY, path, SMALL, plan.variables, ThisProcess())
+    return path, report
+
+
+def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
+    path, report = made
+    (broken,) = report.broken
+    columns = TINY.columns
+    assert broken == (columns.latitude[BROKEN], columns.longitude[BROKEN], 42 * HOUR)
+    assert broken.described(columns.epoch) == "-12 N 5 E before 2001-03-02 18:00"
+    with xr.open_zarr(path, chunks=None) as store:
+        assert store.attrs["tunax_lite_not_finite"] == [broken._asdict()]
+        values = store.heat_content.values.reshape(16, -1)[:, columns.index]
+    missing = np.zeros_like(values, dtype=bool)
+    missing[6:, BROKEN] = True  # from the frame on in which it broke down
+    np.testing.assert_array_equal(np.isnan(values), missing)
+
+
+def test_figures_show_maps_and_points_of_a_store(made):
+    figures = map_figures(made[0], [(-60.0, 4.0)])
+    assert set(figures) == {
+        *(f"map_{name}" for name in ("heat_content", "mixed_layer_depth", "sea_surface_temperature")),
+        *(f"sections_{name}" for name in ("temperature", "temperature_mean", "eddy_diffusivity")),
+    }
+    of_map = figures["map_sea_surface_temperature"]
+    assert of_map.axes[-1].get_ylabel() == "temperature of the uppermost cell [°C]"
+    assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 06:00", "2001-03-02 12:00"]
+    section = figures["sections_temperature"]
+    assert section.axes[0].get_title() == "60°S 5°E"
+    assert section.axes[0].get_ylim()[1] == pytest.approx(0.0, abs=5.0)
+    with pytest.raises(ValueError, match="--point: expected a point with water, .* got 0 N 180 E"):
+        map_figures(made[0], [(0.0, 180.0)])
+    with pytest.raises(FileFormatError, match="expected the store of a map"):
+        map_figures(made[0].parent)
+
+
+def test_a_list_of_points_has_a_store_and_figures(tmp_path):
+    path, plan = tmp_path / "sites.zarr", planned(POINTS, 2**31)
+    run_map(POINTS, path, plan.layout, plan.variables, ThisProcess())
+    with xr.open_zarr(path, chunks=None) as store:
+        assert store.temperature.dims == ("time", "z_center", "point")
+        assert np.isfinite(store.temperature.values[..., [0, 1, 3, 4]]).all()
+    assert "sections_temperature" in map_figures(path)
+
+
+def test_what_is_no_store_is_not_written_over(tmp_path, made):
+    other = tmp_path / "other.zarr"
+    other.mkdir()
+    (other / "thesis.txt").write_text("")
+    with pytest.raises(OverwriteError, match=r"expected no file, or the store of a map, got another file"):
+        stores.prepare(other, "", resume=False, overwrite=True)
+    assert (other / "thesis.txt").exists()
+    damaged = tmp_path / "damaged.zarr"
+    shutil.copytree(made[0], damaged)
+    (damaged / "zarr.json").write_text("{")
+    with pytest.raises(OverwriteError, match="another file or folder"):
+        stores.prepare(damaged, "", resume=True, overwrite=False)
+    with pytest.raises(OverwriteError, match="got the complete store of a map; add --overwrite"):
+        stores.prepare(made[0], TINY.fingerprint, resume=False, overwrite=False)
+
+
+def test_sizes_of_memory_are_read():
+    assert (bytes_of("2GiB"), bytes_of("500 MB"), bytes_of("0.5kb")) == (2**31, 500_000_000, 500)
+    with pytest.raises(ConfigError, match=r"--memory 2 pages: expected a size such as 2GiB"):
+        bytes_of("2 pages")
+
+
+def test_an_engine_that_cannot_be_says_why(tmp_path):
+    with pytest.raises(ValueError, match="expected one of --workers, .*, got --workers and --scheduler"):
+        with open_engine(2, "tcp://127.0.0.1:1"):
+            pass
+    with pytest.raises(FileNotFoundError, match="expected the file of a Dask scheduler, got none"):
+        with open_engine(scheduler_file=tmp_path / "none.json"):
+            pass
+    with pytest.raises(ValueError, match="expected at least 1"):
+        with open_engine(0):
+            pass
