@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from .forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
     from .grid import Grid
+    from .maps.datasets import columns_from_dataset
     from .model import Model
     from .observations import Observations
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
@@ -57,6 +58,7 @@ _NAMES = {
     "KOmega MellorYamada OneEquation PacanowskiPhilander SecondMomentClosure",
     "forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
     "grid": "Grid",
+    "maps.datasets": "columns_from_dataset",
     "model": "Model",
     "observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",

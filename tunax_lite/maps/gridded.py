@@ -38,7 +38,7 @@ from .fields import AnyField, finest
 from .located import Located, locate
 from .settings import MapInput, SurfaceTargets
 from .sources import Sources
-from .water import ProfilesPerSite
+from .water import ProfilesPerSite, kind_of
 
 _FOREVER = 1e12
 _STANDARD_PRESSURE = 101325.0  # [Pa]
@@ -237,31 +237,13 @@ def _with_fields(module: Any, fields: Mapping[str, AnyField], chosen: np.ndarray
     return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
 
 
-_KINDS = {
-    "temperature_kind": {
-        "sea_water_conservative_temperature": "conservative",
-        "sea_water_potential_temperature": "potential",
-        "sea_water_temperature": "in_situ",
-    },
-    "salinity_kind": {
-        "sea_water_absolute_salinity": "absolute",
-        "sea_water_practical_salinity": "practical",
-        "sea_water_salinity": "practical",
-    },
-}
-
-
 def _kinds_of(given: MapInput, found: Located) -> dict[str, str]:
     """What temperature and salinity are: as said, or as the CF standard names of the files say."""
     kinds = {}
-    for key, by_name in _KINDS.items():
-        profiles = found.profiles[key.removesuffix("_kind")]
+    for name in ("temperature", "salinity"):
+        profiles = found.profiles[name]
         first = profiles.parts[0] if isinstance(profiles, ProfilesPerSite) else profiles
-        header = first.reader.placing.header()
-        kinds[key] = getattr(given, key) or by_name.get(str(header.attrs.get("standard_name")))
-        if kinds[key] is None:
-            got = f"the standard name {header.attrs.get('standard_name', 'none')}"
-            raise header.error(f"a CF standard name that says its kind, or {key}", got, f"give {key}")
+        kinds[f"{name}_kind"] = kind_of(first.reader.placing.header(), f"{name}_kind", given)
     return kinds
 
 

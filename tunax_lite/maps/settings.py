@@ -306,6 +306,10 @@ class MapInput(_Fields):
     parameters: Mapping[str, Gridded] = setting(default_factory=dict)
 
     def __post_init__(self):
+        for name, kind in _PARTS.items():
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, kind(**value))
         super().__post_init__()
         object.__setattr__(
             self, "parameters", {path: as_field(field) for path, field in self.parameters.items()}
@@ -320,3 +324,13 @@ class MapInput(_Fields):
                 f"least_depth: expected at most largest_depth, {self.largest_depth:g} m, got "
                 f"{self.least_depth:g} m; change one of them."
             )
+
+
+_PARTS = {
+    "weather": WeatherFields,
+    "fluxes": FluxFields,
+    "flux_corrections": CorrectionFields,
+    "restoring": SurfaceTargets,
+    "stokes_drift": DriftFields,
+}
+"""Parts of a map that a mapping of their fields may stand for."""

@@ -1,7 +1,7 @@
 """Files of a map: how they are opened, where a variable lies in them, which of them is meant."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,7 +106,7 @@ class Placing:
 
     def header(self) -> Variable:
         """The variable without its values."""
-        return _header(self.files[0], self.name)
+        return header_of(self.files[0], self.name)
 
     def coordinate(self, file: "xr.Dataset", dim: str, kind: str) -> Variable:
         """The coordinate along a dimension of a file that is its `time` or its `vertical` axis."""
@@ -116,17 +116,19 @@ class Placing:
         return read_contents(file, only=(name,))[name]
 
 
-def _header(file: "xr.Dataset", name: str) -> Variable:
+def header_of(file: "xr.Dataset", name: str) -> Variable:
+    """A variable without its values."""
     found = file.variables[name]
     return Variable(Path(name_of(file)), name, tuple(map(str, found.dims)), np.empty(0), dict(found.attrs))
 
 
 def _is_kind(file: "xr.Dataset", name: str, kind: str) -> bool:
     dates = kind == "time" and file.variables[name].dtype.kind in "MO"
-    return dates or is_axis(_header(file, name), kind)
+    return dates or is_axis(header_of(file, name), kind)
 
 
-def _is_horizontal(variable: Any, axis: str) -> bool:
+def is_position(variable: Any, axis: str) -> bool:
+    """Whether a coordinate is the `latitude` or the `longitude`, by CF attributes or its name."""
     letter, short, unit = _HORIZONTAL[axis]
     said = str(variable.attrs.get("standard_name", "")).lower()
     named = str(variable.name).lower() in (axis, short, f"nav_{short}")
@@ -147,24 +149,13 @@ def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fal
     """
     own = tuple(file for file in files if name in file.variables)
     first = own[0]
-    found, header = first.variables[name], _header(first, name)
+    found, header = first.variables[name], header_of(first, name)
     dims = tuple(map(str, found.dims))
     near = [str(key) for key, one in first.variables.items() if key != name and set(one.dims) <= set(dims)]
     near = [key for key in near if first.variables[key].ndim in (1, 2)]
-    axes = {axis: [first[key] for key in near if _is_horizontal(first[key], axis)] for axis in _HORIZONTAL}
+    axes = {axis: [first[key] for key in near if is_position(first[key], axis)] for axis in _HORIZONTAL}
     flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
-    time, vertical = (
-        next(
-            (
-                dim
-                for dim in dims
-                if dim not in flat
-                and any(first.variables[key].dims == (dim,) and _is_kind(first, key, kind) for key in near)
-            ),
-            None,
-        )
-        for kind in ("time", "vertical")
-    )
+    time, vertical = (dimension_of(first, name, kind, flat) for kind in ("time", "vertical"))
     rest = tuple(dim for dim in dims if dim not in (time, vertical))
     if is_place:
         return Placing(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)
@@ -174,6 +165,15 @@ def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fal
         got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
         raise header.error("latitude, longitude, time and depth alone", got, advice)
     return Placing(name, own, points, horizontal, time, vertical)
+
+
+def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()) -> str | None:
+    """The dimension of a variable along its `time` or its `vertical` axis; none of `others`."""
+    for dim in map(str, file.variables[name].dims):
+        along = [str(key) for key, one in file.variables.items() if one.dims == (dim,) and key != name]
+        if dim not in others and any(_is_kind(file, key, kind) for key in along):
+            return dim
+    return None
 
 
 def _points(

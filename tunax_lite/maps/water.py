@@ -1,18 +1,65 @@
 """Profiles of files at the columns of a map, and how deep their water is."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from ..io.axes import is_axis, read_vertical
-from ..io.netcdf import read_contents
+from ..io.netcdf import Variable, read_contents
 from .fields import Reader
 from .points import Points
 from .remapping import around_coasts, wet_share
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 _HALF = 0.5 - 1e-9
 """Part of the points around a column that has water where the column does."""
+
+_KINDS = {
+    "temperature_kind": {
+        "sea_water_conservative_temperature": "conservative",
+        "sea_water_potential_temperature": "potential",
+        "sea_water_temperature": "in_situ",
+    },
+    "salinity_kind": {
+        "sea_water_absolute_salinity": "absolute",
+        "sea_water_practical_salinity": "practical",
+        "sea_water_salinity": "practical",
+    },
+}
+
+
+def kind_of(header: Variable, key: str, said: Any) -> str:
+    """The `temperature_kind` or `salinity_kind` that is said, or that the CF standard name says.
+
+    Raises:
+        FileFormatError: neither.
+    """
+    standard_name = str(header.attrs.get("standard_name", "none"))
+    kind = getattr(said, key) or _KINDS[key].get(standard_name)
+    if kind is None:
+        expected = f"a CF standard name that says its kind, or {key}"
+        raise header.error(expected, f"the standard name {standard_name}", f"give {key}")
+    return kind
+
+
+def levels_of(file: "xr.Dataset", dim: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Depths of levels and of their lower edges [m], downward, and whether the file has them in this order.
+
+    Raises:
+        FileFormatError: fewer than three levels, or some that are above the surface or in no order.
+    """
+    near = [str(name) for name, one in file.variables.items() if dim in one.dims and one.ndim < 3]
+    contents = read_contents(file, only=near)
+    along = [one for one in contents.variables.values() if one.dims == (dim,) and is_axis(one, "vertical")]
+    axis = read_vertical(contents, min(along, key=lambda one: one.name != dim), None, None)
+    depth = -axis.z[::-1]
+    middle = 0.5 * (depth[1:] + depth[:-1])
+    lower_edge = np.append(middle, 2.0 * depth[-1] - middle[-1])
+    return depth, lower_edge if axis.faces is None else -axis.faces[-2::-1], axis.is_reversed
 
 
 class Profiles:
@@ -29,20 +76,9 @@ class Profiles:
         self.reader, placing = reader, reader.placing
         if placing.vertical is None:
             raise placing.header().error("a dimension of depth", placing.header().dims, "name a profile")
-        file, dim = placing.files[0], placing.vertical
-        near = [str(name) for name, one in file.variables.items() if dim in one.dims and one.ndim < 3]
-        contents = read_contents(file, only=near)
-        along = [
-            one for one in contents.variables.values() if one.dims == (dim,) and is_axis(one, "vertical")
-        ]
-        axis = read_vertical(contents, min(along, key=lambda one: one.name != dim), None, None)
-        self.depth = -axis.z[::-1]
-        middle = 0.5 * (self.depth[1:] + self.depth[:-1])
-        self.lower_edge = np.append(middle, 2.0 * self.depth[-1] - middle[-1])
-        if axis.faces is not None:
-            self.lower_edge = -axis.faces[-2::-1]
+        self.depth, self.lower_edge, is_downward = levels_of(placing.files[0], placing.vertical)
         n = self.depth.size
-        self._levels = range(n) if axis.is_reversed else range(n - 1, -1, -1)
+        self._levels = range(n) if is_downward else range(n - 1, -1, -1)
         self._matrix = sparse.csr_array((0, 0))
 
     def wet_points(self) -> np.ndarray:

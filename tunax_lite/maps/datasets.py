@@ -1,0 +1,236 @@
+"""Maps in notebooks: columns of a dataset of xarray, and diagnostics of any dataset with profiles.
+
+Importing this module registers the accessor `tunax` of datasets.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from ..case import Case
+from ..grid import Grid
+from ..io.dataset import attributes_of
+from ..io.sea_water import modelled_water
+from ..io.units import conversion
+from ..observables import ColumnState, is_number, observable
+from ..physics import Teos10
+from ..state import State
+from .gridded import GriddedColumns
+from .settings import Gridded, MapInput
+from .sources import dimension_of, header_of, is_position, variable_of
+from .water import kind_of, levels_of
+
+_FEWEST_LEVELS = 3
+"""Of a column that has a mixed layer, or any other number."""
+_BLOCK = 8192
+"""Profiles that are computed at once."""
+_NOTHING = 1e-6
+"""Thickness of cells below the bottom [m]."""
+
+
+def columns_from_dataset(
+    sources: Any, levels: Grid, *, columns: slice | np.ndarray = slice(None), water: Any = None, **given: Any
+) -> Case:
+    """Columns of gridded datasets as one batch, with their places.
+
+    Args:
+        sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by dask.
+        levels: grid whose faces are those of every column, stretched to its depth.
+        columns: which of the water points; all by default.
+        water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
+        given: arguments of `MapInput`; parts of it, such as `fluxes`, may be mappings of names of variables.
+
+    Returns:
+        A case of batch shape `(n_columns,)` that runs as long as `duration`.
+
+    Raises:
+        FileFormatError, ValueError: as `GriddedColumns`.
+    """
+    several = list(sources) if isinstance(sources, list | tuple) else [sources]
+    found = GriddedColumns(MapInput(**given), levels, sources=several, **(water or {}))
+    case = found.case(columns, 0.0, found.duration)
+    sites = found.coordinates.get("site")
+    return case if sites is None else replace(case, sites=tuple(sites[1][found.index[columns]]))
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a caller says of temperature and salinity."""
+
+    temperature_kind: str | None = None
+    salinity_kind: str | None = None
+
+
+@xr.register_dataset_accessor("tunax")
+class Diagnostics:
+    """Diagnostics of a dataset with profiles of temperature, of whatever origin.
+
+    Variables, levels and kinds of temperature and salinity are found by CF attributes and usual names.
+    """
+
+    def __init__(self, dataset: xr.Dataset):
+        self._dataset = dataset
+
+    def diagnostic(
+        self,
+        name: str,
+        *,
+        temperature: str | None = None,
+        salinity: str | float | None = None,
+        temperature_kind: str | None = None,
+        salinity_kind: str | None = None,
+    ) -> xr.DataArray:
+        """One number per profile, by the name of an observable.
+
+        Args:
+            name: such as `mixed_layer_depth_density_0.03kg_from_10m` or `heat_content_above_300m`.
+            temperature, salinity: names of the variables; a number for water of one salinity [g kg-1].
+            temperature_kind, salinity_kind: as `MapInput`, where no CF standard name says them.
+
+        Returns:
+            The number for all other dimensions; NaN on land, and where there are fewer than three levels.
+
+        Raises:
+            FileFormatError: no profiles, or some that cannot be used.
+            ValueError: a name that stands for no number per column.
+        """
+        compute, data = _program(name), self._dataset
+        if not is_number(name):
+            raise ValueError(f"expected a number per column, got the profile {name}; take another name.")
+        said, values = _Said(temperature_kind, salinity_kind), {}
+        kinds = {"salinity_kind": "absolute"}
+        for quantity, given in (("temperature", temperature), ("salinity", salinity)):
+            if isinstance(given, int | float):
+                values[quantity] = xr.full_like(values["temperature"], float(given))
+                continue
+            own = variable_of(quantity, Gridded(given), [data])
+            header = header_of(data, own)
+            kinds[f"{quantity}_kind"] = kind_of(header, f"{quantity}_kind", said)
+            scale, offset = conversion(quantity, header.unit(None, quantity))
+            values[quantity] = data[own] * scale + offset
+        dim, faces, is_downward = self._levels(str(values["temperature"].name))
+        upward = [one.isel({dim: slice(None, None, -1)}) if is_downward else one for one in values.values()]
+        found = xr.apply_ufunc(
+            functools.partial(_numbers, compute=compute, kinds=kinds),
+            *upward,
+            faces,
+            *(self._place(axis) for axis in ("latitude", "longitude")),
+            input_core_dims=[[dim], [dim], ["_face"], [], []],
+            dask="parallelized",
+            output_dtypes=[float],
+        )
+        return found.rename(name).assign_attrs(attributes_of(name))
+
+    def mixed_layer_depth(
+        self, difference: float | None = None, reference_depth: float = 10.0, by: str = "density", **said: Any
+    ) -> xr.DataArray:
+        """Depth of the mixed layer [m].
+
+        Args:
+            difference: to the water at the reference; 0.03 kg m-3 or 0.2 K by default.
+            reference_depth: of it [m].
+            by: "density" or "temperature".
+            said: as for `diagnostic`.
+        """
+        if by not in ("density", "temperature"):
+            raise ValueError(f"by: expected density or temperature, got {by!r}; choose one of them.")
+        base, unit = (
+            ("mixed_layer_depth", "K") if by == "temperature" else ("mixed_layer_depth_density", "kg")
+        )
+        threshold = "" if difference is None else f"_{difference:g}{unit}"
+        return self.diagnostic(f"{base}{threshold}_from_{reference_depth:g}m", **said)
+
+    def heat_content(self, depth: float | None = None, **said: Any) -> xr.DataArray:
+        """Heat relative to 0 degC [J m-2] above a depth [m], or in the column; `said` as for `diagnostic`."""
+        return self.diagnostic("heat_content" if depth is None else f"heat_content_above_{depth:g}m", **said)
+
+    def on_map(self) -> xr.Dataset:
+        """A dataset along `column` on the axes of its coordinates `latitude` and `longitude`.
+
+        Raises:
+            ValueError: no such columns, or two at one place.
+        """
+        data = self._dataset
+        if not {"latitude", "longitude"} <= set(data.coords) or "column" not in data.dims:
+            expected = "columns with latitude and longitude, as to_dataset writes them"
+            raise ValueError(f"on_map: expected {expected}, got the dimensions {tuple(data.dims)}.")
+        placed = data.set_index(column=["latitude", "longitude"])
+        if not placed.indexes["column"].is_unique:
+            raise ValueError("on_map: expected columns at different places, got two at one; choose members.")
+        return placed.unstack("column")
+
+    def _levels(self, name: str) -> tuple[str, xr.DataArray, bool]:
+        """The vertical dimension, heights of faces from the bottom up [m], and whether levels go down."""
+        data = self._dataset
+        if "height_face" in data and "z_center" in data[name].dims:  # every column has its own
+            return "z_center", data["height_face"].rename({"z_face": "_face"}), False
+        dim = dimension_of(data, name, "vertical")
+        if dim is None:
+            header = header_of(data, name)
+            advice = "give its coordinate an attribute 'positive', 'axis' or 'standard_name'"
+            raise header.error("a dimension of depth", header.dims, advice)
+        _, lower_edge, is_downward = levels_of(data, dim)
+        return dim, xr.DataArray(-np.append(0.0, lower_edge)[::-1], dims="_face"), is_downward
+
+    def _place(self, axis: str) -> Any:
+        """Latitude or longitude [degrees]; 0 where the dataset does not say it."""
+        known = [str(name) for name in self._dataset.variables if is_position(self._dataset[name], axis)]
+        return self._dataset[known[0]] if known else 0.0
+
+
+def _numbers(
+    temperature: np.ndarray,
+    salinity: np.ndarray,
+    faces: np.ndarray,
+    latitude: Any,
+    longitude: Any,
+    *,
+    compute: Any,
+    kinds: dict[str, str],
+) -> np.ndarray:
+    """An observable of profiles along the last axis.
+
+    Below the deepest value lie cells of no thickness with water like it, so that one program serves all
+    profiles.
+    """
+    shapes = [np.shape(each)[:-1] for each in (temperature, salinity, faces)]
+    shape = np.broadcast_shapes(*shapes, np.shape(latitude), np.shape(longitude))
+    n = np.shape(temperature)[-1]
+    place = [np.broadcast_to(each, shape).ravel() for each in (latitude, longitude)]
+    both = [np.broadcast_to(each, (*shape, n)).reshape(-1, n) for each in (temperature, salinity)]
+    z_face = np.broadcast_to(faces, (*shape, n + 1)).reshape(-1, n + 1)
+    # From the surface down to the first gap.
+    known = np.cumprod((np.isfinite(both[0]) & np.isfinite(both[1]))[:, ::-1], axis=1)[:, ::-1].astype(bool)
+    own = np.flatnonzero(known.sum(axis=1) >= _FEWEST_LEVELS)
+    found = np.full(known.shape[0], np.nan)
+    for some in np.array_split(own, range(_BLOCK, own.size, _BLOCK)) if own.size else []:
+        wet, z = known[some].T, z_face[some].T - z_face[some, -1]
+        at = {"latitude": place[0][some], "longitude": place[1][some] % 360.0}
+        water = [np.where(wet, each[some].T, np.nan) for each in both]
+        water = modelled_water(*water, 0.5 * (z[1:] + z[:-1]), **kinds, **at)
+        deepest = np.argmax(wet, axis=0)
+        water = [np.where(wet, each, np.take_along_axis(each, deepest[None], axis=0)) for each in water]
+        bottom = np.take_along_axis(z, deepest[None], axis=0)
+        below = _NOTHING * np.minimum(np.arange(n + 1)[:, None] - deepest, 0)
+        z = np.where(below < 0.0, bottom + below, z)
+        padded = [np.pad(each, ((0, 0), (0, _BLOCK - some.size)), mode="edge") for each in (z, *water)]
+        found[some] = compute(*map(jnp.asarray, padded))[: some.size]
+    return found.reshape(shape)
+
+
+@functools.cache
+def _program(name: str) -> Any:
+    """An observable of profiles on faces, compiled."""
+    compute = observable(name)
+
+    @jax.jit
+    def of(z_face, temperature, salinity):
+        at_rest = jnp.zeros_like(temperature)
+        return compute(ColumnState(State(at_rest, at_rest, temperature, salinity), Grid(z_face), Teos10()))
+
+    return of
