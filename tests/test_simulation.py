@@ -23,11 +23,11 @@ from tunax_lite import (
     State,
     SurfaceFluxes,
     TimeSeriesForcing,
-    first_negative_salinity,
     first_non_finite,
     simulate,
 )
 from tunax_lite.closures import AbstractPlainClosure, EddyCoefficients
+from tunax_lite.simulation import first_negative_salinity
 
 DT = 60.0
 MODEL = Model(PacanowskiPhilander())

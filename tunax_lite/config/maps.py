@@ -7,9 +7,10 @@ from pydantic import BeforeValidator
 from ..ice import AbstractIce
 from ..maps import Gridded, MapInput
 from .air_sea import LONGWAVE, AirSeaSection
-from .builder import STANDS_AS, Section, invalid, key, one_of, part_of
+from .builder import STANDS_AS, one_of, part_of
 from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
+from .section import Section, invalid, key
 from .series import Paths
 
 _FIELD = "variable unit factor upward repeats stretched_years missing constant"
