@@ -56,8 +56,18 @@ class Layer(NamedTuple):
     effect: LangmuirEffect | None
 
 
-class BottomLayer(eqx.Module):
-    """A boundary layer on the bottom: what it has of its own, with the meaning and defaults of `KPP`."""
+class AbstractLayer(eqx.Module):
+    """What a boundary layer has of its own, at the surface or on the bottom.
+
+    Args:
+        critical_richardson_number: of Ri_b at the depth of the layer [1].
+        surface_layer_fraction: eps, fraction of the layer in which similarity holds [1].
+        unresolved_shear_floor: least V_t² [m2 s-2].
+        depth_interpolation: of Ri_b: `linear`, `quadratic` or `cubic`.
+        shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
+        match_slope: whether matched shapes have the slope of the interior too, as in the paper.
+        limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
+    """
 
     critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
     surface_layer_fraction: Scalar = parameter(0.1, valid_range=(0.01, 0.9))
@@ -68,20 +78,21 @@ class BottomLayer(eqx.Module):
     limit_by_ekman_depth: bool = setting(False)
     limit_by_monin_obukhov_depth: bool = setting(False)
 
+
+class BottomLayer(AbstractLayer):
+    """A boundary layer on the bottom."""
+
     def __check_init__(self):
         check_settings(self)
 
 
 @named("kpp")
-class KPP(AbstractPlainClosure[KPPState]):
+class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     """K-profile parameterisation.
 
     Args:
-        critical_richardson_number: of Ri_b at the depth of the layer [1].
-        surface_layer_fraction: eps, fraction of the layer in which similarity holds [1].
         entrainment_ratio: beta, entrained over surface buoyancy flux in free convection [1].
         weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
-        unresolved_shear_floor: least V_t² [m2 s-2].
         nonlocal_coefficient: C* [1].
         ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
         background_viscosity, background_diffusivity: below the layer [m2 s-1].
@@ -89,23 +100,16 @@ class KPP(AbstractPlainClosure[KPPState]):
         velocity_scales: similarity functions.
         shear, double_diffusion, convection: of the interior; `None` for none.
         langmuir: enhancement by waves; `None` for none, and without effect where there are no waves.
-        depth_interpolation: of Ri_b: `linear`, `quadratic` or `cubic`.
-        shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
-        match_slope: whether matched shapes have the slope of the interior too, as in the paper.
         enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
-        limit_by_ekman_depth, limit_by_monin_obukhov_depth: h under stable forcing.
         n_smoothing: running means over Ri of the interior shear.
         surface_layer: whether there is a boundary layer at the surface.
         bottom_layer: one on the bottom; `None` for none, and without effect where nothing drags there.
     """
 
-    critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
-    surface_layer_fraction: Scalar = parameter(0.1, valid_range=(0.01, 0.9))
     entrainment_ratio: Scalar = parameter(0.2, valid_range=(0.0, 2.0))
     weak_concavity: Scalar = parameter(2.1, valid_range=(0.0, 10.0))
     strong_concavity: Scalar = parameter(1.7, valid_range=(0.0, 10.0))
     concavity_slope: Scalar = parameter(200.0, unit="s", valid_range=(0.0, 1e4))
-    unresolved_shear_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-14, 1e-2))
     nonlocal_coefficient: Scalar = parameter(10.0, valid_range=(0.0, 50.0))
     ekman_factor: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
     background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
@@ -116,12 +120,7 @@ class KPP(AbstractPlainClosure[KPPState]):
     double_diffusion: DoubleDiffusion | None = None
     convection: InteriorConvection | None = None
     langmuir: Langmuir | None = None
-    depth_interpolation: str = setting("quadratic", choices=("linear", "quadratic", "cubic"))
-    shape: str = setting("simple", choices=("simple", "parabolic_nonlocal", "match_gradient", "match_both"))
-    match_slope: bool = setting(False)
     enhanced_diffusivity: bool = setting(True)
-    limit_by_ekman_depth: bool = setting(False)
-    limit_by_monin_obukhov_depth: bool = setting(False)
     n_smoothing: int = setting(1, at_least=0)
     surface_layer: bool = setting(True)
     bottom_layer: BottomLayer | None = None

@@ -25,7 +25,7 @@ and D5; Danabasoglu et al. (2006), J. Clim. 19, 2347-2365, for C_v; Van Roekel e
 Earth Syst. 10, 2647-2685, for N; the names of the shapes are those of CVMix.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -139,7 +139,7 @@ def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
 _N_NEWTON, _TINY = 6, 1e-12
 
 
-def pick(where: Bool[Array, "..."], values: Any) -> Any:
+def pick(where: Bool[Array, "..."], values: Float[Array, "..."]) -> Float[Array, "..."]:
     """The value of the only level that is marked, per column."""
     return jnp.sum(jnp.where(where, values, 0.0), axis=0)
 
