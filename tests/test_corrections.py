@@ -165,6 +165,22 @@ def test_the_initial_state_is_shifted_linearly_between_heights():
     np.testing.assert_array_equal(first.state.temperature[0], case.start_state.temperature)
 
 
+def test_one_correction_serves_every_column_of_a_batch():
+    case = make_case(0.1, 0.0)
+    profiles = jnp.linspace(10.0, 12.0, 16)[:, None] + jnp.array([0.0, 1.0, 3.0])
+    state = dataclasses.replace(case.initial_state, temperature=profiles)
+    one = InitialCorrection(jnp.array([-50.0, -20.0]), temperature=jnp.array([1.0, -0.5]))
+    added = np.interp(case.grid.z_center, [-50.0, -20.0], [1.0, -0.5])
+    np.testing.assert_allclose(one.add_to(state, case.grid).temperature, profiles + added[:, None])
+    # One of each column, on a grid of each column, and the state of one.
+    three = dataclasses.replace(one, temperature=jnp.array([[1.0, 2.0, 4.0], [-0.5, -1.0, -2.0]]))
+    grids = dataclasses.replace(case.grid, z_face=case.grid.z_face[:, None] + jnp.zeros(3))
+    for correction, grid in ((three, case.grid), (three, grids)):
+        found = correction.add_to(case.initial_state, grid).temperature
+        expected = case.initial_state.temperature[:, None] + added[:, None] * jnp.array([1.0, 2.0, 4.0])
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_a_batch_of_corrected_cases_is_as_one_after_the_other():
     cases = [with_case_parameters(case, TRUTH) for case in CASES.values()]
     run = functools.partial(

@@ -242,8 +242,10 @@ class InitialCorrection(eqx.Module):
             if increments is None:
                 return values
             if fraction.ndim == 2:
-                return _like(values, increments) + jnp.tensordot(fraction, increments, 1)
-            return _like(values, increments) + jnp.sum(fraction * _like(increments[None], fraction), axis=1)
+                added = jnp.tensordot(fraction, increments, 1)
+            else:
+                added = jnp.sum(fraction * _like(increments[None], fraction), axis=1)
+            return _like(values, added) + _like(added, values)
 
         return dataclasses.replace(state, **{name: corrected(name) for name in VARIABLES})
 
