@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ._types import is_traced
 from .numerics.batch_last import vmap_last
-from .runtime import Program, compile_program, free_memory, shapes_of
+from .runtime import Program, Shared, compile_program, free_memory
 
 Mode = Literal["auto", "forward", "reverse"]
 ChunkSize = int | Literal["auto"] | None
@@ -317,18 +317,16 @@ class BlockedJacobian:
             raise ValueError(
                 f"jacobian_by_case: expected one chunk_size for each of {len(pairs)} cases, got {len(sizes)}."
             )
-        compiled: dict[Any, CompiledJacobian] = {}
+        shared: Shared[CompiledJacobian] = Shared()
         self._calls: list[tuple[CompiledJacobian, tuple]] = []
         for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
-            key = id(function), size, shapes_of(args)
-            if key not in compiled:
-                options: Any = {"mode": mode, "chunk_size": size, "memory_budget": memory_budget}
-                try:
-                    compiled[key] = CompiledJacobian(function, x, *args, **options)
-                except (ValueError, MemoryError) as error:
-                    raise type(error)(f"case {number}: {error}") from None
-            self._calls.append((compiled[key], args))
-        self.n_compiled = len(compiled)
+            options = functools.partial(CompiledJacobian, mode=mode, memory_budget=memory_budget)
+            make = functools.partial(options, function, x, *args, chunk_size=size)
+            try:
+                self._calls.append((shared.get(make, args, id(function), size), args))
+            except (ValueError, MemoryError) as error:
+                raise type(error)(f"case {number}: {error}") from None
+        self.n_compiled = len(shared.all)
 
     @property
     def plans(self) -> tuple[JacobianPlan, ...]:

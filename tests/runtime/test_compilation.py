@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tunax_lite.runtime import (
+    Shared,
     Timing,
     cache_contents,
     cache_statistics,
@@ -62,6 +63,17 @@ def test_donated_memory_is_taken_and_counted_once(arguments):
     assert 0.0 < timing.minimum <= timing.median
     program(*arguments)
     assert arguments[1].is_deleted() and not arguments[0]["a"].is_deleted()
+
+
+def test_what_is_shared_is_made_once_for_equal_shapes():
+    shared, made = Shared(most=2), []
+
+    def get(x, *same):
+        return shared.get(lambda: made.append(len(made)) or made[-1], x, *same)
+
+    assert [get(jnp.zeros(3)), get(jnp.ones(3)), get(jnp.zeros(4)), get(jnp.zeros(3))] == [0, 0, 1, 0]
+    assert [get(jnp.zeros(3), "other"), get(jnp.zeros(4)), get(jnp.zeros(3))] == [2, 1, 3]
+    assert shared.all == [2, 3]
 
 
 def test_timing_calls_as_often_as_asked(arguments):

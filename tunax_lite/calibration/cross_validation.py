@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..checkpointing import AbstractCheckpointing
 from ..io.errors import names_its_file, read_text
@@ -113,8 +113,10 @@ def cross_validate(
             left_out = () if name is None else together[name]
             weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
             place = folder if name is None else folder / folder_without(name, list(together))
-            options: Any = {"overwrite": overwrite, "max_non_finite": max_non_finite, "report": begin(name)}
-            result = calibrate_weighted(problem, weights, method, n_iterations, evaluator, place, **options)
+            result = calibrate_weighted(
+                problem, weights, method, n_iterations, evaluator, place,
+                overwrite=overwrite, max_non_finite=max_non_finite, report=begin(name),
+            )  # fmt: skip
             if name is not None:
                 write_results(result, place, attributes)
             return result
@@ -169,7 +171,7 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
 
-    def value(name: str, text: str) -> Any:
+    def value(name: str, text: str) -> float | str:
         return float(text or math.nan) if kind.__annotations__[name] is float else text
 
     try:

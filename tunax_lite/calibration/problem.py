@@ -15,16 +15,18 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from jaxtyping import Array, ArrayLike
 
 from ..checkpointing import AbstractCheckpointing, SaveSegments
 from ..model import Model
-from ..runtime import shapes_of
+from ..runtime import Shared, for_threads
 from .misfit.comparison import AbstractScore, Comparison
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
 
 P = TypeVar("P")
 R = TypeVar("R")
+X = TypeVar("X", np.ndarray, Array)
 Calibrated = tuple[Model, Comparison]
 
 _HUGE = 100.0
@@ -40,11 +42,11 @@ class CaseParameters:
     places: tuple[int, ...]  # of these among all free parameters
     n_all: int  # free parameters
 
-    def of(self, x: Any) -> Any:
+    def of(self, x: X) -> X:
         """The rows of the unconstrained vector, or of members along a trailing axis, that the case sees."""
         return x if len(self.places) == self.n_all else x[np.array(self.places)]
 
-    def spread(self, derivative: Any) -> np.ndarray:
+    def spread(self, derivative: ArrayLike) -> np.ndarray:
         """A gradient, or a matrix, to what the case sees as one to the whole vector."""
         whole = np.zeros((self.n_all,) * np.ndim(derivative))
         whole[np.ix_(*[self.places] * np.ndim(derivative))] = derivative
@@ -123,27 +125,19 @@ class Problem:
     def programs(self, compile_for: Callable[[Comparison, CaseParameters], P]) -> tuple[list[P], int]:
         """A program for each case, and their number: one for equal shapes in which the same is free."""
         # Made here and not in the threads, so that no two threads compile the same.
-        compiled: dict[Any, P] = {}
-        keys = []
-        for comparison, own in zip(self.comparisons, self.of_cases, strict=True):
-            keys.append((shapes_of(comparison), own.free))
-            if keys[-1] not in compiled:
-                compiled[keys[-1]] = compile_for(comparison, own)
-        return [compiled[key] for key in keys], len(compiled)
+        shared: Shared[P] = Shared()
+        cases = list(zip(self.comparisons, self.of_cases, strict=True))
+        programs = [shared.get(lambda case=case: compile_for(*case), case[0], case[1].free) for case in cases]
+        return programs, len(shared.all)
 
     def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
         """Results of a function of the number of the case, of all cases or of some, on the threads."""
-        # JAX keeps the precision that a context chose for each thread by itself.
-        double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
-
-        def in_same_precision(index: int) -> R:
-            with jax.enable_x64(double):
-                return function(index)
-
         chosen = range(len(self.comparisons)) if cases is None else cases
-        return list(self._pool.map(in_same_precision, chosen))
+        return list(self._pool.map(for_threads(function), chosen))
 
-    def run(self, programs: Sequence[Callable], x: Any, cases: Sequence[int] | None = None) -> list[Any]:
+    def run(
+        self, programs: Sequence[Callable], x: ArrayLike, cases: Sequence[int] | None = None
+    ) -> list[Any]:
         """Results of the program of each case at parameters, on the host."""
 
         def of_case(index: int):

@@ -9,7 +9,6 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +20,7 @@ from .._types import Scalar, precision_of, without_weak_types
 from ..case import Case
 from ..grid import Grid
 from ..model import Model
-from ..runtime import Program, compile_program, shapes_of
+from ..runtime import Program, Shared, compile_program
 from ..simulation import advance, start_of
 from ..trajectory import Restart
 from .reference import (
@@ -108,7 +107,7 @@ def compare_closures(
     rows = []
     for candidate in candidates:
         for n in n_cells:
-            programs: dict[Any, Program] = {}
+            programs: Shared[Program] = Shared()
             for index, dt, steps_per_frame in settings:
                 (case, stick), n_frames = places[n][index], references[index].observations.time.size - 1
                 run = candidate.model, case, dt, steps_per_frame, n_frames
@@ -152,23 +151,27 @@ def _check(labels: list[str], stored: Sequence[StoredResult], reserved: set[str]
 
 
 def _outcome(
-    model: Model, case: Case, dt: float, steps_per_frame: int, n_frames: int, programs: dict, n_timings: int
+    model: Model,
+    case: Case,
+    dt: float,
+    steps_per_frame: int,
+    n_frames: int,
+    programs: Shared[Program],
+    n_timings: int,
 ) -> tuple[Profiles | None, float, str]:
     """Profiles `(n_cells, n_times)`, the time per step [us], and why there are none.
 
-    `programs` holds those that were compiled for the model, by what they take.
+    `programs` are those that were compiled for the model.
     """
     try:
         model, case = without_weak_types((model, case), precision_of(case=case))
         given = model, case, _starts(model, case), jnp.asarray(dt, case.grid.z_face.dtype)
-        key = shapes_of(given)
-        if key not in programs:
-            programs[key] = compile_program(_advance, *given, _count(0))
-        profiles, note = _profiles(programs[key], given, dt, steps_per_frame, n_frames)
+        program = programs.get(lambda: compile_program(_advance, *given, _count(0)), given)
+        profiles, note = _profiles(program, given, dt, steps_per_frame, n_frames)
         n_steps, seconds = max(_STEPS_TIMED, steps_per_frame * n_frames), [math.nan]
         for _ in range(n_timings):
             begin = time.perf_counter()
-            jax.block_until_ready(programs[key](*given, _count(n_steps)))
+            jax.block_until_ready(program(*given, _count(n_steps)))
             seconds.append(time.perf_counter() - begin)
         return profiles, 1e6 * float(np.fmin.reduce(seconds)) / n_steps, note
     # Whatever a closure raises, the others are compared all the same.

@@ -5,11 +5,13 @@ import functools
 import gc
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+
+T = TypeVar("T")
 
 
 class Timing(NamedTuple):
@@ -101,10 +103,30 @@ def compile_program(
     return Program(executable, traced - start, compiled - traced, donate)
 
 
-def shapes_of(tree: Any) -> Any:
-    """What arguments must share to share a program: structure, shapes and types; can be a key."""
-    leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, tree))
-    return structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves)
+class Shared(Generic[T]):
+    """What is made once for all arguments of equal structure, shapes and types: programs, most often.
+
+    Args:
+        most: that are kept, the oldest goes; all without it.
+    """
+
+    def __init__(self, most: int | None = None):
+        self._most, self._made = most, dict[Any, T]()
+
+    def get(self, make: Callable[[], T], arguments: Any, *same: Hashable) -> T:
+        """What serves arguments, made where there is none; with `same`, only where these are equal too."""
+        leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, arguments))
+        key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same
+        if key not in self._made:
+            if len(self._made) == self._most:
+                del self._made[next(iter(self._made))]
+            self._made[key] = make()
+        return self._made[key]
+
+    @property
+    def all(self) -> list[T]:
+        """In the order in which they were made."""
+        return list(self._made.values())
 
 
 def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:

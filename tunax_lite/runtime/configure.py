@@ -9,9 +9,9 @@ registers of processors that have 512 bits of them, as early ones ran slower for
 import importlib.util
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import platformdirs
@@ -19,6 +19,8 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from .cache import cache_folder_for, count_cache_events
 
+P = ParamSpec("P")
+R = TypeVar("R")
 EXTRA_OPTIONS, VECTOR_OPTION = "--xla_backend_extra_options", "--xla_cpu_prefer_vector_width"
 _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 # Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
@@ -126,6 +128,17 @@ def configuration() -> Configuration:
         fuse_time_loop=time_loop_is_fused(),
         xla_flags=os.environ.get("XLA_FLAGS", ""),
     )
+
+
+def for_threads(function: Callable[P, R]) -> Callable[P, R]:
+    """A function for other threads: JAX keeps the precision that a context chose for each by itself."""
+    double = _setting("enable_x64")
+
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        with jax.enable_x64(double):
+            return function(*args, **named)
+
+    return call
 
 
 def _setting(name: str) -> Any:

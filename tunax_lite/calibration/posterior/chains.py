@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +25,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ...declarations import check_settings, named, setting
-from ...runtime import Program, compile_program, shapes_of
+from ...runtime import Program, Shared, compile_program, for_threads
 from ..files import read_tree, write_tree
 from .likelihood import LogDensity
 
-_MOST_PROGRAMS = 4
-_programs: dict[Any, Program] = {}
+_programs: Shared[Program] = Shared(most=4)
 """The last ones of the process: many posteriors of one kind, as in a twin study, share them."""
 _FIRST_STEP = 0.5
 """Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
@@ -69,13 +68,13 @@ class ChainState(NamedTuple):
     at first `first_mass`, is learnt, draws and their products are summed relative to `origin`, the start.
     """
 
-    key: Any
+    key: Array
     number: Int[Array, ""]
     position: Float[Array, " parameter"]
     log_density: Float[Array, ""]
     gradient: Float[Array, " parameter"]
     step_size: Float[Array, ""]
-    averaging: Any
+    averaging: Any  # of blackjax
     inverse_mass: Float[Array, "parameter parameter"]
     first_mass: Float[Array, "parameter parameter"]
     total: Float[Array, " parameter"]
@@ -86,11 +85,11 @@ class ChainState(NamedTuple):
 class Draw(NamedTuple):
     """What a chain keeps of a draw."""
 
-    position: Any
-    log_density: Any
-    is_divergent: Any
-    n_steps: Any
-    acceptance: Any
+    position: np.ndarray
+    log_density: np.ndarray
+    is_divergent: np.ndarray
+    n_steps: np.ndarray
+    acceptance: np.ndarray
 
 
 def blackjax_module(name: str) -> Any:
@@ -120,22 +119,20 @@ def start_chain(
 
 
 def draw_program(
-    method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree, identity: Any
+    method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree, identity: Hashable
 ) -> Program:
     """The program of a draw: from a state and the arguments of the density to the next state and a `Draw`.
 
     The number of draws does not count. The identity is all that the density is made of besides its arguments.
     """
     settings = dataclasses.replace(method, n_draws=4, n_chains=1, seed=0)
-    given = state, arguments
-    key = settings, identity, shapes_of(given)
-    if key not in _programs:
-        while len(_programs) >= _MOST_PROGRAMS:
-            _programs.pop(next(iter(_programs)))
+
+    def compiled() -> Program:
         # blackjax mixes types in ways that JAX refuses where it is told to be strict.
         with jax.numpy_dtype_promotion("standard"):
-            _programs[key] = compile_program(functools.partial(_draw, settings, log_density), *given)
-    return _programs[key]
+            return compile_program(functools.partial(_draw, settings, log_density), state, arguments)
+
+    return _programs.get(compiled, (state, arguments), settings, identity)
 
 
 def _draw(method: NUTS, log_density: LogDensity, state: ChainState, arguments: PyTree):
@@ -227,7 +224,7 @@ def sample_chains(
     arguments: PyTree,
     starts: Sequence[ChainState],
     *,
-    identity: Any = None,
+    identity: Hashable = None,
     folder: Path | None = None,
     parts: Mapping[str, str] | None = None,
     n_threads: int = 2,
@@ -242,37 +239,34 @@ def sample_chains(
     identity = log_density if identity is None else identity
     program = draw_program(method, log_density, starts[0], arguments, identity)
     stop, parts = threading.Event(), {} if parts is None else dict(parts)
-    # JAX keeps the precision that a context chose for each thread by itself.
-    double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
     begin, total = method.n_warmup, method.n_warmup + method.n_draws
 
     def run(chain: int) -> tuple[ChainState, Draw]:
-        with jax.enable_x64(double):
-            state, done, n_parameters = starts[chain], 0, starts[chain].position.size
-            draws = draws_like(total, n_parameters)
-            path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
-            if path is not None and path.exists():
-                first = jax.device_get(state)
-                like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
-                header, (state, known) = read_tree(path, parts, like, "file of a chain")
-                done = header["n_draws"]
-                for column, values in zip(draws, known, strict=True):
-                    column[:done] = values[:total]
-            while done < total and not stop.is_set():
-                following, draw = jax.device_get(program(state, arguments))
-                state, draw = ChainState(*following), Draw(*draw)
-                for column, value in zip(draws, draw, strict=True):
-                    column[done] = value
-                done += 1
-                if path is not None and (done % _DRAWS_PER_FILE == 0 or done == total):
-                    header = {"n_draws": done, "fingerprint": parts}
-                    write_tree(path, header, (state, Draw(*(column[:done] for column in draws))))
-                if report is not None:
-                    report(chain, done, draw)
-            return state, draws
+        state, done, n_parameters = starts[chain], 0, starts[chain].position.size
+        draws = draws_like(total, n_parameters)
+        path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
+        if path is not None and path.exists():
+            first = jax.device_get(state)
+            like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
+            header, (state, known) = read_tree(path, parts, like, "file of a chain")
+            done = header["n_draws"]
+            for column, values in zip(draws, known, strict=True):
+                column[:done] = values[:total]
+        while done < total and not stop.is_set():
+            following, draw = jax.device_get(program(state, arguments))
+            state, draw = ChainState(*following), Draw(*draw)
+            for column, value in zip(draws, draw, strict=True):
+                column[done] = value
+            done += 1
+            if path is not None and (done % _DRAWS_PER_FILE == 0 or done == total):
+                header = {"n_draws": done, "fingerprint": parts}
+                write_tree(path, header, (state, Draw(*(column[:done] for column in draws))))
+            if report is not None:
+                report(chain, done, draw)
+        return state, draws
 
     with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-        futures = [pool.submit(run, chain) for chain in range(len(starts))]
+        futures = [pool.submit(for_threads(run), chain) for chain in range(len(starts))]
         try:
             states, found = zip(*(future.result() for future in futures), strict=True)
         except BaseException:

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -106,9 +105,11 @@ def infer(
         log_density, arguments, identity = log_posterior(problem)
         given = believed.prior_weight, evaluator, mode, covariance
         starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
-        options: Any = {"identity": identity, "folder": place, "parts": parts, "report": report}
-        options["n_threads"] = problem.n_threads
-        return _of_chains(found, sample_chains(method, log_density, arguments, starts, **options))
+        chains = sample_chains(
+            method, log_density, arguments, starts,
+            identity=identity, folder=place, parts=parts, report=report, n_threads=problem.n_threads,
+        )  # fmt: skip
+        return _of_chains(found, chains)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:

@@ -14,8 +14,7 @@ alone.
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +23,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...declarations import check_settings, setting
 from ...model import Model
-from ...runtime import shapes_of
+from ...runtime import Shared
 from ..misfit.comparison import misfit, residuals
 from ..parameters import UnconstrainedVector
 from ..problem import CaseParameters, Problem
@@ -111,7 +110,7 @@ LogDensity = Callable[..., Float[Array, ""]]
 """Of an unconstrained vector and further arguments, differentiable to the vector."""
 
 
-def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Any]:
+def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
     """Logarithm of the density but for a constant, its arguments after the vector, and its identity.
 
     The prior weight of the problem, which must be positive, says what the loss is worth: see `likelihood`.
@@ -121,13 +120,13 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Any]:
         raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
     # The cases that count, those of equal shapes in which the same is free together, stacked: of each group
     # what is free; and weights, the places of its numbers in the vector, and comparisons.
-    found: dict[Any, tuple[CaseParameters, list]] = {}
+    shared: Shared[tuple[CaseParameters, list]] = Shared()
     for weight, own, comparison in zip(problem.weights, problem.of_cases, problem.comparisons, strict=True):
         if weight > 0.0:
             case = jnp.asarray(weight), jnp.asarray(own.places), comparison
-            found.setdefault((shapes_of(comparison), own.free), (own, []))[1].append(case)
-    of_groups = [own for own, _ in found.values()]
-    groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in found.values()]
+            shared.get(lambda own=own: (own, []), comparison, own.free)[1].append(case)
+    of_groups = [own for own, _ in shared.all]
+    groups = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *cases) for _, cases in shared.all]
     arguments = problem.model, jnp.asarray(problem.prior_weight), groups
     identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
 

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -75,8 +74,10 @@ def predictive_bands(
     unnamed = dataclasses.replace(case, name="case")  # a name is part of what is compiled
     members = jnp.asarray(draws.T)[np.array(places)]
     ensemble, cases = free.insert_both((model, unnamed), members)
-    times: Any = {"dt": dt, "duration": duration, "output_interval": output_interval}
-    run = simulate(ensemble, cases, checkpointing=SaveEverything(), **times)
+    whole = SaveEverything()
+    run = simulate(
+        ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
+    )
     known = {**vars(run.state), **run.state.tracers}
     del known["tracers"], known["ice"]
     if not set(variables) <= set(known):
@@ -143,8 +144,10 @@ def influences(
     def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
         own = x[np.array(places)]
         calibrated, case = free.insert_both((model, case), own)
-        times: Any = {"dt": dt, "duration": duration, "output_interval": duration}
-        run = simulate(calibrated, case, checkpointing=SaveEverything(), **times)
+        whole = SaveEverything()
+        run = simulate(
+            calibrated, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole
+        )
         state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
         now = Snapshot(state, clo_state, time, run.grid, case)
         return [jnp.asarray(number(now)) for number in numbers.values()]
