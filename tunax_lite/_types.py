@@ -33,7 +33,7 @@ else:
 ScalarLike = Float[Array, "*#batch"] | float | int
 
 
-def is_traced(tree: Any) -> bool:
+def is_traced(tree: PyTree) -> bool:
     """Whether any leaf is traced by JAX, so that its values are not known yet and cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
@@ -115,7 +115,7 @@ def vector_parameter(
     return eqx.field(metadata={"vector": declared, "leading_axes": 1}, **options)
 
 
-def leading_axes(tree: Any) -> Any:
+def leading_axes(tree: PyTree) -> PyTree:
     """Number of axes in front of those of the batch, for each leaf; -1 where nothing is declared."""
 
     def of_leaf(path, leaf) -> int:
@@ -134,7 +134,7 @@ def leading_axes(tree: Any) -> Any:
     return jax.tree_util.tree_map_with_path(of_leaf, tree)
 
 
-def batch_shape_of(tree: Any) -> tuple[int, ...]:
+def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
     """Common batch shape of all arrays declared with `parameter`, `vector_parameter` or `array_field`."""
     pairs = zip(jax.tree.leaves(tree), jax.tree.leaves(leading_axes(tree)), strict=True)
     return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))

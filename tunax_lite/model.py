@@ -168,8 +168,10 @@ class Model(eqx.Module):
         if case.ice is None:
             column = self._column(state, mixing, case, time, end, dt)
         else:
-            below = case.at_surface(state, end, dt)
-            before = case.at_surface(state, time, dt) if self.like_gotm else below
+            # Traced once for both ends of the step, weather and all.
+            at_surface = eqx.filter_jit(case.at_surface) if self.like_gotm else case.at_surface
+            below = at_surface(state, end, dt)
+            before = at_surface(state, time, dt) if self.like_gotm else below
             temperature = state.temperature.at[-1].set(below.temperature)
             water = dataclasses.replace(state, temperature=temperature, ice={})
             fluxes = below.fluxes, before.fluxes

@@ -335,9 +335,12 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
     return min(found, key=lambda one: one[1], default=None)
 
 
-def first_negative_salinity(trajectory: Trajectory) -> tuple[float, float] | None:
-    """Time [s] and lowest value of the first saved frame with salinity below 0, by more than round-off."""
+def first_impossible_salinity(trajectory: Trajectory) -> tuple[float, float] | None:
+    """Time [s] and value of the first saved salinity below 0, by more than round-off, or above 1000 g kg-1.
+
+    The second is what comes of the first: rain takes of a negative salinity less than nothing.
+    """
     salinity = np.asarray(trajectory.state.salinity)
-    lowest = salinity.reshape(salinity.shape[0], -1).min(axis=1)
-    bad = np.flatnonzero(lowest < -1e-6)
-    return (float(trajectory.time[bad[0]]), float(lowest[bad[0]])) if bad.size else None
+    salinity = salinity.reshape(salinity.shape[0], -1)
+    bad = np.argwhere((salinity < -1e-6) | (salinity > 1000.0))
+    return (float(trajectory.time[bad[0, 0]]), float(salinity[tuple(bad[0])])) if bad.size else None

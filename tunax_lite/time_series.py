@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from ._types import ScalarLike, array_field, is_traced
 
@@ -90,7 +90,7 @@ class TimeSeries(eqx.Module, Generic[T]):
             )
 
 
-def check_covers(tree: Any, start: float, end: float) -> None:
+def check_covers(tree: PyTree, start: float, end: float) -> None:
     """Raise `ValueError` if any series in a module is not known from `start` to `end` [s]."""
     is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
     for series in filter(is_series, jax.tree.leaves(tree, is_leaf=is_series)):
@@ -103,7 +103,7 @@ def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
     return tuple(int(i) for i in bad[0]) if len(bad) else None
 
 
-def named_leaves(tree: Any) -> Iterator[tuple[str, Any]]:
+def named_leaves(tree: PyTree) -> Iterator[tuple[str, Any]]:
     """Leaves with what messages call them."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         yield jax.tree_util.keystr(path).lstrip(".") or "the values", leaf

@@ -69,12 +69,13 @@ def _files(folder: Path) -> set[str]:
 SOME_RUNS = some_long(RUNS, lambda path: re.search("papa|diurnal|legay", path.stem), lambda path: path.stem)
 
 
-def test_a_run_says_where_rain_takes_salinity_below_zero(invoke):
+def test_a_run_says_where_rain_exceeds_a_cell(invoke):
     cells = ["--set", "grid={kind: faces, z_face: [-50.0, -10.0, -5.0, -0.01, 0.0]}"]
-    rain = [*SHORT[:4], *cells, "--set", "case.forcing.freshwater_flux=1.0"]
+    rain = [*SHORT[:4], *cells, "--set", "case.forcing={freshwater_flux: 1.0}"]
+    rain += ["--set", "model.closure={name: constant, parameters: {diffusivity: 1e-7}}"]
     said = invoke("run", KATO, *rain, "--output", "out.nc").output
-    assert "note: salinity is below zero from 600 s on" in said and "thicker uppermost cell" in said
-    assert "below zero" not in invoke("run", KATO, *SHORT, "--output", "dry.nc").output
+    assert re.search(r"note: salinity is .* at 600 s, which cannot be: in a step of 60 s rain exceeds", said)
+    assert "note: salinity" not in invoke("run", KATO, *SHORT, "--output", "dry.nc").output
 
 
 @pytest.mark.parametrize("path", SOME_RUNS)

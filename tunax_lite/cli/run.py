@@ -18,7 +18,7 @@ from ..gotm.output import OURS
 from ..interrupts import advise, ordered_end
 from ..io.protection import Provenance
 from ..io.writing import claimed
-from ..simulation import first_negative_salinity
+from ..simulation import first_impossible_salinity
 from ..trajectory import Restart
 from . import session
 from .outputs import check_run_outputs
@@ -113,15 +113,15 @@ def _simulate(
     kept += f"tunax-lite plot {path} draws it."
     if parts_of(path):
         advise(kept)
-    below_zero: list[tuple[float, float]] = []
+    impossible: list[tuple[float, float]] = []
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
                 advise(kept)
-                if not below_zero and (found := first_negative_salinity(progress.trajectory)) is not None:
-                    below_zero.append(found)
+                if not impossible and (found := first_impossible_salinity(progress.trajectory)) is not None:
+                    impossible.append(found)
                 safe_point()
 
             run_to_file(
@@ -142,11 +142,11 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
-    for when, lowest in below_zero:
+    for when, value in impossible:
         top = float(setup.case.grid.cell_thickness[-1].min())
         session.say_notes(
             [
-                f"salinity is below zero from {when:g} s on, {lowest:.3g} g kg-1 there: in a step of "
+                f"salinity is {value:.3g} g kg-1 at {when:g} s, which cannot be: in a step of "
                 f"{setup.dt:g} s rain exceeds what the uppermost cell of {top:.3g} m holds, or salt leaves "
                 "water that has none; choose a shorter time step or a thicker uppermost cell, and check "
                 "the rain and its unit"
