@@ -25,7 +25,7 @@ from .ice.base import AbstractIce, IceStep, UppermostCell
 from .physics.absorption import AbstractAbsorption, TwoBandAbsorption
 from .physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
 from .state import State
-from .terms import AbstractTerm, Interior
+from .terms import ELEVATION, AbstractTerm, Interior
 from .time_series import check_covers
 
 
@@ -55,8 +55,8 @@ class Case(eqx.Module):
 
     Raises:
         ValueError: a state of another number of cells, a value that is not finite, a duration that is
-            not positive, a place that is none, terms without names, streams without a lake, a lake whose
-            surface moves, or ice without the weather that it needs.
+            not positive, a place that is none, terms without names, streams or a level without a lake, a
+            surface_elevation of one, or ice without the weather that it needs.
     """
 
     grid: Grid
@@ -90,14 +90,17 @@ class Case(eqx.Module):
             raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
         if self.grid.area is not None and self.interior.surface_elevation is not None:
             expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
-            raise ValueError(f"{self.name}: expected {expected}; remove it.")
+            raise ValueError(f"{self.name}: expected {expected}; give it as the level of a basin.")
+        if self.grid.area is None and self.interior.level is not None:
+            expected = "a grid with areas, of a lake, where its level moves, got one without"
+            raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
         if not isinstance(self.terms, dict) or not all(map(str.isidentifier, self.terms)):
             raise ValueError(
                 f"{self.name}: expected terms by name, such as {{'algae': Algae()}}, got {self.terms!r:.100}."
             )
         if not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration}.")
-        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state.without_ice()):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.initial_state.without_surface()):
             if is_traced(leaf) or not isinstance(leaf, (jax.Array, np.ndarray)):
                 continue
             variable = jax.tree_util.keystr(path).lstrip(".")
@@ -137,9 +140,20 @@ class Case(eqx.Module):
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
-        if self.ice is None or state.ice:
+        if state.surface:
             return state
-        return dataclasses.replace(state, ice=self.ice.start(state))
+        ice = {} if self.ice is None else self.ice.start(state)
+        level = {} if self.interior.level is None else self.interior.level.start(state.temperature[-1])
+        return dataclasses.replace(state, surface=ice | level) if ice or level else state
+
+    def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
+        """The case on the grid of a state whose level moves, or of a surface prescribed for a time [s]."""
+        grid, level = self.grid, self.interior.level
+        if level is not None:
+            grid = level.grid_at(grid, state.surface[ELEVATION])
+        elif time is not None:
+            grid = self.interior.moved(grid, time)
+        return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
 
     def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
         """What the ice of the case does in a step of `dt` [s] that ends at `time` [s] since the start."""
@@ -160,7 +174,7 @@ class Case(eqx.Module):
             density=eos.reference_density,
             friction_velocity=at_rest if lid is None else lid.friction_velocity(water.u, water.v, thickness),
         )
-        return self.ice.step(state.ice, cell, sky, self.forcing.air_temperature(time), dt)
+        return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
 
     def unlabelled(self) -> "Case":
         """The same case without name, start time, place and duration.
@@ -185,8 +199,8 @@ class Case(eqx.Module):
             grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
         grid = in_precision(grid, self.grid.z_face.dtype)
         old = self.initial_state
-        state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_ice())
-        state = dataclasses.replace(state, ice=old.ice)
+        state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_surface())
+        state = dataclasses.replace(state, surface=old.surface)
         return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
 
 

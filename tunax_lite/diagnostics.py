@@ -26,7 +26,7 @@ from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
 from .simulation import batched_case
 from .state import State
-from .terms import CounterGradientHeat
+from .terms import ELEVATION, CounterGradientHeat
 from .trajectory import Restart, Trajectory
 
 
@@ -57,7 +57,7 @@ class LastStep(eqx.Module):
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run at a time [s], with what is known of the place; heights are those at rest.
+    """One frame of a run at a time [s], with what is known of the place; heights are those at rest, in a lake those of its level.
 
     Where the step before it is known, what acts in a step is what acted in that one.
     """
@@ -226,6 +226,8 @@ def _bottom_friction_velocity(now: Snapshot) -> Scalar:
 @_named("surface_elevation")
 def _surface_elevation(now: Snapshot) -> Scalar:
     """Height of the surface above its level at rest [m]."""
+    if ELEVATION in now.state.surface:
+        return now.state.surface[ELEVATION]
     elevation = now.case.interior.surface_elevation
     return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
 
@@ -252,13 +254,19 @@ def _stream_outflow(now: Snapshot) -> Scalar:
 
 @_named("level_outflow", of_the_step=True)
 def _level_outflow(now: Snapshot) -> Scalar:
-    """Water that leaves a lake at the surface so that its level stays [m3 s-1]; zero without areas."""
-    if now.grid.area is None:
+    """Water that leaves a lake at the surface so that its level is what it has to be [m3 s-1].
+
+    Zero without areas, and where the level follows the water.
+    """
+    level, rising = now.case.interior.level, 0.0
+    if now.grid.area is None or (level is not None and level.prescribed is None):
         return now.nothing
+    if level is not None:
+        rising = jax.jvp(level.prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
     entering, leaving = _discharges(now)
     rain = 0.0 if now.fluxes.freshwater_flux is None else now.fluxes.freshwater_flux
     density = now.case.equation_of_state.reference_density
-    return entering - leaving + rain / density * now.grid.area[-1] + now.nothing
+    return entering - leaving + (rain / density - rising) * now.grid.area[-1] + now.nothing
 
 
 def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
@@ -285,7 +293,8 @@ def diagnostic(name: str) -> Diagnostic:
 def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None, dt: Scalar | None):
     def of_frame(frame):
         state, clo_state, time, start_of_step = frame
-        now = Snapshot(state, clo_state, time, grid, case)
+        placed = dataclasses.replace(case, grid=grid).placed(state)
+        now = Snapshot(state, clo_state, time, placed.grid, case)
         found = {name: diagnostic(name)(now) for name in names}
         if model is None or start_of_step is None or dt is None:
             return found

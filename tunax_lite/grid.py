@@ -5,18 +5,99 @@ and areas count per area of the surface A_s, so that fluxes through the surface 
 those of an ocean column, and without areas a volume is a thickness:
 
     V_i = h_i (A_i + sqrt(A_i A_{i+1}) + A_{i+1}) / (3 A_s),    a_i = A_i / A_s
+
+Where the level of a lake moves its faces do, and volumes are those of the basin between them.
 """
+
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, is_traced
+from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, as_float_array, is_traced
 
 
 def _describe(values: np.ndarray) -> str:
     return np.array2string(values, threshold=6, edgeitems=2, precision=6)
+
+
+def _root(area: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Square root of what is at least 0, without a slope at 0."""
+    positive = area > 0.0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, area, 1.0)), 0.0)
+
+
+def _from_table(values: Any) -> Any:
+    return as_float_array(np.asarray(values, dtype=float) if isinstance(values, list | tuple) else values)
+
+
+class Hypsography(eqx.Module):
+    """The basin of a lake: areas at heights, whose square root r is linear in between.
+
+        A = r²,    V = sum_k (r_k² + r_k r + r²) t / 3,    t = z - z_k in the part k of the table
+
+    Args:
+        z: heights above the level at rest [m], `(n, *batch)`, increasing.
+        area: there [m2], at least 0, not decreasing.
+
+    Raises:
+        ValueError: heights that do not increase, or a negative area.
+    """
+
+    z: FaceArray = array_field(1, converter=_from_table)
+    area: FaceArray = array_field(1, converter=_from_table)
+
+    def __check_init__(self):
+        if is_traced((self.z, self.area)):
+            return
+        z, area = np.asarray(self.z), np.asarray(self.area)
+        if z.ndim < 1 or z.shape != area.shape or len(z) < 2 or not np.all(np.diff(z, axis=0) > 0.0):
+            raise ValueError(
+                f"hypsography: expected heights that increase, with one area each, got {_describe(z)}; sort "
+                "them from the bottom up."
+            )
+        if not (np.all(np.isfinite(area)) and np.all(area >= 0.0)):
+            raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
+
+    def up_to(self, top: float) -> "Hypsography":
+        """The same, of one lake, with a shore that goes on to a height [m] as the last two areas do."""
+        z, root = np.asarray(self.z), np.sqrt(np.asarray(self.area))
+        if top <= z[-1]:
+            return self
+        slope = max(0.0, (root[-1] - root[-2]) / (z[-1] - z[-2]))
+        return Hypsography(np.append(z, top), np.append(root, root[-1] + slope * (top - z[-1])) ** 2)
+
+    def area_at(self, z: FaceArray) -> FaceArray:
+        """[m2] at heights [m] along axis 0."""
+        within, root, slope = self._parts(z)
+        return (root[0] + jnp.sum(slope * within, axis=0)) ** 2
+
+    def volume_below(self, z: FaceArray) -> FaceArray:
+        """[m3] from the lowest height of the table to others [m] along axis 0."""
+        within, root, slope = self._parts(z)
+        upper = root + slope * within
+        return jnp.sum((root * root + root * upper + upper * upper) * within, axis=0) / 3.0
+
+    def height_of(self, volume: FaceArray) -> FaceArray:
+        """Height [m] up to which the basin holds volumes [m3] along axis 0; the inverse of the volume."""
+        z, root = self.z[:, None], _root(self.area)[:, None]
+        slope = (root[1:] - root[:-1]) / (z[1:] - z[:-1])
+        below = self.volume_below(self.z)[:, None]
+        filled = jnp.clip(volume[None] - below[:-1], 0.0, below[1:] - below[:-1])
+        some = filled > 0.0
+        cubed = jnp.where(some, root[:-1] ** 3 + 3.0 * slope * filled, 1.0)
+        upper = jnp.cbrt(cubed)
+        areas = jnp.where(some, upper * upper + upper * root[:-1] + root[:-1] ** 2, 1.0)
+        return z[0] + jnp.sum(jnp.where(some, 3.0 * filled / areas, 0.0), axis=0)
+
+    def _parts(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+        """Height within every part of the table [m], and its lower root of the area and slope of the root."""
+        own, root = self.z[:, None], _root(self.area)[:, None]
+        slope = (root[1:] - root[:-1]) / (own[1:] - own[:-1])
+        return jnp.clip(z[None] - own[:-1], 0.0, own[1:] - own[:-1]), root[:-1], slope
 
 
 class Grid(eqx.Module):
@@ -26,6 +107,7 @@ class Grid(eqx.Module):
         z_face: heights of the faces [m], shape `(n_cells + 1, *batch)`, increasing, the last one 0.
         area: of the faces of a lake [m2], likewise, not decreasing upward; the cells are frusta between
             them. `None` where the area does not change with depth.
+        volume: of the cells of a lake [m3], `(n_cells, *batch)`, where it is not that of frusta.
 
     Raises:
         ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that
@@ -35,11 +117,13 @@ class Grid(eqx.Module):
 
     z_face: FaceArray = array_field(1)
     area: FaceArray | None = array_field(1, default=None)
+    volume: CenterArray | None = array_field(1, default=None)
 
-    def __init__(self, z_face, area=None):
+    def __init__(self, z_face, area=None, volume=None):
         # An array of JAX keeps its precision: a column in float32 must not be promoted by its grid.
         self.z_face = jnp.asarray(z_face, dtype=None if isinstance(z_face, jax.Array) else float)
         self.area = None if area is None else jnp.asarray(area, dtype=self.z_face.dtype)
+        self.volume = None if volume is None else jnp.asarray(volume, dtype=self.z_face.dtype)
 
     def __check_init__(self):
         if is_traced(self.z_face):
@@ -68,7 +152,7 @@ class Grid(eqx.Module):
             raise ValueError(f"Grid: expected an area of every face, shape {faces.shape}, got {areas.shape}.")
         if not (np.all(np.isfinite(areas)) and np.all(areas[1:] > 0.0) and np.all(areas[0] >= 0.0)):
             raise ValueError(f"Grid: expected positive areas above the bottom [m2], got {_describe(areas)}.")
-        if not np.all(np.diff(areas, axis=0) >= 0.0):
+        if not np.all(np.diff(areas, axis=0) >= -1e-12 * areas[1:]):
             raise ValueError(
                 f"Grid: expected areas that do not decrease upward, got {_describe(areas)}; the first one is "
                 "that of the bottom."
@@ -128,13 +212,7 @@ class Grid(eqx.Module):
                 negative area.
         """
         z, area = np.asarray(z, dtype=float), np.asarray(area, dtype=float)
-        if z.ndim != 1 or z.shape != area.shape or z.size < 2 or not np.all(np.diff(z) > 0.0):
-            raise ValueError(
-                f"hypsography: expected heights that increase, with one area each, got {_describe(z)}; sort "
-                "them from the bottom up."
-            )
-        if not (np.all(np.isfinite(area)) and np.all(area >= 0.0)):
-            raise ValueError(f"hypsography: expected areas of at least 0 m2, got {_describe(area)}.")
+        Hypsography(z, area)  # raises
         depth = float(np.max(np.asarray(self.depth)))
         if z[0] > (-1.0 + 1e-6) * depth or z[-1] < -1e-6 * depth:
             raise ValueError(
@@ -176,11 +254,12 @@ class Grid(eqx.Module):
     def cell_volume(self) -> CenterArray:
         """Volume of the cells over the area of the surface [m]; without areas their thickness."""
         a = self.relative_area
-        if a is None:
+        if a is None or self.area is None:
             return self.cell_thickness
-        product = a[1:] * a[:-1]  # without a slope where the lowest point has no area
-        root = jnp.where(product > 0.0, jnp.sqrt(jnp.where(product > 0.0, product, 1.0)), 0.0)
-        return self.cell_thickness * (a[1:] + root + a[:-1]) / 3.0
+        if self.volume is not None:
+            return self.volume / self.area[-1:]
+        product = a[1:] * a[:-1]
+        return self.cell_thickness * (a[1:] + _root(product) + a[:-1]) / 3.0
 
     @property
     def cell_area(self) -> CenterArray | None:

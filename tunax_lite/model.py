@@ -27,7 +27,7 @@ from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan,
 from .physics.stratification import buoyancy_frequency_squared, shear_squared, shear_squared_between_cells
 from .runtime.configure import time_loop_is_fused
 from .state import State
-from .terms import AbstractTerm, Column
+from .terms import ELEVATION, AbstractTerm, Column
 from .terms.surface import (
     CoriolisForce,
     ShortwaveHeating,
@@ -103,9 +103,10 @@ class Model(eqx.Module):
         """Closure state of the case at rest: the start of a run."""
         case = self.completed(case)
         state = case.start_state
+        case = case.placed(state)
         start = jnp.zeros((), state.temperature.dtype)
         at_rest = jnp.zeros_like(case.grid.z_face)
-        column = self._column(state.without_ice(), (at_rest, at_rest), case, start, start, 0.0)
+        column = self._column(state.without_surface(), (at_rest, at_rest), case, start, start, 0.0)
         return self.closure.prepare().init(self._closure_inputs(state, column, case, ()))
 
     def step(
@@ -140,8 +141,8 @@ class Model(eqx.Module):
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
-        if case.ice is not None:
-            new_state = dataclasses.replace(new_state, ice=column.ice)
+        if column.surface:
+            new_state = dataclasses.replace(new_state, surface=column.surface)
         return new_state, new_clo_state
 
     def inputs_of_closure(
@@ -162,8 +163,8 @@ class Model(eqx.Module):
         self, state: State, clo_state: CloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
         """The column that a step starts from, and the case as it is at its end."""
-        case, end = self.completed(case), time + dt
-        case = eqx.tree_at(lambda c: c.grid, case, case.interior.moved(case.grid, end))
+        at_rest, end, level = case.grid, time + dt, case.interior.level
+        case = self.completed(case).placed(state, end)
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         if case.ice is None:
             column = self._column(state, mixing, case, time, end, dt)
@@ -173,9 +174,12 @@ class Model(eqx.Module):
             below = at_surface(state, end, dt)
             before = at_surface(state, time, dt) if self.like_gotm else below
             temperature = state.temperature.at[-1].set(below.temperature)
-            water = dataclasses.replace(state, temperature=temperature, ice={})
+            water = dataclasses.replace(state, temperature=temperature, surface={})
             fluxes = below.fluxes, before.fluxes
-            column = self._column(water, mixing, case, time, end, dt, fluxes)._replace(ice=below.ice)
+            column = self._column(water, mixing, case, time, end, dt, fluxes)._replace(surface=below.ice)
+        if level is not None:
+            elevation, density = state.surface[ELEVATION], case.equation_of_state.reference_density
+            column = level.moved(column, at_rest, elevation, case.interior.streams, density)
         for term in (CoriolisForce(), *case.acting()):
             column = column.starting_from(term.before(column))
         return column, case

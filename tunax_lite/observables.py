@@ -133,7 +133,7 @@ def by_stratification(water: ColumnState) -> Scalar:
 
 def ice_thickness(water: ColumnState) -> Scalar:
     """Of the ice on the water [m]; zero without a model of ice."""
-    return water.state.ice.get("ice_thickness", jnp.zeros_like(water.state.temperature[-1]))
+    return water.state.surface.get("ice_thickness", jnp.zeros_like(water.state.temperature[-1]))
 
 
 Observable = Callable[[ColumnState], Float[Array, "..."]]

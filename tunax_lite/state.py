@@ -27,7 +27,8 @@ class State(eqx.Module):
         temperature: [degC].
         salinity: [g kg-1].
         tracers: any number of passive tracers by name, each in its own unit.
-        ice: what the ice of the case carries, by name, one number per column; empty without ice.
+        surface: what is one number per column, by name: what ice carries, and the level of a lake where it
+            moves; empty without either.
 
     Raises:
         ValueError: a tracer whose name cannot be that of a variable in a file, or is that of another one.
@@ -38,7 +39,7 @@ class State(eqx.Module):
     temperature: CenterArray = array_field(1)
     salinity: CenterArray = array_field(1)
     tracers: dict[str, CenterArray] = array_field(1, default_factory=dict)
-    ice: dict[str, Float[Array, "..."]] = array_field(0, default_factory=dict)
+    surface: dict[str, Float[Array, "..."]] = array_field(0, default_factory=dict)
 
     def __check_init__(self):
         for name in self.tracers:
@@ -96,10 +97,10 @@ class State(eqx.Module):
             values = values.reshape(values.shape + (1,) * missing) if values.ndim == 1 else values
             return jnp.broadcast_to(values, values.shape[:1] + batch_shape)
 
-        water = jax.tree.map(spread, self.without_ice())
-        ice = {name: jnp.broadcast_to(values, batch_shape) for name, values in self.ice.items()}
-        return dataclasses.replace(water, ice=ice)
+        water = jax.tree.map(spread, self.without_surface())
+        surface = {name: jnp.broadcast_to(values, batch_shape) for name, values in self.surface.items()}
+        return dataclasses.replace(water, surface=surface)
 
-    def without_ice(self) -> "State":
-        """The water alone."""
-        return dataclasses.replace(self, ice={}) if self.ice else self
+    def without_surface(self) -> "State":
+        """The profiles alone."""
+        return dataclasses.replace(self, surface={}) if self.surface else self

@@ -79,7 +79,8 @@ class Group(NamedTuple):
             # Per area of the surface: what crosses a face crosses its area.
             conductance, flow = areas[1:-1] * conductance, None if flow is None else flow.through(areas)
             source = {name: of.through(areas, own) for name, of in source.items()}
-        added = {"source": source, "sink_rate": sink_rate, "flow": flow}
+        before = None if column.level is None else column.level.volume_before
+        added = {"source": source, "sink_rate": sink_rate, "flow": flow, "thickness_before": before}
         return diffusion_system(self.values, conductance, volume, column.dt, theta=theta, **added)
 
 

@@ -48,10 +48,10 @@ def test_ice_is_as_thick_as_in_gotm(model, tmp_path):
     np.testing.assert_allclose(case.grid.depth, 16.0 - 0.2 * 910.0 / 1027.0, rtol=1e-12)
     if model == "winton":  # GOTM starts its upper half at the temperature of the air
         start = dict.fromkeys(("ice_surface_temperature", "upper_ice_temperature"), jnp.asarray(AIR))
-        state = dataclasses.replace(case.initial_state, ice=case.start_state.ice | start)
+        state = dataclasses.replace(case.initial_state, surface=case.start_state.surface | start)
         case = dataclasses.replace(case, initial_state=state)
     found = simulate(run.model, case, dt=run.dt, output_interval=run.output_interval).state
-    np.testing.assert_allclose(found.ice["ice_thickness"][jnp.array([1, 5, 10])], GOTM[model], rtol=3e-7)
+    np.testing.assert_allclose(found.surface["ice_thickness"][jnp.array([1, 5, 10])], GOTM[model], rtol=3e-7)
     np.testing.assert_allclose(found.temperature[-1], -1.84, atol=1e-6)
 
 

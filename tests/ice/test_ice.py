@@ -67,13 +67,13 @@ def test_water_enters_a_step_at_its_freezing_point_or_above():
     # Below the bound by what one step takes.
     loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
     np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)
-    np.testing.assert_allclose(last.ice["ice_thickness"], [0.0, 0.1])
+    np.testing.assert_allclose(last.surface["ice_thickness"], [0.0, 0.1])
 
 
 def test_ice_of_one_layer_grows_as_stefan_found():
     """H²/2 + a H grows by k (T_f - T_air) t / (rho L), to the first order of the time step."""
     case = column(MyLake(initial_thickness=0.1), temperature=FREEZING, days=60.0)
-    found = run(case, dt=1800.0).state.ice["ice_thickness"][-1]
+    found = run(case, dt=1800.0).state.surface["ice_thickness"][-1]
     grown = 2.1 * (FREEZING + 15.0) * 60.0 * DAY / (910.0 * 333500.0)
     exact = math.sqrt((0.1 + 0.1) ** 2 + 2.0 * grown) - 0.1
     np.testing.assert_allclose(found, exact, rtol=2e-4)
@@ -103,12 +103,12 @@ def test_ice_that_stores_heat_grows_as_stefan_found_where_its_surface_is_held():
 
 def test_ice_by_degree_days_is_what_the_formula_says():
     case = column(Lebedev(initial_thickness=0.2), days=20.0)
-    found = run(case).state.ice
+    found = run(case).state.surface
     frost = (20.0 / 1.33) ** (1.0 / 0.58) + 20.0 * (FREEZING + 15.0)
     np.testing.assert_allclose(found["freezing_degree_days"][-1], frost, rtol=1e-12)
     np.testing.assert_allclose(found["ice_thickness"][-1], 0.0133 * frost**0.58, rtol=1e-12)
     # From open water: frost counts from the step on in which the water freezes.
-    assert float(run(column(Lebedev(), temperature=FREEZING)).state.ice["ice_thickness"][-1]) > 0.15
+    assert float(run(column(Lebedev(), temperature=FREEZING)).state.surface["ice_thickness"][-1]) > 0.15
 
 
 def held_heat(ice, carried):
@@ -169,7 +169,7 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
         case = dataclasses.replace(case, grid=lake)
     found = run(case, output_interval=3600.0)
     water = np.asarray(diagnose(found, case, ["heat_content"])["heat_content"])
-    total = water + np.asarray(jax.vmap(lambda carried: held_heat(ice, carried))(found.state.ice))
+    total = water + np.asarray(jax.vmap(lambda carried: held_heat(ice, carried))(found.state.surface))
     given, at_surface = [], eqx.filter_jit(case.at_surface)
     for step in range(found.n_frames - 1):
         start = jax.tree.map(lambda leaf, step=step: leaf[step], found.state)
@@ -178,7 +178,7 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
             3600.0 * float(below.heat_from_air + below.fluxes.heat_flux + below.fluxes.shortwave_flux)
         )
     np.testing.assert_allclose(np.diff(total), given, atol=1e-9 * np.abs(total).max())
-    assert float(found.state.ice["ice_thickness"][-1]) > 0.03
+    assert float(found.state.surface["ice_thickness"][-1]) > 0.03
 
 
 ALL = [FreezingBound(), Lebedev(), MyLake(), Winton()]
@@ -200,7 +200,7 @@ def test_thickness_by_the_weather_is_that_of_central_differences(ice):
     def thickness(warmer):
         forcing = weather()
         forcing = eqx.tree_at(lambda f: f.offsets.air_temperature, forcing, warmer)
-        return run(column(ice, forcing, temperature=-1.82, days=3.0)).state.ice["ice_thickness"][-1]
+        return run(column(ice, forcing, temperature=-1.82, days=3.0)).state.surface["ice_thickness"][-1]
 
     at = jnp.asarray(0.0)
     reverse, forward = jax.grad(thickness)(at), jax.jvp(thickness, (at,), (jnp.ones(()),))[1]
@@ -218,8 +218,8 @@ def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
     together = simulate(MIXED, stack_cases(cases), **times)
     for k, case in enumerate(cases):
         alone = simulate(MIXED, case, **times)
-        for name, values in alone.state.ice.items():
-            np.testing.assert_allclose(together.state.ice[name][:, k], values, rtol=1e-10, atol=1e-12)
+        for name, values in alone.state.surface.items():
+            np.testing.assert_allclose(together.state.surface[name][:, k], values, rtol=1e-10, atol=1e-12)
     io.write_trajectory(simulate(MIXED, cases[0], duration=5 * DAY, **times), tmp_path / "half.nc")
     rest = simulate(MIXED, cases[0], start=io.read_trajectory(tmp_path / "half.nc").restart(), **times)
     whole = simulate(MIXED, cases[0], **times)
@@ -319,7 +319,7 @@ def test_a_shelf_gives_the_water_what_it_loses():
         duration=7200.0,
     )
     found = run(case, Model(KEpsilon()), dt=60.0, output_interval=60.0)
-    thickness = np.asarray(found.state.ice["ice_thickness"])
+    thickness = np.asarray(found.state.surface["ice_thickness"])
     melted = -np.diff(thickness) * 910.0 / density  # of water [m]
     assert 1e-6 < melted.sum() < 1e-2
     salt = np.sum(np.asarray(found.state.salinity) * 2.0, axis=1)

@@ -123,7 +123,7 @@ def _describe_case(case: Case, observations: Observations | None) -> None:
     listed = [f"{name} = {float(value):.4g}" for name, value in given.items() if value is not None]
     echo(f"  fluxes ({kind}, at the start): {', '.join(listed) or 'none'}")
     if case.ice is not None:
-        carried = {name: float(value) for name, value in case.start_state.ice.items()}
+        carried = {name: float(value) for name, value in case.start_state.surface.items()}
         listed = ", ".join(f"{name} = {value:.4g}" for name, value in carried.items())
         echo(f"  ice ({type(case.ice).__name__}, at the start): {listed}")
     if observations is not None:

@@ -75,7 +75,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
         "use the same closure",
     )
     states = setup.case.start_state, start.state
-    known, found = (sorted(state.ice) for state in states)
+    known, found = (sorted(state.surface) for state in states)
     check(known == found, f"a run with the ice {known} of the case", found, "use the same model of ice")
     known, found = (sorted(state.tracers) for state in states)
     check(known == found, f"the tracers {known} of the case", found, "use the same tracers")

@@ -172,7 +172,7 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     Names are ours, or GOTM's, such as `temp` and `nuh`; `where` they come from is what messages name.
     """
     shapes, start = jax.eval_shape(lambda case: (setup.model.init(case), case.start_state), setup.case)
-    carried = {*start.ice, *(field for field, value in _fields(shapes) if value is not None)}
+    carried = {*start.surface, *(field for field, value in _fields(shapes) if value is not None)}
     held = {*_STATE, *setup.case.initial_state.tracers, *carried}
     ours = tuple(dict.fromkeys(name if name in held else OURS.get(name, name) for name in names))
     computed = tuple(name for name in ours if name not in held)

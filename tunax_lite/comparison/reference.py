@@ -2,7 +2,7 @@
 
 Model and reference are compared on the coarser of their two grids, to which the other is averaged over the
 cells, conserving the column: neither is blamed for levels that it does not have. Errors are root mean squares
-over all cells, by thickness, and all observed times from `start` on; the error of velocity is the length of
+over all cells, by volume, and all observed times from `start` on; the error of velocity is the length of
 the vector (u - u_ref, v - v_ref). Depths of the mixed layer of both are found on that same grid.
 """
 
@@ -109,7 +109,7 @@ class Yardstick:
         from_own = _averaging(own, self.grid)
         self.reference = {name: from_own @ np.asarray(profiles[name]).T for name in VARIABLES}
         self._depth = self._mixed_layer_depth(self.reference["temperature"])
-        self._fraction = np.asarray(self.grid.cell_thickness) / float(self.grid.depth)
+        self._fraction = np.asarray(self.grid.cell_volume) / float(self.grid.mean_depth)
 
     def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
         """Profiles of the model on the common grid."""

@@ -150,7 +150,7 @@ def _variables(
     """All that depends on time, and the axes."""
     state, grid = trajectory.state, trajectory.grid
     own = {name: getattr(state, name) for name in STATE_NAMES}
-    closure = dict(_closure_fields(trajectory.clo_state)) | state.ice
+    closure = dict(_closure_fields(trajectory.clo_state)) | state.surface
     clash = {*own, *GRID_NAMES, *(set(diagnostics) - set(closure))}.intersection((*state.tracers, *closure))
     clash |= set(state.tracers).intersection(closure)
     if clash:
@@ -197,7 +197,7 @@ def _mean_variables(time: jax.Array, means: Means, points: Mapping[str, tuple]) 
     """Means of state and closure state, with the dimensions of the values at points in time."""
     state = means.state
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
-    values |= dict(_closure_fields(means.clo_state)) | state.ice
+    values |= dict(_closure_fields(means.clo_state)) | state.surface
     found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
     for name, mean in values.items():
         dims, _, attributes = points[name]
@@ -248,7 +248,7 @@ def _global_attributes(
         "start_time": start_time or "",
         **_closure_classes("closure_state", trajectory.clo_state),
         "tracers": " ".join(trajectory.state.tracers),
-        "ice": " ".join(trajectory.state.ice),
+        "surface": " ".join(trajectory.state.surface),
         "grid_batch_rank": len(trajectory.grid.batch_shape),
     }
 

@@ -102,8 +102,8 @@ def read_trajectory(
 
     names = str(file.attrs.get("tracers", "")).split()
     profiles = {name: _values(file, name, "time", "z_center") for name in (*STATE_NAMES, *names)}
-    ice = {name: _values(file, name, "time") for name in str(file.attrs.get("ice", "")).split()}
-    state = State(tracers={name: profiles.pop(name) for name in names}, ice=ice, **profiles)
+    surface = {name: _values(file, name, "time") for name in str(file.attrs.get("surface", "")).split()}
+    state = State(tracers={name: profiles.pop(name) for name in names}, surface=surface, **profiles)
     try:
         return Trajectory(
             _read_grid(file),

@@ -143,13 +143,17 @@ def diffusion_system(
     sink_rate: ColumnArray | None = None,
     theta: float = 1.0,
     flow: CarryingRates | None = None,
+    thickness_before: ColumnArray | None = None,
 ) -> DiffusionSystem:
-    """Matrix and right-hand sides of one time step; arguments as in `diffuse`."""
+    """Matrix and right-hand sides of one time step; arguments as in `diffuse`.
+
+    Volumes that change have a thickness at the start of the step, too.
+    """
     exchange = dt * conductance
     own = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
 
     def right_hand_side(quantity: ColumnArray, added: Added) -> ColumnArray:
-        content = thickness * quantity
+        content = (thickness if thickness_before is None else thickness_before) * quantity
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
         if flow is not None and flow.upward is not None and added.sinking is not None:
@@ -160,6 +164,8 @@ def diffusion_system(
 
     def residual(quantity: ColumnArray, added: Added) -> ColumnArray:
         gained = jnp.zeros_like(quantity)
+        if thickness_before is not None:
+            gained = (thickness_before - thickness) * quantity
         if sink_rate is not None:
             gained = gained - dt * sink_rate * thickness * quantity
         return added.add_to(gained, dt)

@@ -33,7 +33,7 @@ from .runs import (
     plot_closure_profiles,
     plot_closure_sections,
     plot_cost,
-    plot_ice,
+    plot_surface,
     plot_profiles,
     plot_sections,
 )
@@ -62,10 +62,10 @@ def file_figures(file: Path) -> dict[str, Figure]:
 
 
 def run_figures(trajectory: Trajectory, title: str, start_time: str | None) -> dict[str, Figure]:
-    """Sections and profiles of a run, and its ice where there was any."""
+    """Sections and profiles of a run, and what changed at its surface."""
     drawn: dict[str, Callable[..., Figure]] = {"sections": plot_sections, "profiles": plot_profiles}
-    if any(np.ptp(values) > 0.0 for values in trajectory.state.ice.values()):
-        drawn["ice"] = plot_ice
+    if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
+        drawn["surface"] = plot_surface
     return {name: draw(trajectory, title=title, start_time=start_time) for name, draw in drawn.items()}
 
 

@@ -104,9 +104,9 @@ def plot_profiles(
     return figure
 
 
-def plot_ice(trajectory: Trajectory, *, title: str = "", start_time: str | None = None) -> Figure:
-    """What the ice of a run carries over time, of a single column."""
-    carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.ice.items()}
+def plot_surface(trajectory: Trajectory, *, title: str = "", start_time: str | None = None) -> Figure:
+    """What ice and level of a run are over time, of a single column."""
+    carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
     figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)

@@ -50,6 +50,20 @@ class Tendency(NamedTuple):
     sinking: InnerFaceArray | None = None
 
 
+class MovingLevel(NamedTuple):
+    """What the level of a lake does in a step.
+
+    Args:
+        elevation: of the surface above its level at rest, at the end [m].
+        volume_before: of the cells at the start, over the area of the surface at the end [m].
+        fresh_water: rain less evaporation, which raise the level [m s-1]; `None` where it is prescribed.
+    """
+
+    elevation: Scalar
+    volume_before: CenterArray
+    fresh_water: Scalar | None
+
+
 class Column(NamedTuple):
     """The column in one step, as terms see it.
 
@@ -65,7 +79,8 @@ class Column(NamedTuple):
         eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
-        ice: what ice carries at the end of the step.
+        surface: what ice carries and where the level of a lake is, at the end of the step.
+        level: of a lake, where it moves.
     """
 
     state: State
@@ -82,7 +97,8 @@ class Column(NamedTuple):
     eddy_diffusivity: FaceArray
     time: ScalarLike
     dt: ScalarLike
-    ice: dict[str, Scalar] = {}
+    surface: dict[str, Scalar] = {}
+    level: MovingLevel | None = None
 
     def starting_from(self, state: State) -> "Column":
         """The same with another start of the step."""

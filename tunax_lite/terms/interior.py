@@ -13,6 +13,7 @@ from ..grid import Grid
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
 from .base import AbstractTerm, Column, Tendency
+from .level import LakeLevel
 from .pressure import AbstractPressureGradient, BottomFriction, BuoyancyGradient, LidFriction, PlumeOnSlope
 from .seagrass import Seagrass
 from .stokes_drift import AbstractStokesDrift
@@ -140,10 +141,11 @@ class Interior(eqx.Module):
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
             keeps the heights at rest.
+        level: how that of a lake moves; by default it stays.
         held: which of `temperature` and `salinity` stay as they are at the start, whatever the fluxes.
 
     Raises:
-        ValueError: another name in `held`, or a relaxation of what is held.
+        ValueError: another name in `held`, a relaxation of what is held, or two levels.
     """
 
     relaxation: Relaxation | None = None
@@ -156,6 +158,7 @@ class Interior(eqx.Module):
     lid_friction: LidFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
+    level: LakeLevel | None = None
     held: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
@@ -163,6 +166,10 @@ class Interior(eqx.Module):
         if unknown:
             raise ValueError(
                 f"Interior: expected held to name some of {', '.join(HOLDABLE)}, got {', '.join(unknown)}."
+            )
+        if self.level is not None and self.surface_elevation is not None:
+            raise ValueError(
+                "Interior: expected a level or a surface_elevation, got both; remove one of them."
             )
         for name in self.held:
             if self.relaxation is not None and getattr(self.relaxation, name) is not None:
@@ -172,15 +179,17 @@ class Interior(eqx.Module):
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
-        for part in (*self.terms(), self.stokes_drift, self.surface_elevation):
+        level = None if self.level is None else self.level.prescribed
+        for part in (*self.terms(), self.stokes_drift, self.surface_elevation, level):
             if part is not None:
                 part.check_covers(start, end)
 
     def terms(self) -> tuple[AbstractTerm, ...]:
         """What of it acts on the column by itself, in the order in which it is summed."""
+        streams = Streams({}) if self.streams is None and self.level is not None else self.streams
         parts = (
             self.vertical_velocity,
-            self.streams,
+            streams,
             self.pressure_gradient,
             self.buoyancy_gradient,
             self.relaxation,

@@ -1,10 +1,10 @@
-"""Streams into a lake and out of it, while its level stays.
+"""Streams into a lake and out of it, and what passes the faces of its cells.
 
-    V dY/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out
+    d(V Y)/dt = q_in Y_in - q_out Y + W_down Y_down - W_up Y_up,      W_up - W_down = q_in - q_out - dV/dt
 
-with the volume flux W through the faces that the streams below them demand. What streams bring too much
-leaves at the surface with its water, and what they bring too little enters there, as precipitation and
-evaporation do: the volume stays what it is to the last bit. W carries the water of the cell that it leaves,
+with the volume flux W through the faces that the streams below them, and cells that grow with the level,
+demand. Where the level stays, or is prescribed, what streams bring too much leaves at the surface with its
+water, and what they bring too little enters there, as precipitation and evaporation do. W carries the water of the cell that it leaves,
 implicitly: no value leaves the range of those around it, however little water a cell at the bottom holds, and
 profiles are smeared like by a diffusivity of half the speed times the thickness.
 """
@@ -63,7 +63,7 @@ class Stream(eqx.Module):
     Args:
         series: of its water.
         place: where it enters or leaves.
-        lower, upper: heights between which a stream of a range does [m].
+        lower, upper: heights above the level at rest between which a stream of a range does [m].
         density_width: difference of density that counts as none where a stream finds its level [kg m-3]: its
             water goes to cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness,
             the heaviest to the bottom, the lightest to the surface.
@@ -100,6 +100,8 @@ class Stream(eqx.Module):
             case StreamPlace.BOTTOM:
                 return jnp.concatenate([first, rest])
             case StreamPlace.RANGE:
+                if column.level is not None:
+                    faces = faces + column.level.elevation
                 weight = jnp.maximum(
                     jnp.minimum(faces[1:], self.upper) - jnp.maximum(faces[:-1], self.lower), 0.0
                 )
@@ -125,7 +127,8 @@ class _Flows(NamedTuple):
     leaving: CenterArray
     temperature: CenterArray  # [K m s-1]
     salinity: CenterArray  # [g kg-1 m s-1]
-    missing: Scalar  # what enters at the surface with its water, so that the level stays
+    missing: Scalar  # what enters at the surface with its water, so that the level is what it has to be
+    growth: CenterArray  # of the cells
 
 
 class Streams(AbstractTerm):
@@ -168,14 +171,21 @@ class Streams(AbstractTerm):
             own = state.temperature if water.temperature is None else water.temperature
             entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
             temperature, salinity = temperature + inward * own, salinity + inward * _salinity(water)
-        surplus = jnp.sum(entering - leaving, axis=0)
+        change, level = zero, column.level
+        if level is not None:
+            change = (grid.cell_volume - level.volume_before) / column.dt
+        if level is not None and level.fresh_water is not None:
+            return _Flows(entering, leaving, temperature, salinity, zero[-1], change)
+        surplus = jnp.sum(entering - leaving - change, axis=0)
         over = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
-        return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0))
+        return _Flows(entering, leaving + over, temperature, salinity, jnp.maximum(-surplus, 0.0), change)
 
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
         """What leaves cells, to others and out of the lake."""
         grid = column.grid
         assert grid.relative_area is not None
-        upward = jnp.cumsum(flows.entering - flows.leaving, axis=0)[:-1] / grid.relative_area[1:-1]
+        upward = (
+            jnp.cumsum(flows.entering - flows.leaving - flows.growth, axis=0)[:-1] / grid.relative_area[1:-1]
+        )
         rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
         return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)

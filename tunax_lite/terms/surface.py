@@ -1,5 +1,7 @@
 """What every column has: the turning of the Earth, fluxes through the surface, shortwave radiation."""
 
+import dataclasses
+
 import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar
@@ -28,6 +30,9 @@ class SurfaceExchange(AbstractTerm):
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
         stress = dict(zip(("u", "v"), surface_stress(fluxes, state), strict=True))
+        if column.level is not None and (fresh := column.level.fresh_water) is not None:
+            lost = density * jnp.minimum(fresh, 0.0)
+            stress = {name: of + lost * getattr(state, name)[-1] for name, of in stress.items()}
         if fluxes.surface_drag is None:
             return {name: Tendency(surface=of / density) for name, of in stress.items()}
         # What the stress loses when the water moves with it counts for the new velocity.
@@ -37,7 +42,13 @@ class SurfaceExchange(AbstractTerm):
         return {name: Tendency(surface=of / density, loss_rate=rate) for name, of in at_rest.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        entering = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
+        fluxes, state, level = column.fluxes, column.state, column.level
+        if level is not None and level.fresh_water is not None:
+            # It adds its volume instead of diluting, and has the temperature of the surface.
+            fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
+        entering = kinematic_fluxes(state, column.equation_of_state, fluxes)
+        if level is not None and level.fresh_water is not None:
+            entering["temperature"] = entering["temperature"] + level.fresh_water * state.temperature[-1]
         return {name: Tendency(surface=flux) for name, flux in entering.items()}
 
 

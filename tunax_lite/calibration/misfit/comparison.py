@@ -209,10 +209,10 @@ def _compare(
             state = restart.state
             if name in comparison.seen:
                 seen = jax.tree.map(
-                    lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state.without_ice()
+                    lambda x: jnp.tensordot(comparison.seen[name], x, axes=1), state.without_surface()
                 )
-                state = dataclasses.replace(seen, ice=state.ice)
-            return ColumnState(state, case.grid, case.equation_of_state)
+                state = dataclasses.replace(seen, surface=state.surface)
+            return ColumnState(state, case.placed(state).grid, case.equation_of_state)
 
         return {
             name: operator(observable(name, restart.state.tracers)(water(name)))

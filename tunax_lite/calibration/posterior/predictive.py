@@ -79,7 +79,7 @@ def predictive_bands(
         ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
     )
     known = {**vars(run.state), **run.state.tracers}
-    del known["tracers"], known["ice"]
+    del known["tracers"], known["surface"]
     if not set(variables) <= set(known):
         raise ValueError(f"predictive_bands: expected variables out of {', '.join(known)}, got {variables}.")
     profiles = {name: np.asarray(known[name], float) for name in variables}

@@ -1,0 +1,247 @@
+"""Lakes whose level moves: budgets of water, heat and salt to round-off, exact levels, derivatives."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.verification.test_lakes import MIXED, NO_FORCING, lake, lake_case, river
+from tunax_lite import (
+    Case,
+    ConstantForcing,
+    Grid,
+    KEpsilon,
+    Model,
+    State,
+    SurfaceFluxes,
+    Trajectory,
+    simulate,
+    stack_cases,
+)
+from tunax_lite.diagnostics import diagnose
+from tunax_lite.grid import Hypsography
+from tunax_lite.io import read_trajectory, write_trajectory
+from tunax_lite.terms import Interior, LakeLevel, Stream, Streams
+from tunax_lite.terms.base import MovingLevel
+from tunax_lite.time_series import TimeSeries
+
+# The basin of `lake()`, with a shore above it.
+HEIGHTS = np.array([-25.0, -20.0, -12.0, -4.0, 0.0, 3.0])
+AREAS = np.array([0.0, 2e4, 3e5, 8e5, 2e6, 2.5e6])
+BASIN = Hypsography(HEIGHTS, AREAS)
+DENSITY = 1027.0
+LAKE = lake()
+DT = 1800.0
+
+
+def volume_to(z: float) -> float:
+    """Of the basin up to a height [m3]: frusta of the table, in higher precision."""
+    total, root = np.longdouble(0.0), np.sqrt(AREAS.astype(np.longdouble))
+    for k in range(len(HEIGHTS) - 1):
+        t = np.clip(np.longdouble(z) - HEIGHTS[k], 0.0, HEIGHTS[k + 1] - HEIGHTS[k])
+        upper = root[k] + (root[k + 1] - root[k]) / (HEIGHTS[k + 1] - HEIGHTS[k]) * t
+        total += t * (root[k] ** 2 + root[k] * upper + upper**2) / 3.0
+    return float(total)
+
+
+def moving_case(streams: dict[str, Stream], prescribed: TimeSeries | None = None, **fluxes) -> Case:
+    case = lake_case(LAKE, **{"shortwave_flux": 0.0, "heat_flux": 0.0, "freshwater_flux": 0.0} | fluxes)
+    interior = Interior(
+        streams=Streams(streams) if streams else None, level=LakeLevel(BASIN, prescribed=prescribed)
+    )
+    state = dataclasses.replace(case.initial_state, tracers={"dye": jnp.linspace(0.0, 2.0, 16)})
+    return eqx.tree_at(lambda c: (c.interior, c.initial_state), case, (interior, state))
+
+
+def ran(case: Case, n_steps: int = 48, model: Model | None = None) -> Trajectory:
+    model = Model(KEpsilon()) if model is None else model
+    return simulate(model, case, dt=DT, duration=n_steps * DT, output_interval=DT)
+
+
+def volumes(case: Case, run: Trajectory) -> np.ndarray:
+    """Of the cells in all frames [m3], and in the last column the area of the surface [m2]."""
+    level = case.interior.level
+    assert level is not None
+    found = []
+    for elevation in np.asarray(run.state.surface["surface_elevation"]):
+        heights = -20.0 + (np.asarray(case.grid.z_face) + 20.0) / 20.0 * (20.0 + elevation)
+        root = np.interp(heights[-1], HEIGHTS, np.sqrt(AREAS))
+        found.append([*np.diff([volume_to(z) for z in heights]), root**2])
+    return np.array(found)
+
+
+FULL = {
+    "rain": ({"a": river(3.0, "surface"), "b": river(5.0, "bottom")}, 2e-3),
+    "drought": (
+        {"a": river(2.0, "interleaving", 11.0), "b": river(-9.0, "range", lower=-6.0, upper=-3.0)},
+        -3e-3,
+    ),
+    "no streams": ({}, 5e-3),
+}
+
+
+@pytest.mark.parametrize(("streams", "fresh"), FULL.values(), ids=FULL)
+def test_water_heat_salt_and_tracers_close_while_the_level_moves(streams, fresh):
+    case = moving_case(streams, freshwater_flux=fresh, heat_flux=-200.0)
+    run = ran(case)
+    volume, state = volumes(case, run), run.state
+    cells, surface = volume[:, :-1], volume[:, -1]
+    discharge = sum(float(of.series.values.discharge[0]) for of in streams.values())
+    expected = DT * (discharge + fresh / DENSITY * surface[:-1])
+    total = np.sum(cells, axis=1)
+    np.testing.assert_allclose(np.diff(total), expected, rtol=0.0, atol=4e-15 * total[0])
+    assert abs(float(state.surface["surface_elevation"][-1])) > 0.05
+    # What streams bring, and take of the new water; nothing else but heat passes the surface.
+    gained = {"temperature": 0.0, "salinity": 0.0, "dye": 0.0}
+    eos, level = case.equation_of_state, case.interior.level
+    for step in range(run.n_frames - 1):
+        before, after = (jax.tree.map(lambda values, at=at: values[at], state) for at in (step, step + 1))
+        gained["temperature"] += (
+            DT * -200.0 / float(eos.reference_density * eos.heat_capacity) * surface[step + 1]
+        )
+        gained["temperature"] += DT * fresh / DENSITY * surface[step] * before.temperature[-1]
+        grid = level.grid_at(case.grid, after.surface["surface_elevation"])
+        column = MIXED._column(
+            before, (grid.z_face, grid.z_face), dataclasses.replace(case, grid=grid), 0.0, DT, DT
+        )
+        column = column._replace(
+            level=MovingLevel(after.surface["surface_elevation"], grid.cell_volume, None)
+        )
+        for stream in streams.values():
+            water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
+            flow = DT * water.discharge * np.asarray(stream.shares(column, water))
+            out = water.discharge < 0.0
+            gained["temperature"] += np.sum(flow * (after.temperature if out else water.temperature))
+            gained["salinity"] += np.sum(flow * (after.salinity if out else water.salinity))
+            gained["dye"] += np.sum(flow * after.tracers["dye"]) if out else 0.0
+    for name, change in gained.items():
+        values = np.asarray(state.tracers[name] if name == "dye" else getattr(state, name))
+        first, last = (float(np.sum(cells[at].astype(np.longdouble) * values[at])) for at in (0, -1))
+        assert abs(last - first - change) < 2e-13 * first, name
+
+
+@pytest.mark.parametrize(
+    "prescribed", [None, TimeSeries(jnp.array([0.0, 1e5]), jnp.array([0.5, -2.5]), "level")]
+)
+def test_water_of_one_kind_stays_what_it_is_while_the_level_moves(prescribed):
+    streams = {"a": river(4.0, "bottom", 12.0, 0.1), "b": river(-30.0, "range", lower=-6.0, upper=-3.0)}
+    case = moving_case(streams, prescribed, freshwater_flux=0.0, stress_u=0.1)
+    uniform = State.from_profiles(case.grid, temperature=12.0, salinity=0.1)
+    run = ran(dataclasses.replace(case, initial_state=uniform))
+    assert float(np.ptp(run.state.surface["surface_elevation"])) > 0.5
+    np.testing.assert_allclose(run.state.temperature, 12.0, rtol=2e-13)
+    np.testing.assert_allclose(run.state.salinity, 0.1, rtol=2e-13)
+    if prescribed is not None:
+        elevation = run.state.surface["surface_elevation"]
+        np.testing.assert_allclose(elevation, 0.5 - 3.0 * run.time / 1e5, atol=1e-15)
+        # What streams bring beyond the level leaves at the surface.
+        area = volumes(case, run)[:, -1]
+        (outflow,) = diagnose(run, case, ["level_outflow"]).values()
+        np.testing.assert_allclose(outflow[1:], (-26.0 + 3e-5 * area)[1:], rtol=1e-12)
+
+
+def test_a_basin_holds_what_it_was_given():
+    z = np.linspace(-25.0, 3.0, 57)
+    volume = np.array([volume_to(height) for height in z])
+    np.testing.assert_allclose(BASIN.volume_below(jnp.asarray(z)), volume, rtol=1e-14)
+    np.testing.assert_allclose(BASIN.height_of(jnp.asarray(volume)), z, atol=1e-13)
+    np.testing.assert_allclose(
+        BASIN.area_at(jnp.asarray(z)), np.interp(z, HEIGHTS, np.sqrt(AREAS)) ** 2, rtol=1e-14
+    )
+    # The volume grows by the area; walls may be vertical, and a table go on.
+    by_height = jax.grad(lambda x: BASIN.volume_below(x[None])[0])(-3.3)
+    np.testing.assert_allclose(by_height, np.interp(-3.3, HEIGHTS, np.sqrt(AREAS)) ** 2, rtol=1e-13)
+    for at in (0.0, 1e5, volume[-1]):
+        assert np.isfinite(jax.grad(lambda v: BASIN.height_of(v[None])[0])(at))
+    walls = Hypsography([-10.0, 0.0], [1e6, 1e6]).up_to(2.0)
+    np.testing.assert_allclose(walls.height_of(jnp.array([1.1e7])), 1.0, atol=1e-13)
+    assert BASIN.up_to(2.0) is BASIN
+    np.testing.assert_allclose(
+        np.sqrt(BASIN.up_to(4.0).area[-1]), (4.0 * np.sqrt(2.5e6) - np.sqrt(2e6)) / 3.0
+    )
+
+
+def test_a_level_leaves_its_basin():
+    case = moving_case({"flood": river(1e3, "surface")})
+    level = np.asarray(ran(case, 8).state.surface["surface_elevation"])
+    full = volume_to(3.0) - volume_to(0.0)
+    first = int(np.ceil(full / (1e3 * DT)))
+    assert first < 8 and np.all(np.isfinite(level[:first])) and np.all(level[first:] == np.inf)
+    drained = moving_case({"drain": river(-2e3, "range", lower=-20.0, upper=-15.0)})
+    assert ran(drained, 8).state.surface["surface_elevation"][-1] == -np.inf
+    for given in ({"initial": 3.5}, {"prescribed": TimeSeries(jnp.array([0.0, 9.0]), jnp.array([0.0, 4.0]))}):
+        with pytest.raises(ValueError, match="level: expected a level within the basin, -25 to 3 m, got"):
+            LakeLevel(BASIN, **given)
+    with pytest.raises(ValueError, match="grid with areas, of a lake, where its level moves"):
+        dataclasses.replace(moving_case({}), grid=Grid.uniform(20.0, 16))
+
+
+def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
+    cases = [
+        dataclasses.replace(moving_case({"a": river(q, "bottom")}, freshwater_flux=1e-3), duration=8 * DT)
+        for q in (4.0, -3.0)
+    ]
+    model = Model(KEpsilon())
+    together = simulate(model, stack_cases(cases), dt=DT, output_interval=4 * DT)
+    for k, case in enumerate(cases):
+        alone = simulate(model, case, dt=DT, output_interval=4 * DT)
+        for a, b in zip(jax.tree.leaves(together.state), jax.tree.leaves(alone.state), strict=True):
+            np.testing.assert_allclose(a[..., k], b, rtol=1e-10, atol=1e-12)
+    write_trajectory(
+        simulate(model, case, dt=DT, duration=4 * DT, output_interval=4 * DT), tmp_path / "half.nc"
+    )
+    rest = simulate(
+        model, case, start=read_trajectory(tmp_path / "half.nc").restart(), dt=DT, output_interval=4 * DT
+    )
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool(jnp.all(a[-1] == b[-1])), rest.state, alone.state))
+    # Outside of a compiled program the step is the same.
+    state, clo_state = alone.restart().state, alone.restart().clo_state
+    plain = model.step(state, clo_state, case, 0.0, DT)
+    compiled = eqx.filter_jit(model.step)(state, clo_state, case, 0.0, DT)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13), plain, compiled)
+
+
+def test_derivatives_of_a_moving_lake_are_those_of_differences():
+    """Of the level and the temperature by discharge, rain, the first level, and the shape of the basin."""
+
+    def ends(x):
+        case = moving_case({"a": river(2.0 + x[0], "bottom", 8.0)}, freshwater_flux=1e-3 + x[1])
+        level = LakeLevel(Hypsography(HEIGHTS, AREAS * (1.0 + x[3])), initial=x[2])
+        case = eqx.tree_at(lambda c: c.interior.level, case, level)
+        run = simulate(Model(KEpsilon()), case, dt=DT, duration=6 * DT, output_interval=6 * DT)
+        temperature = run.state.temperature[-1]
+        return jnp.stack([run.state.surface["surface_elevation"][-1], temperature[0], temperature[-3]])
+
+    at = jnp.zeros(4)
+    forward, reverse = jax.jit(jax.jacfwd(ends))(at), jax.jit(jax.jacrev(ends))(at)
+    np.testing.assert_allclose(forward, reverse, rtol=1e-8, atol=1e-12)
+    compiled = jax.jit(ends)
+    steps = np.diag([1e-3, 1e-6, 1e-4, 1e-4])
+    central = np.stack([(compiled(h) - compiled(-h)) / (2.0 * h.max()) for h in steps], axis=1)
+    np.testing.assert_allclose(forward, central, rtol=1e-4, atol=1e-7)
+    assert np.all(np.abs(forward[0]) > 1e-4)
+
+
+@pytest.mark.long  # of the budgets of all modes of the level
+def test_nothing_moves_without_water():
+    case = dataclasses.replace(moving_case({}), forcing=NO_FORCING)
+    fixed = eqx.tree_at(lambda c: c.interior, case, Interior())
+    for a, b in zip(jax.tree.leaves(ran(case).state), jax.tree.leaves(ran(fixed).state), strict=False):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_rain_dilutes_by_its_volume():
+    """A mixed basin with walls: S falls as its depth grows."""
+    grid = Grid.uniform(10.0, 8).with_hypsography([-10.0, 0.0], [1e6, 1e6])
+    level = LakeLevel(Hypsography([-10.0, 2.0], [1e6, 1e6]))
+    rain = ConstantForcing(SurfaceFluxes(freshwater_flux=1.027))
+    state = State.from_profiles(grid, temperature=10.0, salinity=20.0)
+    case = Case(grid, state, rain, interior=Interior(level=level))
+    run = ran(case, 1)
+    np.testing.assert_allclose(run.state.surface["surface_elevation"][-1], 1e-3 * DT, rtol=1e-13)
+    thickness = (10.0 + 1e-3 * DT) / 8.0
+    content = np.sum(np.asarray(run.state.salinity[-1]) * thickness)
+    np.testing.assert_allclose(content, 200.0, rtol=1e-14)

@@ -1,0 +1,111 @@
+"""The level of a lake that moves: with the water that comes and goes, or as it is prescribed.
+
+    dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
+
+The bottom stays, all cells get thicker and thinner together, and have the areas and volumes that the basin has
+between their faces. The water does not move with the faces: what passes them is what streams and faces demand
+(`terms.streams`), so that water of one kind stays what it is, and contents change by what enters and leaves.
+Rain has the temperature of the surface, and no salt; what evaporates takes heat and momentum, and leaves salt
+and tracers behind.
+
+Source: GOTM's lake branch, `water_balance_method: free_surface`, for the balance and the grid.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Scalar, ScalarLike, SeriesOrScalar, is_traced, parameter
+from ..grid import Grid, Hypsography
+from ..time_series import TimeSeries
+from .base import Column, MovingLevel, or_zero
+from .streams import Streams
+
+ELEVATION = "surface_elevation"
+"""Name of the level in `State.surface`."""
+
+
+class LakeLevel(eqx.Module):
+    """How the level of a lake moves.
+
+    Args:
+        basin: the lake at heights above and below its level at rest, that of its grid.
+        initial: height of the level at the start above that at rest [m].
+        prescribed: its height over time [m]; what the water brings beyond it leaves at the surface, with the
+            water there, and what is missing enters. `None` where the level follows the water.
+
+    A level that leaves the basin is from then on inf, above, or -inf, below.
+
+    Raises:
+        ValueError: a level outside of the basin, or an initial one beside one that is prescribed.
+    """
+
+    basin: Hypsography
+    initial: Scalar = parameter(0.0, unit="m", valid_range=(-1000.0, 1000.0))
+    prescribed: TimeSeries[SeriesOrScalar] | None = None
+
+    def __check_init__(self):
+        if is_traced((self.basin, self.initial, self.prescribed)):
+            return
+        levels = np.asarray(self.initial)[None] if self.prescribed is None else self.prescribed.values
+        low, high = (float(x) for x in (np.max(self.basin.z[0]), np.min(self.basin.z[-1])))
+        outside = (np.asarray(levels) <= low) | (np.asarray(levels) > high)
+        if np.any(outside):
+            row = int(np.argwhere(outside)[0][0])
+            at = "at the start" if self.prescribed is None else f"at {float(self.prescribed.time[row]):g} s"
+            found = float(np.asarray(levels)[row].flat[0])
+            raise ValueError(
+                f"level: expected a level within the basin, {low:g} to {high:g} m, got {found:g} m {at}; "
+                "extend the hypsography, or check unit and sign."
+            )
+
+    def start(self, like: Scalar) -> dict[str, Scalar]:
+        """What `State.surface` starts with, of the shape of the columns."""
+        first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
+        return {ELEVATION: first + 0.0 * like}
+
+    def grid_at(self, at_rest: Grid, elevation: Scalar) -> Grid:
+        """The grid with its level so high [m]; heights count from the surface."""
+        faces = at_rest.z_face * (1.0 + elevation / at_rest.depth)
+        heights = faces + elevation
+        below = self.basin.volume_below(heights)
+        return Grid(faces, self.basin.area_at(heights), below[1:] - below[:-1])
+
+    def moved(
+        self, column: Column, at_rest: Grid, elevation: Scalar, streams: Streams | None, density: Scalar
+    ) -> Column:
+        """A column of the start of the step on the grid of its end; `elevation` [m] is that of the start."""
+        before, fresh_water = column.grid, None
+        assert before.area is not None
+        if self.prescribed is not None:
+            new = self.prescribed.at(column.time) + 0.0 * elevation
+        else:
+            rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
+            net = rain
+            if streams is not None:
+                entering, leaving = streams.discharge(column.time)
+                net = rain + (entering - leaving)
+            new = self._filled(at_rest, elevation, column.dt * net)
+        grid = self.grid_at(at_rest, new)
+        assert grid.area is not None
+        surface = grid.area[-1]
+        if self.prescribed is None:
+            fresh_water = rain / surface
+        before_per_area = before.cell_volume * (before.area[-1] / surface)
+        level = MovingLevel(new, before_per_area, fresh_water)
+        # A cover keeps its volume.
+        spread = before.area[-1] / surface
+        ice = {
+            name: value * spread if name.endswith("thickness") else value
+            for name, value in column.surface.items()
+        }
+        return column._replace(grid=grid, level=level, surface=ice | {ELEVATION: new})
+
+    def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
+        """The level after so much water more [m3]."""
+        ends = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
+        now, empty, full = self.basin.volume_below(ends)
+        held = now + gained
+        new = self.basin.height_of(held[None])[0]
+        new = jnp.where(held <= empty, -jnp.inf, jnp.where(held > full, jnp.inf, new))
+        return jnp.where(jnp.isinf(elevation), elevation, new)
