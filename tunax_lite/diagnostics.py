@@ -57,8 +57,9 @@ class LastStep(eqx.Module):
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run at a time [s], with what is known of the place; heights are those at rest, in a lake those of its level.
+    """One frame of a run at a time [s], with what is known of the place.
 
+    Heights are those at rest, but in a lake whose level moves.
     Where the step before it is known, what acts in a step is what acted in that one.
     """
 
@@ -259,10 +260,11 @@ def _level_outflow(now: Snapshot) -> Scalar:
     Zero without areas, and where the level follows the water.
     """
     level, rising = now.case.interior.level, 0.0
-    if now.grid.area is None or (level is not None and level.prescribed is None):
+    prescribed = None if level is None else level.prescribed
+    if now.grid.area is None or (level is not None and prescribed is None):
         return now.nothing
-    if level is not None:
-        rising = jax.jvp(level.prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
+    if prescribed is not None:
+        rising = jax.jvp(prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
     entering, leaving = _discharges(now)
     rain = 0.0 if now.fluxes.freshwater_flux is None else now.fluxes.freshwater_flux
     density = now.case.equation_of_state.reference_density

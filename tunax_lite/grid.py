@@ -9,15 +9,13 @@ those of an ocean column, and without areas a volume is a thickness:
 Where the level of a lake moves its faces do, and volumes are those of the basin between them.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, as_float_array, is_traced
+from ._types import CenterArray, FaceArray, InnerFaceArray, Scalar, array_field, is_traced
 
 
 def _describe(values: np.ndarray) -> str:
@@ -28,10 +26,6 @@ def _root(area: Float[Array, "..."]) -> Float[Array, "..."]:
     """Square root of what is at least 0, without a slope at 0."""
     positive = area > 0.0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, area, 1.0)), 0.0)
-
-
-def _from_table(values: Any) -> Any:
-    return as_float_array(np.asarray(values, dtype=float) if isinstance(values, list | tuple) else values)
 
 
 class Hypsography(eqx.Module):
@@ -47,8 +41,13 @@ class Hypsography(eqx.Module):
         ValueError: heights that do not increase, or a negative area.
     """
 
-    z: FaceArray = array_field(1, converter=_from_table)
-    area: FaceArray = array_field(1, converter=_from_table)
+    z: FaceArray = array_field(1)
+    area: FaceArray = array_field(1)
+
+    def __init__(self, z, area):
+        self.z, self.area = (
+            jnp.asarray(given, dtype=None if isinstance(given, jax.Array) else float) for given in (z, area)
+        )
 
     def __check_init__(self):
         if is_traced((self.z, self.area)):

@@ -21,6 +21,7 @@ from .case import Case
 from .closures.base import AbstractClosure, AbstractStepper, BottomFlow, CloState, ClosureInputs, SurfaceWaves
 from .declarations import setting
 from .forcing import SurfaceFluxes, WaterSurface
+from .grid import Grid
 from .numerics.elementary import gradient, mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .numerics.tridiagonal import PlatformDefault
 from .numerics.tridiagonal_methods import AbstractTridiagonalMethod, ThomasScan, TwistedThomas
@@ -250,8 +251,10 @@ class Model(eqx.Module):
         else:
             shear = shear_squared(state, start, grid)
         alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
+        # GOTM's turbulence knows no areas.
+        plain = Grid(grid.z_face) if self.like_gotm and grid.area is not None else grid
         return ClosureInputs(
-            grid=grid,
+            grid=plain,
             state=state,
             start=start,
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),

@@ -332,7 +332,8 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
         if bad.any():
             name = jax.tree_util.keystr(path[1:]).lstrip(".")
             found.append((name, float(trajectory.time[int(np.argmax(bad))])))
-    return min(found, key=lambda one: one[1], default=None)
+    # A level that left its basin is why all else of that frame is not finite.
+    return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)
 
 
 def first_impossible_salinity(trajectory: Trajectory) -> tuple[float, float] | None:

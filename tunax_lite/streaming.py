@@ -28,6 +28,7 @@ from .io.writing import claims
 from .model import Model
 from .runtime import free_memory
 from .simulation import batched_case, count_steps, first_non_finite, restart_of, simulate, start_of
+from .terms import ELEVATION
 from .trajectory import Restart, Trajectory
 
 _WORK_OF_A_PIECE = 4_000_000
@@ -91,10 +92,15 @@ def run_to_file(
         trajectory = run(duration=frames * output_interval, output_interval=output_interval, start=restart)
         bad = first_non_finite(jax.block_until_ready(trajectory))
         if bad is not None:
+            advice = "try a shorter time step, or other parameters"
+            level = trajectory.state.surface.get(ELEVATION)
+            if level is not None and bool(np.any(np.isinf(np.asarray(level)))):
+                ran = "rose above its basin" if bool(np.any(np.asarray(level) > 0.0)) else "ran dry"
+                advice = f"the lake {ran}: extend its hypsography, or correct streams and rain"
             kept = f"what came before is in {parts.folder}" if parts.paths else "nothing was written"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
-                f"{kept}; try a shorter time step, or other parameters."
+                f"{kept}; {advice}."
             )
         return trajectory
 

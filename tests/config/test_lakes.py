@@ -98,11 +98,30 @@ def test_streams_arrive(lake):
     assert out.series.at(0.0).temperature is None
 
 
+def test_levels_arrive(lake):
+    basin = TABLE | {"top": 1.0}
+    free = lake(hypsography=basin, interior={"level": {"initial": 0.2}}).interior.level
+    assert float(free.initial) == 0.2 and free.prescribed is None and float(free.basin.z[-1]) == 1.0
+    falling = {"time": [0.0, DAY], "values": [0.5, -0.5]}
+    case = lake(hypsography=basin, interior={"surface_elevation": falling})
+    assert case.interior.surface_elevation is None
+    np.testing.assert_allclose(case.interior.level.prescribed.at(0.25 * DAY), 0.25)
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
         ({"interior": {"streams": {"a": RIVER}}}, "expected a grid with areas, of a lake"),
-        ({"hypsography": TABLE, "interior": {"surface_elevation": 0.5}}, "no surface_elevation of a lake"),
+        (
+            {"hypsography": TABLE, "interior": {"surface_elevation": 0.5}},
+            "surface_elevation: .*within the basin, -12 to 0 m, got 0.5 m at .*extend the hypsography",
+        ),
+        ({"hypsography": TABLE, "interior": {"level": {"initial": 0.5}}}, "level: .*got 0.5 m at the start"),
+        ({"interior": {"level": {}}}, "expected a hypsography where the level of a lake moves"),
+        (
+            {"hypsography": TABLE, "interior": {"level": {}, "surface_elevation": -0.5}},
+            "a level that follows the water, or a surface_elevation",
+        ),
         ({"hypsography": {"z": [-12.0, 0.0]}}, "`path`, or `z` with `area`"),
         ({"hypsography": TABLE | {"area": [1.0, 2.0]}}, "as many values as heights"),
         ({"hypsography": {"z": [-9.0, 0.0], "area": [1.0, 2.0]}}, "areas from -12 m to the surface"),

@@ -38,7 +38,8 @@ def test_the_basin_and_its_streams_arrive(tmp_path):
     grid = case.grid
     assert float(grid.depth) == 20.0 and float(grid.area[-1]) == 9e5
     assert any("the depth is that of the hypsograph, 20 m" in note for note in made.report.differences)
-    assert any("the level stays" in note for note in made.report.differences)
+    assert any("bring too much leaves at the surface" in note for note in made.report.differences)
+    assert case.interior.level is None
     parts = case.interior.streams.streams
     river, intake = parts["river"], parts["intake"]
     assert (river.place, intake.place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
@@ -66,8 +67,20 @@ def test_what_cannot_be_read_is_refused(tmp_path, change, message):
         lake(tmp_path, change)
 
 
-def test_a_level_that_moves_is_refused_and_streams_need_a_lake(tmp_path):
+def test_a_level_follows_the_water_or_a_series_and_streams_need_a_lake(tmp_path):
     report = lake(tmp_path, {"water_balance_method": 3}).report
-    assert any("a level that moves with the water is not supported" in error for error in report.errors)
+    assert any("zeta.method: water_balance need each other" in error for error in report.errors)
+    zeta = {"method": "water_balance", "constant_value": -0.4}
+    made = lake(tmp_path, {"water_balance_method": 3, "mimic_3d": {"zeta": zeta}})
+    assert made.run is not None
+    level: Any = made.run.case.interior.level
+    assert float(level.initial) == -0.4 and level.prescribed is None
+    np.testing.assert_allclose([level.basin.z[0], level.basin.z[-1]], [-20.0, 2.0])
+    slope = (np.sqrt(9e5) - np.sqrt(4e5)) / 4.0
+    np.testing.assert_allclose(np.sqrt(level.basin.area[-1]), np.sqrt(9e5) + 2.0 * slope)
+    made = lake(tmp_path, {"mimic_3d": {"zeta": {"constant_value": 0.3}}})
+    assert made.run is not None
+    level = made.run.case.interior.level
+    np.testing.assert_allclose(level.prescribed.at(0.0), 0.3)
     made = lake(tmp_path, {"location": {"hypsograph": ""}})
     assert made.run is not None and made.run.case.interior.streams is None

@@ -26,10 +26,11 @@ from tunax_lite import (
 from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
 from tunax_lite.declarations import name_of
 from tunax_lite.diagnostics import diagnose
+from tunax_lite.grid import Hypsography
 from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
 from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
-from tunax_lite.terms import Interior, LidFriction
+from tunax_lite.terms import Interior, LakeLevel, LidFriction
 from tunax_lite.time_series import TimeSeries
 
 DAY, S, FREEZING = 86400.0, 32.0, -0.0575 * 32.0
@@ -72,7 +73,8 @@ def test_water_enters_a_step_at_its_freezing_point_or_above():
 
 def test_ice_of_one_layer_grows_as_stefan_found():
     """H²/2 + a H grows by k (T_f - T_air) t / (rho L), to the first order of the time step."""
-    case = column(MyLake(initial_thickness=0.1), temperature=FREEZING, days=60.0)
+    ice = MyLake(initial_thickness=0.1, exchanges_water=False)  # which would raise the freezing point
+    case = column(ice, temperature=FREEZING, days=60.0)
     found = run(case, dt=1800.0).state.surface["ice_thickness"][-1]
     grown = 2.1 * (FREEZING + 15.0) * 60.0 * DAY / (910.0 * 333500.0)
     exact = math.sqrt((0.1 + 0.1) ** 2 + 2.0 * grown) - 0.1
@@ -179,6 +181,39 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
         )
     np.testing.assert_allclose(np.diff(total), given, atol=1e-9 * np.abs(total).max())
     assert float(found.state.surface["ice_thickness"][-1]) > 0.03
+
+
+@pytest.mark.parametrize("ice", [MyLake(), Winton(exchanges_water=True)], ids=["mylake", "winton"])
+def test_water_and_salt_of_ice_and_water_close(ice):
+    """Rain and snow of 1e-4 kg m-2 s-1 over both; a level that follows takes it, or salinity does."""
+    fall = 1e-4
+    case = column(ice, weather(precipitation=1e-7), temperature=-1.83, days=3.0)
+
+    def frozen(state):
+        mass = 910.0 if isinstance(ice, MyLake) else 905.0
+        snow = 330.0 * np.asarray(state.surface.get("snow_thickness", 0.0))
+        frazil = np.asarray(state.surface.get("frazil_thickness", 0.0))
+        return mass * (np.asarray(state.surface["ice_thickness"]) + frazil) + snow
+
+    found = run(case, output_interval=3600.0)
+    assert frozen(found.state)[-1] > 30.0
+    # Growing ice leaves its salt.
+    entering = 3600.0 * fall - np.diff(frozen(found.state))
+    salt = np.sum(np.asarray(found.state.salinity) * 2.0, axis=1)
+    rejected = -entering * np.asarray(found.state.salinity)[:-1, -1] / 1027.0
+    np.testing.assert_allclose(np.diff(salt), rejected, atol=1e-13 * salt[0])
+    assert salt[-1] > salt[0] + 0.5
+    # In a lake whose level follows, salt stays, and water and ice together gain what falls.
+    grid = case.grid.with_hypsography([-20.0, 0.0], [1e4, 1e6])
+    level = LakeLevel(Hypsography([-20.0, 0.0], [1e4, 1e6]).up_to(1.0))
+    case = dataclasses.replace(case, grid=grid, interior=Interior(level=level))
+    found = run(case, output_interval=3600.0)
+    placed = jax.vmap(lambda state: case.placed(state).grid)(found.state)
+    volume, area = np.asarray(placed.volume), np.asarray(placed.area)[:, -1]
+    salt = np.sum(volume * np.asarray(found.state.salinity), axis=1)
+    np.testing.assert_allclose(salt, salt[0], rtol=1e-12)
+    mass = 1027.0 * np.sum(volume, axis=1) + frozen(found.state) * area
+    np.testing.assert_allclose(np.diff(mass), 3600.0 * fall * area[:-1], atol=1e-14 * mass[0])
 
 
 ALL = [FreezingBound(), Lebedev(), MyLake(), Winton()]

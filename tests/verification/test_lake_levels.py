@@ -1,6 +1,7 @@
 """Lakes whose level moves: budgets of water, heat and salt to round-off, exact levels, derivatives."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -48,7 +49,8 @@ def volume_to(z: float) -> float:
 
 
 def moving_case(streams: dict[str, Stream], prescribed: TimeSeries | None = None, **fluxes) -> Case:
-    case = lake_case(LAKE, **{"shortwave_flux": 0.0, "heat_flux": 0.0, "freshwater_flux": 0.0} | fluxes)
+    given: dict[str, Any] = {"shortwave_flux": 0.0, "heat_flux": 0.0, "freshwater_flux": 0.0} | fluxes
+    case = lake_case(LAKE, **given)
     interior = Interior(
         streams=Streams(streams) if streams else None, level=LakeLevel(BASIN, prescribed=prescribed)
     )
@@ -96,14 +98,14 @@ def test_water_heat_salt_and_tracers_close_while_the_level_moves(streams, fresh)
     assert abs(float(state.surface["surface_elevation"][-1])) > 0.05
     # What streams bring, and take of the new water; nothing else but heat passes the surface.
     gained = {"temperature": 0.0, "salinity": 0.0, "dye": 0.0}
-    eos, level = case.equation_of_state, case.interior.level
+    eos = case.equation_of_state
     for step in range(run.n_frames - 1):
         before, after = (jax.tree.map(lambda values, at=at: values[at], state) for at in (step, step + 1))
         gained["temperature"] += (
             DT * -200.0 / float(eos.reference_density * eos.heat_capacity) * surface[step + 1]
         )
         gained["temperature"] += DT * fresh / DENSITY * surface[step] * before.temperature[-1]
-        grid = level.grid_at(case.grid, after.surface["surface_elevation"])
+        grid = case.placed(after).grid
         column = MIXED._column(
             before, (grid.z_face, grid.z_face), dataclasses.replace(case, grid=grid), 0.0, DT, DT
         )
@@ -172,6 +174,7 @@ def test_a_level_leaves_its_basin():
     assert first < 8 and np.all(np.isfinite(level[:first])) and np.all(level[first:] == np.inf)
     drained = moving_case({"drain": river(-2e3, "range", lower=-20.0, upper=-15.0)})
     assert ran(drained, 8).state.surface["surface_elevation"][-1] == -np.inf
+    given: Any
     for given in ({"initial": 3.5}, {"prescribed": TimeSeries(jnp.array([0.0, 9.0]), jnp.array([0.0, 4.0]))}):
         with pytest.raises(ValueError, match="level: expected a level within the basin, -25 to 3 m, got"):
             LakeLevel(BASIN, **given)
@@ -186,10 +189,11 @@ def test_a_batch_of_moving_lakes_is_its_columns_and_a_run_goes_on(tmp_path):
     ]
     model = Model(KEpsilon())
     together = simulate(model, stack_cases(cases), dt=DT, output_interval=4 * DT)
-    for k, case in enumerate(cases):
-        alone = simulate(model, case, dt=DT, output_interval=4 * DT)
+    runs = [simulate(model, case, dt=DT, output_interval=4 * DT) for case in cases]
+    for k, alone in enumerate(runs):
         for a, b in zip(jax.tree.leaves(together.state), jax.tree.leaves(alone.state), strict=True):
             np.testing.assert_allclose(a[..., k], b, rtol=1e-10, atol=1e-12)
+    case, alone = cases[-1], runs[-1]
     write_trajectory(
         simulate(model, case, dt=DT, duration=4 * DT, output_interval=4 * DT), tmp_path / "half.nc"
     )

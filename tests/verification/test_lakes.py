@@ -22,6 +22,8 @@ from tunax_lite import (
     simulate,
     stack_cases,
 )
+from tunax_lite.closures.k_equation import advance
+from tunax_lite.closures.walls import EndCondition
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.io import read_trajectory, write_trajectory
 from tunax_lite.numerics import column_integral
@@ -223,6 +225,32 @@ def test_a_lake_on_another_grid_keeps_its_mean_temperature(tmp_path):
     write_trajectory(run, tmp_path / "lake.nc", case=case)
     again = read_trajectory(tmp_path / "lake.nc")
     np.testing.assert_array_equal(areas_of(again.grid), areas_of(case.grid))
+
+
+def test_turbulence_spreads_through_the_areas():
+    """k without sources: an own dense solution, whose content over the areas of the faces stays."""
+    grid, model = lake(8), Model(KEpsilon())
+    case = lake_case(grid)
+    clo_state, state = model.init(case), case.initial_state
+    inputs, _ = model.inputs_of_closure(state, clo_state, state, case, 0.0, 600.0)
+    k, conductance = jnp.linspace(1e-6, 1e-4, 7), jnp.linspace(1e-3, 3e-3, 6)
+    free = EndCondition()
+    new = advance(
+        k, conductance, 0.0 * k, 0.0 * k, (free, EndCondition(flux=jnp.asarray(2e-8))), inputs, 600.0
+    )
+    area, thickness = areas_of(grid) / areas_of(grid)[-1], np.asarray(grid.cell_thickness)
+    own = (area[1:] + np.sqrt(area[1:] * area[:-1]) + area[:-1]) / 3.0
+    volumes = 0.5 * (thickness[1:] + thickness[:-1]) * area[1:-1]
+    matrix, through = np.diag(volumes), 600.0 * own[1:-1] * np.asarray(conductance)
+    for i, flux in enumerate(through):
+        matrix[i : i + 2, i : i + 2] += flux * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    content = volumes * np.asarray(k)
+    content[-1] += 600.0 * own[-1] * 2e-8
+    np.testing.assert_allclose(new, np.linalg.solve(matrix, content), rtol=1e-12)
+    np.testing.assert_allclose(np.sum(volumes * np.asarray(new)), np.sum(content), rtol=1e-13)
+    # GOTM's knows no areas.
+    gotm, _ = Model(KEpsilon(), like_gotm=True).inputs_of_closure(state, clo_state, state, case, 0.0, 600.0)
+    assert inputs.grid.area is not None and gotm.grid.area is None
 
 
 def river(discharge, place: str, temperature: float | None = 6.0, salinity: float = 0.3, **options) -> Stream:

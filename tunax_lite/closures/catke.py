@@ -270,10 +270,14 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         destabilising = at_least(-inputs.surface_buoyancy_flux, 0.0)
         entering = self.c_w_u_star * inputs.surface_friction_velocity**3
         entering = entering + self.c_w_w_delta * destabilising * grid.cell_thickness[-1]
+        conductance = tke_diffusivity * reciprocal(grid.center_spacing)
+        areas, own = grid.relative_area, grid.cell_area
+        if areas is not None and own is not None:
+            conductance, produced = areas[1:-1] * conductance, own * produced
         return diffuse(
             tke,
-            tke_diffusivity * reciprocal(grid.center_spacing),
-            grid.cell_thickness,
+            conductance,
+            grid.cell_volume,
             dt,
             source=Added(produced, surface=entering),
             sink_rate=sink,

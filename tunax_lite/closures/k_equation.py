@@ -113,14 +113,21 @@ def advance(
     flow: CarryingRates | None = None,
 ) -> InnerFaceArray:
     """A turbulence quantity after one implicit step, with a source per volume and the two ends."""
-    (bottom, surface), spacing = ends, inputs.grid.center_spacing
-    is_held = bottom.value is not None or surface.value is not None
+    (bottom, surface), volumes = ends, inputs.grid.center_spacing
+    is_held, at_ends = bottom.value is not None or surface.value is not None, (bottom.flux, surface.flux)
+    areas, own = inputs.grid.relative_area, inputs.grid.cell_area
+    if areas is not None and own is not None:
+        # What passes a cell crosses its mean area, and a volume between centers has that of its face.
+        volumes, conductance = areas[1:-1] * volumes, own[1:-1] * conductance
+        flow = None if flow is None else flow.through(own)
+        sides = zip(at_ends, (own[0], own[-1]), strict=True)
+        at_ends = tuple(None if flux is None else area * flux for flux, area in sides)
     return diffuse(
         quantity,
         conductance,
-        spacing,
+        volumes,
         dt,
-        source=Added(source * spacing, bottom.flux, surface.flux),
+        source=Added(source * volumes, *at_ends),
         sink_rate=sink_rate,
         held=EndValues(bottom.value, surface.value) if is_held else None,
         flow=flow,

@@ -305,6 +305,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         if self.langmuir_cells is not None:
             produced = produced + self.langmuir_cells.production(inputs)
         volumes = jnp.concatenate([grid.center_spacing, 0.5 * grid.cell_thickness[-1:]])
+        conductance, areas, own = self._conductance(clo_state, grid), grid.relative_area, grid.cell_area
+        if areas is not None and own is not None:
+            volumes, conductance = areas[1:] * volumes, own[1:] * conductance
         source = jnp.concatenate([produced, jnp.zeros_like(tke[-1:])]) + (weight - 1.0) * dissipation
         sink_rate = weight * dissipation * reciprocal(tke)
         surface = self.surface_energy.condition(inputs.surface_friction_velocity)
@@ -313,11 +316,12 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             at_bottom = self.bottom_factor * inputs.bottom.friction_velocity**2
             at_bottom = at_least(at_bottom, self.turbulent_kinetic_energy_floor)
             exchange = 0.5 * self.alpha_tke * clo_state.eddy_viscosity[1] / grid.cell_thickness[0]
+            exchange = exchange if own is None else own[0] * exchange
             from_bottom = exchange * at_bottom
             sink_rate = jnp.concatenate([sink_rate[:1] + exchange / volumes[0], sink_rate[1:]])
         new = diffuse(
             tke,
-            self._conductance(clo_state, grid),
+            conductance,
             volumes,
             dt,
             source=Added(source * volumes, from_bottom, surface.flux),

@@ -153,12 +153,13 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
                     f"expected faces down to the depth of the case, {section.depth:g} m, got "
                     f"{float(own_grid.depth):g} m; correct one of the two."
                 )
+        basin = None
         if section.hypsography is not None:
-            own_grid = section.hypsography.around(own_grid, where)
+            own_grid, basin = section.hypsography.around(own_grid, where)
         common = {"start_time": section.start_time, "duration": section.duration, "step": step}
         common["draft"] = section.equation_of_state.draft or 0.0
         elevation = section.interior.surface_elevation
-        setting = Setting(**vars(where), grid=own_grid, **common, elevation=elevation)
+        setting = Setting(**vars(where), grid=own_grid, basin=basin, **common, elevation=elevation)
         with where.naming():
             return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
     path = where.file(section.path, "path")

@@ -12,10 +12,10 @@ from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import Made, part_of
-from .lakes import Converted, StreamSection
+from .lakes import Converted, LevelSection, StreamSection, moving_surface
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, values_of
 from .section import Section, invalid, key
-from .series import SeriesPart, Setting, TimedSection, TimedValue, read_together
+from .series import SeriesPart, Setting, TimedSection, TimedValue
 from .waves import StokesDriftSection, Wind
 
 ProfilesOf = Callable[[str], Series]
@@ -235,11 +235,15 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
     seagrass: SeagrassSection | None = key("canopy on the bottom", None)
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
+    level: LevelSection | None = key("of a lake, where it follows the water; null where it stays", None)
     held: list[Literal["temperature", "salinity"]] = key(
         "what stays as it is at the start, whatever the fluxes", default_factory=list
     )
 
     def _check(self) -> None:
+        if self.level is not None and self.surface_elevation is not None:
+            expected = "a level that follows the water, or a surface_elevation"
+            raise invalid(expected, "both", "remove one of them")
         for name in self.held:
             if getattr(self.relaxation, name) is not None:
                 raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
@@ -261,17 +265,7 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
             return None if section is None else section.read(setting, key, *needed)
 
         streams = {name: each.read(setting, name, converted) for name, each in self.streams.items()}
-        elevation = None
-        if self.surface_elevation is not None:
-            whole = lambda surface_elevation: surface_elevation  # noqa: E731
-            what = {"surface_elevation": "height"}
-            elevation = read_together(self, whole, "surface elevation", setting, "interior", **what)
-            lowest, depth = float(np.min(elevation.values)), float(setting.grid.depth)
-            if lowest <= -depth:
-                raise ConfigError(
-                    f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
-                    f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
-                )
+        elevation, level = moving_surface(self, setting)
         with setting.naming("interior"):
             return terms.Interior(
                 relaxation=self.relaxation.read(setting, sources),
@@ -282,5 +276,6 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
                 stokes_drift=part("stokes_drift", wind),
                 seagrass=part("seagrass"),
                 surface_elevation=elevation,
+                level=level,
                 **self.given(),
             )

@@ -9,8 +9,10 @@ from jaxtyping import Array
 from pydantic import Field
 
 from .. import terms
-from ..grid import Grid
+from ..grid import Grid, Hypsography
 from ..io import read_hypsography
+from ..io.yaml_file import ConfigError
+from ..time_series import TimeSeries
 from .builder import part_of
 from .section import Section, invalid, key
 from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
@@ -27,20 +29,55 @@ class HypsographySection(Section):
     )
     z: list[float] | None = key("heights, increasing, from the bottom to 0 [m]", None, min_length=2)
     area: list[Annotated[float, Field(ge=0.0)]] | None = key("areas there [m2]", None, min_length=2)
+    top: float | None = key(
+        "height to which the shore goes on as the last two areas do [m]; null for the last height", None
+    )
 
     def _check(self) -> None:
-        check_keys(self, (({"path"}, set()), ({"z", "area"}, set())), "`path`, or `z` with `area`")
+        check_keys(self, (({"path"}, {"top"}), ({"z", "area"}, {"top"})), "`path`, or `z` with `area`")
         if self.z is not None and self.area is not None:
             check_table(self.z, self.area, "heights")
 
-    def around(self, grid: Grid, where: Place) -> Grid:
-        """A grid in that lake, for a case at its place in a configuration."""
+    def around(self, grid: Grid, where: Place) -> tuple[Grid, Hypsography]:
+        """A grid in that lake, and its basin, for a case at its place in a configuration."""
         with where.naming("hypsography"):
             z, area = self.z, self.area
             if self.path is not None:
                 path = where.file(self.path, "hypsography", "path")
                 z, area = read_hypsography(path, float(grid.depth))
-            return grid.with_hypsography(z, area)
+            grid, basin = grid.with_hypsography(z, area), Hypsography(z, area)
+            return grid, basin if self.top is None else basin.up_to(self.top)
+
+
+class LevelSection(part_of(terms.LakeLevel, "initial")):
+    """The level of a lake follows its water."""
+
+    def build(self, basin: Hypsography) -> terms.LakeLevel:
+        return terms.LakeLevel(basin, **self.given())
+
+
+def moving_surface(section: Any, setting: Setting) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
+    """The surface that the interior of a case prescribes, or the level of a lake."""
+    elevation, basin = None, setting.basin
+    if section.level is not None and basin is None:
+        expected = "a hypsography where the level of a lake moves, got none; give it to the case"
+        raise ConfigError(f"{setting.at('interior', 'level')}: expected {expected}.")
+    if section.surface_elevation is not None:
+        whole = lambda surface_elevation: surface_elevation  # noqa: E731
+        what = {"surface_elevation": "height"}
+        elevation = read_together(section, whole, "surface elevation", setting, "interior", **what)
+        lowest, depth = float(np.min(elevation.values)), float(setting.grid.depth)
+        if lowest <= -depth:
+            raise ConfigError(
+                f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
+                f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
+            )
+    with setting.naming("interior", "surface_elevation" if section.level is None else "level"):
+        if basin is not None and elevation is not None:
+            return None, terms.LakeLevel(basin, prescribed=elevation)
+        if basin is not None and section.level is not None:
+            return None, section.level.build(basin)
+    return elevation, None
 
 
 class StreamSection(part_of(terms.Stream, "place lower upper density_width")):

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from .. import io
 from ..gotm.files import Column, Period, SeriesReader
 from ..gotm.profiles import ProfileReader
-from ..grid import Grid
+from ..grid import Grid, Hypsography
 from ..io.errors import FileFormatError, check_possible
 from ..io.registry import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
@@ -190,6 +190,7 @@ class Setting(Place):
     """What the parts of a case have in common; its times in seconds, its start in ISO 8601."""
 
     grid: Grid
+    basin: Hypsography | None = None
     start_time: str | None
     duration: float
     step: float | None = None

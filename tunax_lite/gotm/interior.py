@@ -8,7 +8,7 @@ import numpy as np
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .keys import WORDS
-from .lakes import streams
+from .lakes import level, streams
 from .settings import Said, Settings, is_zero
 
 _MOST_KNOTS = 1_000_000
@@ -30,6 +30,7 @@ def interior_section(
         "streams": streams(settings),
         "lid_friction": _lid_friction(settings),
         "stokes_drift": _stokes_drift(settings),
+        "level": level(settings),
         "surface_elevation": _elevation(settings, times),
     }
     return {name: part for name, part in parts.items() if part is not None}
@@ -187,7 +188,7 @@ def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:
     """Height of the surface above its level at rest; GOTM moves it only without its ice models."""
     path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
-    if ice != "no_ice":
+    if ice != "no_ice" or settings[f"{path}.method"] == "water_balance":
         return None
     elevation = _constant_tide_or_file(settings, path, f"{path}.tidal", times)
     if is_zero(elevation):

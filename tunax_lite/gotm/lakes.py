@@ -7,6 +7,9 @@ from ..io.yaml_file import ConfigError
 from .keys import STREAM
 from .settings import Said, Settings, checked
 
+_SHORE = 0.1
+"""How far the shore of a lake goes on above its hypsograph, over the depth."""
+
 
 def depth_of(settings: Settings) -> Said:
     """Depth of the column [m]; that of the hypsograph where there is one, as in GOTM."""
@@ -24,7 +27,30 @@ def hypsography(settings: Settings) -> dict[str, Any] | None:
     """The section `hypsography`."""
     if not settings["location.hypsograph"]:
         return None
-    return {"path": settings.file("location.hypsograph")}
+    section = {"path": settings.file("location.hypsograph")}
+    if settings["mimic_3d.zeta.method"] == "constant" and settings["mimic_3d.zeta.constant_value"] == 0.0:
+        return section
+    z, _ = read_hypsography(section["path"].value, settings["location.depth"])
+    top = Said(max(float(z[-1]), 0.0) - _SHORE * float(z[0]), "location.hypsograph")
+    settings.note(
+        "location.hypsograph", f"as in GOTM its shore goes on, here to {top.value:g} m and no further"
+    )
+    return section | {"top": top}
+
+
+def level(settings: Settings) -> dict[str, Any] | None:
+    """The section `level` of the interior: of a lake that follows its water."""
+    follows = settings["mimic_3d.zeta.method"] == "water_balance"
+    if not settings["location.hypsograph"]:
+        if follows:
+            why = "only a lake has a level that follows its water; name a location.hypsograph"
+            settings.refuse("mimic_3d.zeta.method", why)
+        return None
+    if (settings["water_balance_method"] == "free_surface") != follows:
+        why = "free_surface and mimic_3d.zeta.method: water_balance need each other in GOTM; set both or none"
+        settings.refuse("water_balance_method", why)
+        return None
+    return {"initial": settings.said("mimic_3d.zeta.constant_value")} if follows else None
 
 
 def streams(settings: Settings) -> dict[str, Any] | None:
@@ -38,11 +64,8 @@ def streams(settings: Settings) -> dict[str, Any] | None:
         return None
     if not isinstance(named, dict) or not all(isinstance(keys, dict) for keys in named.values()):
         raise settings.error("streams", f"expected names of streams with their keys, got {named!r:.100}")
-    if method == "free_surface":
-        text = "a level that moves with the water is not supported; choose surface, which keeps it"
-        settings.refuse("water_balance_method", text)
-    elif method != "surface":
-        text = "what streams, rain and evaporation bring too much leaves at the surface: the level stays"
+    if method in ("none", "all_layers"):
+        text = "what streams, rain and evaporation bring too much leaves at the surface"
         settings.note("water_balance_method", text)
     return {str(name): _stream(settings, str(name), keys, origins) for name, keys in named.items()}
 

@@ -58,6 +58,8 @@ def ice_section(settings: Settings) -> Any:
         settings.refuse("surface.ice.ocean_ice_flux", "heat from below that no water gives up; set it to 0")
     settings.note("surface.ice.model", WORDS["ice"][model])
     falls = {"snow_falls": False} if model == "winton" else {}
+    if model == "mylake":
+        falls["exchanges_water"] = False
     return {"name": model, "initial_thickness": thickness, **falls}
 
 

@@ -1,6 +1,6 @@
 """What an ice is: it stands between air and water, takes the fluxes of the air, and gives the water its own.
 
-A case with ice carries what that needs in `State.ice`, one number per column, by names of the table of
+A case with ice carries what that needs in `State.surface`, one number per column, by names of the table of
 quantities. In a step that starts with a cover the water feels no wind; it gets the light that passes the ice,
 and gains or loses what keeps its uppermost cell at the freezing point.
 """
@@ -99,18 +99,28 @@ def or_zero(flux: Scalar | None, like: Scalar) -> Scalar:
 
 
 def below_cover(
-    covered: Bool[Array, "..."], sky: SurfaceFluxes, transmitted: Scalar, heat: ScalarLike = 0.0
+    covered: Bool[Array, "..."],
+    sky: SurfaceFluxes,
+    transmitted: Scalar,
+    gained: Scalar | None,
+    heat: ScalarLike = 0.0,
 ) -> SurfaceFluxes:
     """Fluxes into the water: those of the air, or where ice covers it `heat` and a part of the light.
+
+    What falls on a cover or evaporates from it and does not lie as snow runs to the water, and so does what
+    melts; what freezes comes from there, without its salt.
 
     Args:
         covered: where ice lies.
         sky: fluxes of the air, whose shortwave radiation has entered the ice.
         transmitted: the part of that which reaches the water [1].
+        gained: by ice and snow [kg m-2 s-1]; `None` where they take no water, and a cover keeps rain off.
         heat: from the ice [W m-2].
     """
     closed = {"heat_flux": heat}
-    names = ("stress_u", "stress_v", "surface_drag", "freshwater_flux", "salt_flux", "heat_flux")
+    names = ("stress_u", "stress_v", "surface_drag", "salt_flux", "heat_flux")
+    if gained is None:
+        names = (*names, "freshwater_flux")
     changed = {
         name: jnp.where(covered, closed.get(name, 0.0), flux)
         for name in names
@@ -118,5 +128,7 @@ def below_cover(
     }
     if sky.shortwave_flux is not None:
         changed["shortwave_flux"] = jnp.where(covered, transmitted, 1.0) * sky.shortwave_flux
+    if gained is not None:
+        changed["freshwater_flux"] = or_zero(sky.freshwater_flux, gained) - gained
     gases = {name: jnp.where(covered, 0.0, flux) for name, flux in sky.tracer_fluxes.items()}
     return dataclasses.replace(sky, tracer_fluxes=gases, **changed)

@@ -96,7 +96,7 @@ class Lebedev(AbstractIce):
         heat = (temperature - cell.temperature) * cell.heat_per_kelvin
         heat = heat - self.ice_density * self.latent_heat * (now - thickness)
         fluxes = sky(IceSurface(covered, at_most(air_temperature, 0.0), self.albedo))
-        fluxes = below_cover(covered, fluxes, jnp.exp(-now / self.light_depth))
+        fluxes = below_cover(covered, fluxes, jnp.exp(-now / self.light_depth), None)
         return IceStep({"ice_thickness": now, "freezing_degree_days": frost}, temperature, fluxes, heat / dt)
 
 

@@ -7,7 +7,7 @@ air what comes from the air melts ice at 0 degC. What the uppermost cell holds a
 ice from below, and what it lacks freezes: first to frazil, then to ice.
 
 The heat budget of ice and water closes: light that reaches the water melts no ice, and what freezes warms the
-water to T_f, unlike in STIM. Rain adds no ice.
+water to T_f, unlike in STIM. Rain adds no ice, but runs to the water.
 
 Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of STIM.
 """
@@ -15,7 +15,7 @@ Source: Saloranta and Andersen (2007), Ecol. Modell. 207, 45-60; constants of ST
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
-from ..declarations import named
+from ..declarations import named, setting
 from ..forcing import IceSurface
 from ..numerics.elementary import at_least, reciprocal
 from ..state import State
@@ -35,6 +35,8 @@ class MyLake(AbstractIce):
         latent_heat: L [J kg-1].
         albedo: of the ice [1].
         light_attenuation: of light in the ice [m-1].
+        exchanges_water: whether ice freezes from the fresh water below, and gives it back, and rain on it
+            runs there.
     """
 
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
@@ -45,6 +47,7 @@ class MyLake(AbstractIce):
     latent_heat: Scalar = parameter(333500.0, unit="J kg-1", valid_range=(1e5, 4e5))
     albedo: Scalar = parameter(0.3, valid_range=(0.0, 1.0))
     light_attenuation: Scalar = parameter(5.0, unit="m-1", valid_range=(0.1, 100.0))
+    exchanges_water: bool = setting(True)
 
     def check(self, state: State, knows_air: bool) -> None:
         check_air(self, knows_air)
@@ -83,4 +86,5 @@ class MyLake(AbstractIce):
             "ice_thickness": jnp.where(closed, now, 0.0),
             "frazil_thickness": jnp.where(closed, 0.0, now),
         }
-        return IceStep(carried, temperature, below_cover(covered, fluxes, transmitted), from_air)
+        gained = self.ice_density * (now - thickness - frazil) / dt if self.exchanges_water else None
+        return IceStep(carried, temperature, below_cover(covered, fluxes, transmitted, gained), from_air)

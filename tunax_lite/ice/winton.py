@@ -77,6 +77,8 @@ class Winton(AbstractIce):
         penetrating_fraction: of the light that enters bare ice [1].
         light_depth: over which the ice weakens it by a factor e [m].
         snow_falls: whether precipitation from air below 0 degC lies on the ice as snow; otherwise none does.
+        exchanges_water: whether ice freezes from the fresh water below, and gives it back, and rain on it
+            runs there; a run that goes on from a file then differs by rounding from one that never stopped.
 
     The formulae need salty water, whose freezing point lies below T_m.
     """
@@ -97,6 +99,7 @@ class Winton(AbstractIce):
     penetrating_fraction: Scalar = parameter(0.3, valid_range=(0.0, 1.0))
     light_depth: Scalar = parameter(0.67, unit="m", valid_range=(0.01, 10.0))
     snow_falls: bool = setting(True)
+    exchanges_water: bool = setting(False)
 
     def __check_init__(self):
         check_settings(self)
@@ -188,7 +191,11 @@ class Winton(AbstractIce):
             "upper_ice_temperature": jnp.where(there, layers.upper_temperature, freezing),
             "lower_ice_temperature": jnp.where(there, layers.lower_temperature, freezing),
         }
-        return IceStep(carried, temperature, below_cover(covered, fluxes, passing), gained)
+        mass = None
+        if self.exchanges_water:
+            ice_grown, snow_grown = total - ice["ice_thickness"], layers.snow - ice["snow_thickness"]
+            mass = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
+        return IceStep(carried, temperature, below_cover(covered, fluxes, passing, mass), gained)
 
     def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
         """Albedo, and the part of the light that has entered which goes on below the surface [1]."""

@@ -33,9 +33,9 @@ from .runs import (
     plot_closure_profiles,
     plot_closure_sections,
     plot_cost,
-    plot_surface,
     plot_profiles,
     plot_sections,
+    plot_surface,
 )
 from .style import in_words, save_figure, save_figures
 

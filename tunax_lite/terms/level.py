@@ -2,7 +2,7 @@
 
     dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
 
-The bottom stays, all cells get thicker and thinner together, and have the areas and volumes that the basin has
+The bottom stays, all cells get thicker and thinner together, and have the areas and volumes of the basin
 between their faces. The water does not move with the faces: what passes them is what streams and faces demand
 (`terms.streams`), so that water of one kind stays what it is, and contents change by what enters and leaves.
 Rain has the temperature of the surface, and no salt; what evaporates takes heat and momentum, and leaves salt
@@ -75,12 +75,12 @@ class LakeLevel(eqx.Module):
         self, column: Column, at_rest: Grid, elevation: Scalar, streams: Streams | None, density: Scalar
     ) -> Column:
         """A column of the start of the step on the grid of its end; `elevation` [m] is that of the start."""
-        before, fresh_water = column.grid, None
+        before = column.grid
         assert before.area is not None
+        rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
         if self.prescribed is not None:
             new = self.prescribed.at(column.time) + 0.0 * elevation
         else:
-            rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
             net = rain
             if streams is not None:
                 entering, leaving = streams.discharge(column.time)
@@ -88,13 +88,10 @@ class LakeLevel(eqx.Module):
             new = self._filled(at_rest, elevation, column.dt * net)
         grid = self.grid_at(at_rest, new)
         assert grid.area is not None
-        surface = grid.area[-1]
-        if self.prescribed is None:
-            fresh_water = rain / surface
-        before_per_area = before.cell_volume * (before.area[-1] / surface)
-        level = MovingLevel(new, before_per_area, fresh_water)
+        spread = before.area[-1] / grid.area[-1]
+        fresh_water = rain / grid.area[-1] if self.prescribed is None else None
+        level = MovingLevel(new, before.cell_volume * spread, fresh_water)
         # A cover keeps its volume.
-        spread = before.area[-1] / surface
         ice = {
             name: value * spread if name.endswith("thickness") else value
             for name, value in column.surface.items()
@@ -107,5 +104,6 @@ class LakeLevel(eqx.Module):
         now, empty, full = self.basin.volume_below(ends)
         held = now + gained
         new = self.basin.height_of(held[None])[0]
-        new = jnp.where(held <= empty, -jnp.inf, jnp.where(held > full, jnp.inf, new))
+        new = jnp.where(held > empty, new, jnp.where(held <= empty, -jnp.inf, jnp.nan))
+        new = jnp.where(held > full, jnp.inf, new)
         return jnp.where(jnp.isinf(elevation), elevation, new)

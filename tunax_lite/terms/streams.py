@@ -4,9 +4,9 @@
 
 with the volume flux W through the faces that the streams below them, and cells that grow with the level,
 demand. Where the level stays, or is prescribed, what streams bring too much leaves at the surface with its
-water, and what they bring too little enters there, as precipitation and evaporation do. W carries the water of the cell that it leaves,
-implicitly: no value leaves the range of those around it, however little water a cell at the bottom holds, and
-profiles are smeared like by a diffusivity of half the speed times the thickness.
+water, and what they bring too little enters there, as precipitation and evaporation do. W carries the water
+of the cell that it leaves, implicitly: no value leaves the range of those around it, however little water a
+cell at the bottom holds, and profiles are smeared like by a diffusivity of half speed times thickness.
 """
 
 import enum
@@ -182,10 +182,8 @@ class Streams(AbstractTerm):
 
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
         """What leaves cells, to others and out of the lake."""
-        grid = column.grid
+        grid, kept = column.grid, flows.entering - flows.leaving - flows.growth
         assert grid.relative_area is not None
-        upward = (
-            jnp.cumsum(flows.entering - flows.leaving - flows.growth, axis=0)[:-1] / grid.relative_area[1:-1]
-        )
+        upward = jnp.cumsum(kept, axis=0)[:-1] / grid.relative_area[1:-1]
         rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
         return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)
