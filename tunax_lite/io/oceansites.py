@@ -215,7 +215,7 @@ def _samples(
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
     # A record without any good value need not have a time that can be.
-    chosen = kept.any(axis=1)
+    chosen = np.flatnonzero(kept.any(axis=1))
     times = times.with_values(times.values[chosen])
     axis = read_time(times, units.get("time"), increasing=not heights.is_ragged)
     if not heights.is_ragged:
@@ -229,7 +229,7 @@ def _samples(
             raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
         said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
         notes = (f"{variable.path}: {variable.name}: {said}.",)
-        chosen[chosen] = inside
+        chosen = chosen[inside]
         axis = dataclasses.replace(axis, seconds=axis.seconds[inside])
     # The deepest first, where heights are fixed: in the order in which messages count.
     is_fixed = len(heights.z) == 1
