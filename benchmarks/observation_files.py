@@ -6,6 +6,7 @@ reads every file of data in `$TUNAX_LITE_DATA` (not configurations and texts for
 of the page anew.
 """
 
+import datetime
 import os
 import re
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import io
+from tunax_lite.maps.calendars import read_times
+from tunax_lite.maps.sources import open_source, placing_of
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -56,6 +59,19 @@ def _profiles(path: Path) -> Any:
     return io.read_oceansites(path, start_time=START, conservative=False, **given)
 
 
+def _fields(path: Path) -> str:
+    """Where the variable of most dimensions of a gridded file lies, and when; a site is one place."""
+    dataset = open_source(path, Path)
+    name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
+    placing = placing_of(name, [dataset], is_place="mom6_columns" in path.parts)
+    found = f"{' x '.join(map(str, placing.points.shape))} points of {name}"
+    if placing.time is not None:
+        times = placing.coordinate(dataset, placing.time, "time")
+        records = read_times([times], datetime.datetime.fromisoformat(START), None, True)
+        found += f", {len(records)} times" + (", a year that repeats" if records.repeats else "")
+    return found + (f", {dataset.sizes[placing.vertical]} levels" if placing.vertical is not None else "")
+
+
 READERS: list[tuple[str, str, Callable[[Path], Any]]] = [
     (
         "moorings/papa_nemo_c1d/forcing",
@@ -79,7 +95,7 @@ READERS: list[tuple[str, str, Callable[[Path], Any]]] = [
     (r"les/.*\.nc", "`read_cf_netcdf()`", io.read_cf_netcdf),
     (r"les_legay/.*\.nc", "`read_legay()`", io.read_legay),
     (r"lesbrary/.*\.jld2", "`read_lesbrary()`", io.read_lesbrary),
-    (r"maps/.*\.(nc|cdf|gz)", "`read_cf_netcdf()`", io.read_cf_netcdf),
+    (r"maps/.*\.(nc|cdf|gz)", "`tunax-lite map`", lambda path: _fields(path)),
 ]
 """Expressions for paths, and readers; the first that reads a file counts, or the first that fits it."""
 
@@ -93,6 +109,8 @@ def _found(read: Any) -> str:
         parts += [f"{rejected} flagged"] if rejected else []
         return f"{read.time.size} times, " + ", ".join(parts) + (", heights that move" if read.moves else "")
     series = read[0] if isinstance(read, tuple) else read
+    if isinstance(series, str):
+        return series
     if isinstance(series, np.ndarray):
         return f"{series.size} heights"
     if hasattr(series, "variables"):
@@ -101,9 +119,9 @@ def _found(read: Any) -> str:
     return f"{series.time.size} times"
 
 
-def rows(folder: Path) -> Iterator[tuple[str, str, bool, str]]:
-    """Path, reader, whether it read the file, and what it found or why it refused."""
-    for path in sorted(folder.rglob("*")):
+def rows(folder: Path, kind: str = "") -> Iterator[tuple[str, str, bool, str]]:
+    """Path, reader, whether it read the file, and what it found or why it refused; of one kind or all."""
+    for path in sorted((folder / kind).rglob("*")):
         name = str(path.relative_to(folder))
         fitting = [(label, read) for pattern, label, read in READERS if re.match(pattern, name)]
         if not path.is_file() or not fitting:
