@@ -206,7 +206,9 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
         months = values + (month - 1)
         years = year + np.floor(months / 12.0).astype(int)
         fractions = np.interp(months % 12.0, np.arange(13), _MONTHS)
-        by_date = [_of_fraction(*each, epoch) for each in zip(years, fractions, strict=True)]
+        by_date = [
+            _of_fraction(*each, epoch) for each in zip(years.tolist(), fractions.tolist(), strict=True)
+        ]
         return years, fractions, np.array(by_date)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that CF has no year 0
