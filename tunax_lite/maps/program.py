@@ -39,7 +39,7 @@ class Results(NamedTuple):
 
 def carried(state: State, clo_state: CloState) -> dict[str, Any]:
     """What a run carries from step to step, by name."""
-    found = {name: getattr(state, name) for name in _STATE} | dict(state.tracers) | dict(state.ice)
+    found = {name: getattr(state, name) for name in _STATE} | dict(state.tracers) | dict(state.surface)
     pending = [clo_state]
     while pending:
         part = pending.pop()
