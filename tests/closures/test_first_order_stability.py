@@ -35,7 +35,7 @@ def test_functions_follow_from_the_prandtl_number(kind):
     functions = kind().stability_functions()
     s_squared = jnp.full(RI.shape, 1e-4)
     # (S k/eps)² = 1: GOTM adds 1e-8 to it.
-    c_mu, c_mu_prime = functions.in_flow(Flow(jnp.full(RI.shape, 1e4), s_squared * RI, s_squared))
+    c_mu, c_mu_prime = functions.in_flow(Flow(jnp.full(RI.shape, 1e-4), s_squared * RI, s_squared))
     np.testing.assert_allclose(c_mu, 0.5477**4, rtol=1e-12)
     np.testing.assert_allclose(c_mu / c_mu_prime, PRANDTL[kind], rtol=2e-8)
     assert (float(functions.c_mu_0), float(functions.c_mu_shear_free)) == (0.5477, 0.5477)
@@ -46,7 +46,7 @@ def test_gradient_and_calm_water(kind):
     functions = kind().stability_functions()
 
     def both(n_squared, s_squared):
-        return jnp.stack(functions.in_flow(Flow(jnp.asarray([1e6]), n_squared[None], s_squared[None])))
+        return jnp.stack(functions.in_flow(Flow(jnp.asarray([1e-6]), n_squared[None], s_squared[None])))
 
     for n_squared, s_squared in ((3e-5, 1e-4), (-3e-5, 1e-4), (0.0, 0.0), (1e-4, 0.0), (-1e-4, 0.0)):
         arguments = jnp.asarray(n_squared), jnp.asarray(s_squared)

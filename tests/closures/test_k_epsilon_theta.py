@@ -65,7 +65,7 @@ def test_functions_are_those_of_the_source():
     alpha_n, alpha_m = np.array([-2.3, 0.0, 0.7, 30.0]), np.array([0.5, 0.0, 4.0, 40.0])
     alpha_theta = np.array([3.0, 0.0, 0.2, 9.0])
     # k/eps = 2 s; the numbers lie inside of the limits of the closure.
-    flow = Flow(*map(jnp.asarray, (4.0 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0)))
+    flow = Flow(*map(jnp.asarray, (0.25 + 0.0 * alpha_n, alpha_n / 4.0, alpha_m / 4.0)))
     found = functions().in_flow(flow, jnp.asarray(alpha_theta / 4.0))
     for ours, theirs in zip(found, published(alpha_n, alpha_m, alpha_theta), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11)

@@ -86,9 +86,9 @@ def functions_in(n_squared, shear, stokes, proximity, dtype: Any = float):
         depth=jnp.asarray(4.0 * np.arctanh(proximity), dtype),
         spacing=one,
     )
-    time_scale_squared = (0.5 * B_1) ** 2 * one
+    frequency_squared = (2.0 / B_1) ** 2 * one
     functions = jax.tree.map(lambda leaf: leaf.astype(dtype), FUNCTIONS)
-    found = in_waves(functions, Flow(time_scale_squared, jnp.asarray(n_squared, dtype), one), waves)
+    found = in_waves(functions, Flow(frequency_squared, jnp.asarray(n_squared, dtype), one), waves)
     return np.stack(found) / FACTOR
 
 
@@ -145,7 +145,7 @@ def test_functions_and_their_gradients_are_bounded():
     def total(n_squared, shear):
         one = jnp.ones_like(n_squared)
         waves = Waves(shear, 0.3 * one, shear, one, one, one)
-        return sum(jnp.sum(c) for c in FUNCTIONS.in_waves(Flow(69.0 * one, n_squared, one), waves))
+        return sum(jnp.sum(c) for c in FUNCTIONS.in_waves(Flow(one / 69.0, n_squared, one), waves))
 
     edges = jnp.asarray([0.0, 0.28, -1e3, 1e3, 0.0, 0.1])
     gradient = jax.jit(jax.grad(total, argnums=(0, 1)))(edges, jnp.asarray([0.0, 0.0, 1e3, -1e3, 0.02, 0.0]))
@@ -159,7 +159,7 @@ def test_without_waves_they_are_those_of_kantha_and_clayson():
     expected = known.c_mu_0, known.shear_free, known.equilibrium_ratio(0.2)
     np.testing.assert_allclose(numbers, expected, rtol=6e-3)
     n_squared = np.array([-1e-6, 0.0, 1e-4, 1e-3])
-    ours = FUNCTIONS.in_flow(Flow(jnp.full(4, 100.0), jnp.asarray(n_squared), jnp.asarray(n_squared)))
+    ours = FUNCTIONS.in_flow(Flow(jnp.full(4, 0.01), jnp.asarray(n_squared), jnp.asarray(n_squared)))
     theirs = known.in_flow(100.0 * n_squared, 100.0 * n_squared)
     np.testing.assert_allclose(np.stack(ours), np.stack(theirs), rtol=6e-3)
 

@@ -177,8 +177,8 @@ def test_quasi_equilibrium_balances_production_and_dissipation(name):
 def test_weak_equilibrium_takes_the_shear_of_the_flow_up_to_its_limit():
     functions = closure("canuto_a").stability_functions()
     weak = SecondMomentClosure(equilibrium="weak").stability_functions()
-    time_scale_squared, n_squared = jnp.array([4.0]), jnp.array([0.25])
-    found = weak.in_flow(Flow(time_scale_squared, n_squared, jnp.array([1.25])))
+    frequency_squared, n_squared = jnp.array([0.25]), jnp.array([0.25])
+    found = weak.in_flow(Flow(frequency_squared, n_squared, jnp.array([1.25])))
     close(found[0][0], 0.086116, 6)  # alpha_N = 1, alpha_M = 5
     close(found[1][0], 0.084438, 6)
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.numerics import at_least, at_most, reciprocal, safe_sqrt, vector_norm
+from tunax_lite.numerics import at_least, at_most, quotient, reciprocal, safe_sqrt, vector_norm
 
 
 @pytest.mark.parametrize(("x", "value", "slope"), [(4.0, 2.0, 0.25), (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0)])
@@ -29,6 +29,16 @@ def test_reciprocal_and_its_derivatives():
     np.testing.assert_allclose(jax.vmap(jax.grad(reciprocal))(x), -1.0 / x**2, rtol=1e-15)
     np.testing.assert_allclose(jax.vmap(jax.grad(jax.grad(reciprocal)))(x[:2]), 2.0 / x[:2] ** 3, rtol=1e-15)
     assert "div" not in str(jax.make_jaxpr(jax.vjp(reciprocal, x)[1])(x))
+
+
+def test_quotient_and_its_derivatives():
+    x, y = jnp.asarray([3.0, -1e-12, 0.0]), jnp.asarray([0.5, 1e-10, -4.0])
+    np.testing.assert_array_equal(quotient(x, y), x / y)
+    by_x, by_y = jax.vmap(jax.grad(quotient, argnums=(0, 1)))(x, y)
+    np.testing.assert_allclose(by_x, 1.0 / y, rtol=1e-15)
+    np.testing.assert_allclose(by_y, -x / y**2, rtol=1e-15)
+    _, forward = jax.jvp(quotient, (x, y), (y, x))
+    np.testing.assert_allclose(forward, by_x * y + by_y * x, rtol=1e-15)
 
 
 @pytest.mark.parametrize(

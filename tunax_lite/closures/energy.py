@@ -8,11 +8,11 @@ import jax.numpy as jnp
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
-from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
+from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
 from .base import AbstractClosure, AbstractStepper, CloState, ClosureInputs
-from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Step, advance
+from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure
 from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
 from .walls import Boundary, ShearFreeLayer, Wall, charnock_length
@@ -165,12 +165,12 @@ class EnergyStepper(AbstractEnergyStepper):
     ) -> EddyNumbers:
         """Of the turbulence at the start of the step."""
         tke = clo_state.turbulent_kinetic_energy[1:-1]
-        time_scale = tke * reciprocal(clo_state.dissipation_rate[1:-1])
+        frequency = quotient(clo_state.dissipation_rate[1:-1], tke)
         functions, given = self.functions, inputs.waves
-        flow = Flow(time_scale**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
+        flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
             return EddyNumbers(*functions.in_flow(flow), None)
-        length = functions.c_mu_0**3 * safe_sqrt(tke) * time_scale
+        length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
         waves = Waves(given.shear, given.shear_squared, stokes_production, length, depth, spacing)
         return EddyNumbers(*functions.in_waves(flow, waves))
@@ -194,9 +194,8 @@ class EnergyStepper(AbstractEnergyStepper):
             tke_before=tke,
             dissipation_before=dissipation,
             tke=tke,
-            inverse_tke=reciprocal(tke),
             dissipation=dissipation,
-            time_scale=tke * reciprocal(dissipation),
+            rates=Rates.of(tke, dissipation, production),
             viscosity=clo_state.eddy_viscosity[1:-1],
             production=production,
             numbers=numbers,

@@ -91,7 +91,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
 
     def _scale(self, flow: Flow) -> InnerFaceArray:
         """(l/q)² [s2]."""
-        return (2.0 / self.constants.b_1) ** 2 * flow.time_scale_squared
+        return (2.0 / self.constants.b_1) ** 2 * reciprocal(flow.frequency_squared)
 
     def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
         """The functions with l/q limited in stable water, and where waves or cooling feed turbulence."""

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
-from ..numerics.elementary import at_least, gradient, mean_of_neighbours, reciprocal, with_end_faces
+from ..numerics.elementary import at_least, gradient, mean_of_neighbours, quotient, reciprocal, with_end_faces
 from ..physics.stratification import buoyancy_per_kelvin
 from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
@@ -60,10 +60,9 @@ class VarianceFunctions(eqx.Module):
     def in_flow(self, flow: Flow, variance_per_tke: InnerFaceArray) -> WaveFunctions:
         """c_mu, c_mu' and c_mu* [1], limited to 0 to 2; the last argument is (g alpha)² theta'² / k [s-2]."""
         f = self.without
-        squared, n_squared, s_squared = flow
-        alpha_n, alpha_m = f.limited(squared * n_squared, squared * s_squared)
+        alpha_n, alpha_m = f.limited(flow.alpha_n, flow.alpha_m)
         inverse = f.inverse_denominator(alpha_n, alpha_m)
-        by_variance = self.n3 * (squared * variance_per_tke)
+        by_variance = self.n3 * quotient(variance_per_tke, flow.frequency_squared)
         c_mu = (f.n0 + f.n1 * alpha_n + f.n2 * alpha_m + by_variance) * inverse
         c_mu_prime = (f.b0 + f.b1 * alpha_n + f.b2 * alpha_m) * inverse
         c_mu_star = (self.s0 + self.s1 * alpha_n + self.s2 * alpha_m) * inverse
@@ -127,7 +126,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:-1], clo_state.dissipation_rate[1:-1]
         lifting = lift**2 * _variance_and_flux(clo_state)[0]
-        squared = (tke * reciprocal(dissipation)) ** 2
+        squared = quotient(dissipation, tke) ** 2
         flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
         numbers = EddyNumbers(c_mu, c_mu_prime, None)

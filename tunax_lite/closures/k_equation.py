@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
-from ..numerics.elementary import at_least, at_most, mean_of_neighbours, reciprocal, safe_sqrt
+from ..numerics.elementary import at_least, at_most, mean_of_neighbours, quotient, reciprocal, safe_sqrt
 from .base import ClosureInputs
 from .stability import AbstractStabilityFunctions
 from .walls import EndCondition, Wall
@@ -36,6 +36,20 @@ class Production(NamedTuple):
     shear: InnerFaceArray
     buoyancy: InnerFaceArray
     stokes: InnerFaceArray | None
+
+
+class Rates(NamedTuple):
+    """P, B, P_St and eps over k [s-1]."""
+
+    shear: InnerFaceArray
+    buoyancy: InnerFaceArray
+    stokes: InnerFaceArray | None
+    dissipation: InnerFaceArray
+
+    @classmethod
+    def of(cls, tke: InnerFaceArray, dissipation: InnerFaceArray, production: Production) -> "Rates":
+        parts = *production, dissipation
+        return cls(*(None if part is None else quotient(part, tke) for part in parts))
 
 
 class EddyNumbers(NamedTuple):
@@ -59,9 +73,8 @@ class Step(NamedTuple):
     tke_before: InnerFaceArray
     dissipation_before: InnerFaceArray
     tke: InnerFaceArray
-    inverse_tke: InnerFaceArray
     dissipation: InnerFaceArray
-    time_scale: InnerFaceArray
+    rates: Rates
     viscosity: InnerFaceArray
     production: Production
     numbers: EddyNumbers
@@ -70,27 +83,28 @@ class Step(NamedTuple):
     def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
         """With rates of k and epsilon halfway, in their logarithms, to given ones; production as it was."""
         tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
-        return self._replace(
-            tke=tke,
-            inverse_tke=reciprocal(tke),
-            dissipation=dissipation,
-            time_scale=tke * reciprocal(dissipation),
-        )
+        rates = Rates.of(tke, dissipation, self.production)
+        return self._replace(tke=tke, dissipation=dissipation, rates=rates)
+
+    @property
+    def time_scale(self) -> InnerFaceArray:
+        """k / eps [s]."""
+        return reciprocal(self.rates.dissipation)
 
     def sources_of_tke(self) -> tuple[InnerFaceArray, InnerFaceArray]:
         """Source of k [m2 s-3] and rate of its implicit sink [s-1]."""
-        production = self.production.shear
-        if self.production.stokes is not None:
-            production = production + self.production.stokes
-        parts = production, self.production.buoyancy, self.dissipation
-        source, sink = split_sources(*parts, waves=self.waves_join_sink)
-        return source, sink * self.inverse_tke
+        production = self.rates.shear
+        if self.rates.stokes is not None:
+            production = production + self.rates.stokes
+        parts = production, self.rates.buoyancy, self.rates.dissipation
+        growth, sink_rate = split_sources(*parts, waves=self.waves_join_sink)
+        return self.tke * growth, sink_rate
 
 
 def split_sources(
     production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, waves: bool
 ) -> tuple[InnerFaceArray, InnerFaceArray]:
-    """Explicit source and implicit sink of a quantity, so that no step makes it negative (Patankar).
+    """Explicit source and implicit sink of a quantity, over it, so that no step makes it negative (Patankar).
 
     Where the sum of production and buoyancy would consume, its buoyancy part joins the sink, and in `waves`,
     which may take energy, the production too if it is negative.
@@ -161,8 +175,7 @@ class SchmidtNumber(AbstractDiffusion):
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
         if not self.varies:
             return mean_of_neighbours(now.viscosity) * reciprocal(sigma * thickness)
-        production = now.production.shear + now.production.buoyancy
-        fraction = at_most(production * now.time_scale * now.inverse_tke, 1.0)
+        fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
         # For constants with which it would fall below both, and through zero.
         varying = at_least(varying, jnp.minimum(sigma, shear_free))

@@ -102,7 +102,7 @@ class TransportedLength(AbstractLengthScale):
             c_2 = self.wall_function.sink_constant(now)
         assert c_3 is not None  # it has been derived by now
         if c_3_unstable is not None:
-            c_3 = jnp.where(now.production.buoyancy > 0.0, c_3_unstable, c_3)
+            c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
         constants = c_1, c_2, c_3, c_4
         if self.closure.long_steps:
             psi, source, sink_rate = self._sources_at_long_steps(now, tke, constants)
@@ -151,35 +151,33 @@ class TransportedLength(AbstractLengthScale):
     def _sources(self, now: Step, constants: Constants) -> Sources:
         """With psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
-        shear_part = c_1 * now.production.shear
-        if now.production.stokes is not None:
-            shear_part = shear_part + c_4 * now.production.stokes
-        consumed = c_2 * now.dissipation
-        by_buoyancy = c_3 * now.production.buoyancy
-        source, sink = split_sources(shear_part, by_buoyancy, consumed, waves=now.waves_join_sink)
+        shear_part = c_1 * now.rates.shear
+        if now.rates.stokes is not None:
+            shear_part = shear_part + c_4 * now.rates.stokes
+        parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
+        growth, sink_rate = split_sources(*parts, waves=now.waves_join_sink)
         c_mu_0 = now.functions.c_mu_0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
-        # The sink is psi/k times this and is divided by psi: 1/k remains.
-        return psi, psi * now.inverse_tke * source, sink * now.inverse_tke
+        return psi, psi * growth, sink_rate
 
     def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
         """With psi of the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         of_tke = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
-        shear_part = c_1 * now.production.shear
-        if now.production.stokes is not None:
-            shear_part = shear_part + c_4 * now.production.stokes
-        net = shear_part + c_3 * now.production.buoyancy
+        shear_part = c_1 * now.rates.shear
+        if now.rates.stokes is not None:
+            shear_part = shear_part + c_4 * now.rates.stokes
+        net = shear_part + c_3 * now.rates.buoyancy
         fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
-        inverse, new_inverse = now.inverse_tke, reciprocal(new_tke)
+        new_inverse = reciprocal(new_tke)
         fall = now.tke_before * new_inverse
-        others = [-c_2 * now.dissipation * inverse, -_recovery(now, fall, c_2, n)]
+        others = [-c_2 * now.rates.dissipation, -_recovery(now, fall, c_2, n)]
         if of_tke != 0.0:
             source, sink_rate = now.sources_of_tke()
             others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
-        growth = fed * inverse + sum(at_least(x, 0.0) for x in others)
-        sink_rate = (fed - net) * inverse + sum(at_least(-x, 0.0) for x in others)
+        growth = fed + sum(at_least(x, 0.0) for x in others)
+        sink_rate = fed - net + sum(at_least(-x, 0.0) for x in others)
 
         def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
             return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))

@@ -94,10 +94,9 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
 
     def in_flow(self, flow: Flow) -> Functions:
-        alpha_n = flow.time_scale_squared * flow.n_squared
         if self.equilibrium == "quasi":
-            return self.quasi_equilibrium(alpha_n)
-        return self.weak_equilibrium(alpha_n, flow.time_scale_squared * flow.s_squared)
+            return self.quasi_equilibrium(flow.alpha_n)
+        return self.weak_equilibrium(flow.alpha_n, flow.alpha_m)
 
     def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] for the shear of the flow; its numbers are `limited`."""

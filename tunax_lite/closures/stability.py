@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
-from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt
 
 Functions = tuple[InnerFaceArray, InnerFaceArray]  # c_mu and c_mu' [1]
 WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
@@ -22,11 +22,21 @@ WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 
 
 class Flow(NamedTuple):
-    """(k/eps)² [s2], N² and S² [s-2] on inner faces."""
+    """(eps/k)², N² and S² [s-2] on inner faces."""
 
-    time_scale_squared: InnerFaceArray
+    frequency_squared: InnerFaceArray
     n_squared: InnerFaceArray
     s_squared: InnerFaceArray
+
+    @property
+    def alpha_n(self) -> InnerFaceArray:
+        """N² (k/eps)² [1]."""
+        return quotient(self.n_squared, self.frequency_squared)
+
+    @property
+    def alpha_m(self) -> InnerFaceArray:
+        """S² (k/eps)² [1]."""
+        return quotient(self.s_squared, self.frequency_squared)
 
 
 class Waves(NamedTuple):
@@ -103,8 +113,8 @@ class AbstractFirstOrder(AbstractStability, AbstractStabilityFunctions):
         return self
 
     def in_flow(self, flow: Flow) -> Functions:
-        alpha_m = at_least(flow.time_scale_squared * flow.s_squared, _SMALLEST_ALPHA_M)
-        ri = flow.time_scale_squared * flow.n_squared * reciprocal(alpha_m + _SMALLEST_DIVISOR)
+        alpha_m = at_least(flow.alpha_m, _SMALLEST_ALPHA_M)
+        ri = flow.alpha_n * reciprocal(alpha_m + _SMALLEST_DIVISOR)
         c_mu = self.c_mu_0**4 + jnp.zeros_like(ri)
         return c_mu, c_mu * reciprocal(self.prandtl_number(ri) + jnp.zeros_like(ri))
 

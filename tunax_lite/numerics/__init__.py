@@ -10,6 +10,7 @@ from .elementary import (
     mean_of_neighbours,
     power,
     product_of_powers,
+    quotient,
     reciprocal,
     safe_sqrt,
     vector_norm,

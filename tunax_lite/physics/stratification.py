@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import constants
 from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike
 from ..grid import Grid
-from ..numerics.elementary import at_least, difference, gradient, mean_of_neighbours, reciprocal
+from ..numerics.elementary import at_least, difference, mean_of_neighbours, reciprocal
 from ..state import State
 from .equation_of_state import AbstractEquationOfState
 
@@ -36,8 +36,9 @@ def buoyancy_frequency_squared(
 ) -> InnerFaceArray:
     """N² = g (alpha dT/dz - beta dS/dz) [s-2]; negative where the water is unstable."""
     alpha, beta = _expansion(state, grid, equation_of_state)
-    thermal = alpha * gradient(state.temperature, grid)
-    return equation_of_state.gravity * (thermal - beta * gradient(state.salinity, grid))
+    change = alpha * difference(state.temperature) - beta * difference(state.salinity)
+    # Not times a reciprocal: see `quotient`. So S².
+    return equation_of_state.gravity * change / grid.center_spacing
 
 
 def buoyancy_per_kelvin(
@@ -60,7 +61,7 @@ def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
     """
     du, dv = difference(new.u), difference(new.v)
     half_sum = du * (du + difference(old.u)) + dv * (dv + difference(old.v))
-    return 0.5 * half_sum * reciprocal(grid.center_spacing) ** 2
+    return 0.5 * half_sum / grid.center_spacing**2
 
 
 def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float) -> InnerFaceArray:
