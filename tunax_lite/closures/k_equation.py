@@ -48,8 +48,9 @@ class Rates(NamedTuple):
 
     @classmethod
     def of(cls, tke: InnerFaceArray, dissipation: InnerFaceArray, production: Production) -> "Rates":
-        parts = *production, dissipation
-        return cls(*(None if part is None else quotient(part, tke) for part in parts))
+        shear, buoyancy, stokes = production
+        waves = None if stokes is None else quotient(stokes, tke)
+        return cls(quotient(shear, tke), quotient(buoyancy, tke), waves, quotient(dissipation, tke))
 
 
 class EddyNumbers(NamedTuple):
