@@ -292,13 +292,14 @@ def _waves(state: State, column: Column, case: Case) -> SurfaceWaves | None:
     waves, drift = case.interior.stokes_drift, column.stokes_drift
     if waves is None or drift is None:
         return None
-    grid = column.grid
-    by_drift = [gradient(values, grid) for values in drift]
+    grid, height = column.grid, case.interior.wave_height
+    by_drift = [case.interior.stokes_shear * gradient(values, grid) for values in drift]
     return SurfaceWaves(
         drift=drift,
         at_surface=waves.at_surface(column.time),
         shear=gradient(state.u, grid) * by_drift[0] + gradient(state.v, grid) * by_drift[1],
         shear_squared=by_drift[0] * by_drift[0] + by_drift[1] * by_drift[1],
+        height=None if height is None else height.at(column.time),
     )
 
 

@@ -8,6 +8,7 @@ from .io.yaml_file import ConfigError, naming
 from .model import Model
 from .observations import Observations
 from .runtime.memory import check_disk, check_steps
+from .trajectory import Restart
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Run:
         model: closure and time scheme.
         case: on the grid of the configuration.
         observations: of the case.
+        start: what `simulate` starts from; `None` for the start of the case.
         dt: time step [s].
         output_interval: time between saved frames [s].
         duration: length of the run [s]; `None` for up to the end of the case.
@@ -37,6 +39,7 @@ class Run:
     notes: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     means: bool = False
+    start: Restart | None = None
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole frames."""

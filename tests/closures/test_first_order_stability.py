@@ -11,6 +11,7 @@ from tunax_lite.closures import (
     BackgroundMixing,
     Brueggemann,
     ConstantStability,
+    EiflerSchrimpf,
     KOmega,
     MunkAnderson,
     SchumannGerz,
@@ -20,11 +21,14 @@ from tunax_lite.closures.stability import Flow
 
 RI = np.array([-5.0, -1e-3, 0.0, 0.02, 0.1, 0.25, 0.6, 1.0, 2.0, 50.0])
 STABLE = np.maximum(RI, 0.0)
+HALF = 0.5 / 0.7143 * RI
+LEFT = np.minimum((np.sqrt(HALF**2 + 1.0) - HALF) ** 2, 2.0)  # 1 - R_f
 PRANDTL = {
     ConstantStability: np.full(RI.shape, 0.74),
     MunkAnderson: 0.74 * (1.0 + 3.33 * STABLE) ** 1.5 / np.sqrt(1.0 + 10.0 * STABLE),
     SchumannGerz: np.minimum(3.0, 0.74 * np.exp(-STABLE / (0.74 * 0.25)) + STABLE / 0.25),
     Brueggemann: np.clip(6.6 * RI, 1.0, 10.0),
+    EiflerSchrimpf: 1.0 / np.clip(np.sqrt(LEFT) / 0.7143, 0.18, 2.0),
 }
 
 every_kind = pytest.mark.parametrize("kind", PRANDTL)

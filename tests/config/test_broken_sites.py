@@ -148,10 +148,10 @@ SETTINGS = [
     ),
     (
         "gradient per km",
-        "case.interior.buoyancy_gradient={kind: gradients, salinity_x: 0.5}",
+        "case.interior.buoyancy_gradient={salinity_x: 0.5}",
         ["buoyancy_gradient", "salinity_x", "0.5", "per metre"],
     ),
-    ("plume", "case.interior.buoyancy_gradient={kind: plume, slope_x: 3}", ["gradient.slope_x", "1", "3"]),
+    ("plume", "case.interior.plume={slope_x: 3}", ["plume.slope_x", "1", "3"]),
     (
         "upwelling at depth",
         "case.interior.vertical_velocity={velocity: 1e-5, height: 50}",

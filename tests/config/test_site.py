@@ -110,7 +110,7 @@ def test_parts_of_the_interior_arrive(load):
             "x": {"constant": 0.1, "harmonics": [{"amplitude": 0.2, "period": 44714.0, "phase": 600.0}]},
             "height": 10.0,
         },
-        "buoyancy_gradient": {"kind": "gradients", "salinity_x": -5e-4, "advect_salinity": True},
+        "buoyancy_gradient": {"salinity_x": -5e-4, "advect_salinity": True},
         "vertical_velocity": {"velocity": 1e-5, "height": -20.0, "scheme": "muscl", "n_substeps": 2},
         "bottom_friction": {"physical_roughness": 0.02},
         "stokes_drift": {
@@ -178,12 +178,12 @@ def test_other_parts_by_name(load):
             absorption={"name": "rgb", "chlorophyll": 0.5},
             interior={
                 "pressure_gradient": {"kind": "mean_velocity", "x": 0.1},
-                "buoyancy_gradient": {"kind": "plume", "slope_x": 0.01},
+                "plume": {"slope_x": 0.01},
             },
         )
     )
     assert isinstance(case.interior.pressure_gradient, MeanVelocity)
-    assert isinstance(case.interior.buoyancy_gradient, PlumeOnSlope)
+    assert isinstance(case.interior.plume, PlumeOnSlope)
     assert isinstance(case.absorption, RgbAbsorption) and float(case.absorption.chlorophyll) == 0.5
     assert isinstance(case.equation_of_state, LinearEquationOfState)
     np.testing.assert_allclose(

@@ -385,8 +385,11 @@ def test_internal_pressure_vertical_velocity_and_waves(tmp_path):
     assert isinstance(made, BuoyancyGradient) and made.advect_salinity and not made.advect_temperature
     np.testing.assert_array_equal(made.series.at(0.0).salinity_x, 1e-4)
     plume = {"type": "plume", "plume": {"x_slope": 0.01}}
-    made = run_of(tmp_path, {"mimic_3d": {"int_pressure": plume}}).case.interior.buoyancy_gradient
-    assert isinstance(made, PlumeOnSlope) and float(made.slope_x) == 0.01 and not made.at_surface
+    made = run_of(tmp_path, {"mimic_3d": {"int_pressure": plume | {"t_adv": True}}}).case.interior
+    assert isinstance(made.plume, PlumeOnSlope)
+    assert float(made.plume.slope_x) == 0.01 and not made.plume.at_surface
+    carried = made.buoyancy_gradient
+    assert isinstance(carried, BuoyancyGradient) and carried.advect_temperature and not carried.accelerates
     w = {"max": {"method": "constant", "constant_value": 0.005}, "height": -8.0, "adv_discr": "superbee"}
     # GOTM 7 sets the method of w to 0 after it has read it (`initialize_gotm`): nothing is carried.
     still = build(tmp_path, {"mimic_3d": {"w": w}})
@@ -574,13 +577,16 @@ def test_generic_length_scale_given_and_generated(tmp_path):
         ({"surface": {"ice": {"model": "winton"}}}, ("surface.ice.model", "winton needs weather")),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, ("surface.ice.H",)),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, ("fabm.use",)),
-        ({"restart": {"load": True}}, ("restart.load",)),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, ("plume.type",)),
         (
-            {"waves": {"stokes_drift": {"us": {"method": "empirical"}}}},
-            ("stokes_drift.dusdz.method", "dusdz.method: us"),
+            {
+                "waves": {
+                    "stokes_drift": {"us": {"method": "empirical"}, "dusdz": {"method": "file", "file": "s"}}
+                }
+            },
+            ("stokes_drift.dusdz.method", "a shear of a file"),
         ),
-        ({"surface": {"swr": {"type": "downward"}}}, ("surface.albedo.method",)),
+        ({"turbulence": {"len_scale_method": "eifler_schrimpf"}}, ("turbulence.len_scale_method",)),
     ],
 )
 def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path, change, fragments):
@@ -659,7 +665,8 @@ def test_sea_grass_of_a_file(tmp_path):
     assert float(canopy.efficiency) == 0.2 and set(canopy.own_tracers()) <= set(
         run.case.initial_state.tracers
     )
-    assert "keps.cex" in errors_of(tmp_path, {"seagrass": grass, "turbulence": {"keps": {"cex": 1.2}}})
+    made: Any = run_of(tmp_path, {"seagrass": grass, "turbulence": {"keps": {"cex": 1.2}}}).model.closure
+    assert float(made.stirring_ratio) == pytest.approx(1.2 / 1.44)
     (tmp_path / "grass.dat").write_text("5\n0.1 0.0 0.05\n0.5 0.02 0.1\n")
     with pytest.raises(
         FileFormatError, match=r"grass.dat: line 1: expected the number of levels.*5 and 2 lines"

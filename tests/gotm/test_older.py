@@ -78,12 +78,16 @@ FIVE = SIX | {
 del FIVE["version"]
 
 
-def read(tmp_path, data):
+def read_path(tmp_path, data):
     path = tmp_path / "old.gotm.yaml"
     # As these versions wrote it: no YAML.
     output = "output:\n   prof:\n      time_unit: hour\n      variables:\n      - source: *   # all\n"
     path.write_text(yaml.safe_dump(data, sort_keys=False) + output)
-    return translate(load_gotm(path))
+    return path
+
+
+def read(tmp_path, data):
+    return translate(load_gotm(read_path(tmp_path, data)))
 
 
 @pytest.mark.parametrize(("old", "version"), [(SIX, "version 6"), (FIVE, "no version, which is 5")])
@@ -103,6 +107,24 @@ def test_lines_are_those_of_the_older_file(tmp_path):
         read(tmp_path, both)
     with pytest.raises(ConfigError, match=r"buoyancies: unknown key"):
         read(tmp_path, SIX | {"buoyancies": {"NN_ini": 1e-4}})
+
+
+def test_overrides_have_the_names_of_the_newest_and_win(tmp_path):
+    path = read_path(tmp_path, FIVE)
+    given = {"equation_of_state.linear.alpha": 3e-4, "time.dt": 300.0, "equation_of_state.method": 2}
+    water = translate(load_gotm(path, given)).content["case"]["equation_of_state"]
+    assert "tangent_to_teos10" in water  # 2 is that of version 7
+    made = translate(load_gotm(path, ["equation_of_state.linear.alpha=3e-4"]))
+    assert made.content["case"]["equation_of_state"]["thermal_expansion"] == 3e-4
+    assert any("no version, which is 5" in line for line in made.report.differences)
+
+
+def test_sea_grass_stands_in_a_namelist_beside_older_files(tmp_path):
+    (tmp_path / "seagrass.nml").write_text("&canopy seagrass_calc=.true. grassfile='g.dat' XP_rat=0.5 /\n")
+    (tmp_path / "g.dat").write_text("2\n0.1 0.0 0.05\n0.5 0.02 0.1\n")
+    made = read(tmp_path, SIX).content["case"]["interior"]["seagrass"]
+    assert made["efficiency"] == 0.5 and made["height"] == [0.1, 0.5]
+    assert "seagrass" not in read(tmp_path, SEVEN).content["case"]["interior"]
 
 
 def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):

@@ -10,6 +10,7 @@ from tests.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.gotm import looks_like_gotm
 from tunax_lite.gotm.keys import INPUTS, KEYS, WORDS
+from tunax_lite.gotm.older import up_to_date
 from tunax_lite.gotm.settings import Settings
 from tunax_lite.io.yaml_file import read_document
 
@@ -17,7 +18,7 @@ from tunax_lite.io.yaml_file import read_document
 def settings_of(folder: Path, text: str) -> Settings:
     path = folder / "case.gotm.yaml"
     path.write_text(text)
-    return Settings(read_document(path))
+    return Settings(*up_to_date(read_document(path)))
 
 
 def refused(folder: Path, text: str) -> str:
@@ -101,7 +102,7 @@ def test_unknown_keys_name_line_and_nearest_key(tmp_path):
         ("fabm: {use: maybe}", ("fabm.use", "true or false", "'maybe'")),
         ("grid: 10", ("grid", "a group of keys", "10")),
         ("time: {dt: {a: 1}}", ("time.dt", "one value", "keys")),
-        ("surface: {longwave_radiation: 3}", ("surface.longwave_radiation", "a group of keys")),
+        ("turbulence: {epsprof: 3}", ("turbulence.epsprof", "a group of keys")),
     ],
 )
 def test_values_that_cannot_be_are_refused(tmp_path, text, fragments):

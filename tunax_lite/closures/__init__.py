@@ -36,7 +36,7 @@ from .one_equation import (
 )
 from .second_moment import PUBLISHED_SETS, SecondMomentClosure
 from .simple import Constant, ConvectiveAdjustment, MunkAndersonMixing, PacanowskiPhilander, RiBased
-from .stability import Brueggemann, ConstantStability, MunkAnderson, SchumannGerz
+from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAnderson, SchumannGerz
 from .tke import (
     TKE,
     BoundedSlope,

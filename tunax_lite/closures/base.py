@@ -40,6 +40,7 @@ class SurfaceWaves(eqx.Module):
     at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
+    height: Scalar | None = None  # of the waves, significant [m]; `None` where it is not known
 
 
 class BottomFlow(eqx.Module):

@@ -22,6 +22,7 @@ from ..grid import Grid
 from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs
 
+_LEAST_ROUGHNESS = 0.08  # of the sea, for waves of 0.02 m [m]
 _WEAKEST = 1e-4  # stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
 
 
@@ -40,7 +41,7 @@ class Langmuir(eqx.Module):
         method: `LWF16` mixing and entrainment times one factor; `LF17` its mixing, and entrainment of Li and
             Fox-Kemper (2017); `RWHGK16` for hurricanes.
         surface_layer_fraction: of the boundary layer, over which the drift is averaged [1].
-        wave_roughness: four times the height of the waves, at least 0.08 m [m].
+        wave_roughness: four times the height of the waves, at least 0.08 m, where that is not given [m].
         largest_enhancement: bound of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
         first_order, second_order: of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4 [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
@@ -112,7 +113,10 @@ class Langmuir(eqx.Module):
         inverse = reciprocal(at_least(vector_norm(u, v) * vector_norm(*drift), 1e-12))
         along = (u * drift[0] + v * drift[1]) * inverse
         across = (u * drift[1] - v * drift[0]) * inverse
-        layers = jnp.log(at_least(depth * reciprocal(self.wave_roughness), 1.0))
+        roughness, waves = self.wave_roughness, inputs.waves
+        if waves is not None and waves.height is not None:
+            roughness = at_least(4.0 * waves.height, _LEAST_ROUGHNESS)
+        layers = jnp.log(at_least(depth * reciprocal(roughness), 1.0))
         shear = inputs.surface_friction_velocity * layers * reciprocal(at_least(kappa * at_surface, 1e-12))
         cells = shear + along
         inverse = reciprocal(at_least(vector_norm(cells, across), 1e-12))

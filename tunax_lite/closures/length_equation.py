@@ -27,9 +27,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import InnerFaceArray, Scalar, parameter
+from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import setting
-from ..numerics.elementary import at_least, at_most, power, product_of_powers, reciprocal, safe_sqrt
+from ..numerics.elementary import at_least, at_most, power, product_of_powers, quotient, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper
 from .k_equation import AbstractDiffusion, AbstractLengthScale, SchmidtNumber, Step, advance, split_sources
 from .stability import AbstractStabilityFunctions
@@ -151,23 +151,26 @@ class TransportedLength(AbstractLengthScale):
     def _sources(self, now: Step, constants: Constants) -> Sources:
         """With psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
-        shear_part = c_1 * now.rates.shear
-        if now.rates.stokes is not None:
-            shear_part = shear_part + c_4 * now.rates.stokes
+        shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
         growth, sink_rate = split_sources(*parts, waves=now.waves_join_sink)
         c_mu_0 = now.functions.c_mu_0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
         return psi, psi * growth, sink_rate
 
+    def _produced(self, now: Step, c_1: ScalarLike, c_4: ScalarLike) -> InnerFaceArray:
+        """What shear, terms and waves feed into psi, over psi [s-1]."""
+        produced, ratio, stirred = c_1 * now.rates.shear, self.closure.stirring_ratio, now.inputs.stirring
+        if ratio is not None and stirred is not None:  # which is part of that by shear
+            produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
+        return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
+
     def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
         """With psi of the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         of_tke = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
-        shear_part = c_1 * now.rates.shear
-        if now.rates.stokes is not None:
-            shear_part = shear_part + c_4 * now.rates.stokes
+        shear_part = self._produced(now, c_1, c_4)
         net = shear_part + c_3 * now.rates.buoyancy
         fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
         new_inverse = reciprocal(new_tke)
@@ -209,12 +212,15 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             in stable water follows from it unless that is given.
         imposed_von_karman: kappa of the logarithmic layer [1], from which a constant of the equation for psi
             follows; `None` for what the constants imply.
+        stirring_ratio: what counts of the k that terms stir, leaves of sea grass for one, over what counts of
+            that by shear in the equation for psi [1]; `None` for 1.
         long_steps: whether steps may be much longer than k/eps: see `equation`. It costs a second step of
             the closure, and vanishes as steps become short.
     """
 
     steady_state_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 0.8))
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
+    stirring_ratio: Scalar | None = parameter(None, valid_range=(0.0, 10.0))
     long_steps: bool = setting(False)
 
     @property

@@ -6,6 +6,7 @@ with one formula for the Prandtl number per variant.
 """
 
 import abc
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -173,6 +174,27 @@ class SchumannGerz(AbstractFirstOrder):
         scaled = at_most(at_least(richardson_number, 0.0) / self.flux_richardson_number, 30.0)
         neutral = self.neutral_prandtl_number
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
+
+
+@named("eifler_schrimpf")
+class EiflerSchrimpf(AbstractFirstOrder):
+    """Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds: that of ISPRAMIX.
+
+    Args:
+        neutral_prandtl_number: Pr_0 [1].
+
+    Source: Eifler and Schrimpf (1992), ISPRAMIX report, EUR 14856; the bounds of GOTM 6: sqrt(2) of the
+    bracket, and 0.5 to 1 / 0.18 of Pr.
+    """
+
+    neutral_prandtl_number: Scalar = parameter(0.7143, valid_range=(0.1, 10.0))
+
+    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
+        # The bound of the bracket holds below r = -0.36: the root need not see how far.
+        r = at_least(0.5 * richardson_number / self.neutral_prandtl_number, -1.0)
+        left = at_most(safe_sqrt(r * r + 1.0) - r, math.sqrt(2.0))
+        inverse = at_least(left * reciprocal(self.neutral_prandtl_number), 0.18)
+        return reciprocal(at_most(inverse, 2.0))
 
 
 @named("brueggemann")

@@ -10,6 +10,7 @@ from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
 from ..io.cf_netcdf import name_of_case
+from ..io.gotm_restart import restarted
 from ..io.les import NAME_OF_LEGAY, name_of_lesbrary
 from ..io.netcdf import read_contents
 from ..io.registry import resolve, sha256_of
@@ -17,6 +18,8 @@ from ..io.yaml_file import ConfigError, Document, yaml_text
 from ..model import Model
 from ..observations import Observations
 from ..run import Run
+from ..simulation import start_of
+from ..trajectory import Restart
 from .build_site import placed_case
 from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .load import Loaded, validated
@@ -45,9 +48,11 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         case = config.corrections.of(case)
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
+    built = build_model(model, loaded.place, parameters)
     return Run(
-        model=build_model(model, loaded.place, parameters),
+        model=built,
         case=case,
+        start=_start(own.config.case, own.place.below("case"), built, case),
         observations=made.observations,
         dt=time.step,
         output_interval=chosen.output_interval,
@@ -57,6 +62,16 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         means=output.means or config.output.means,
         notes=(*told, *made.notes),
     )
+
+
+def _start(section: Any, where: Place, model: Model, case: Case) -> Restart | None:
+    """The turbulence of another run to start with; its water is that of the case."""
+    if not isinstance(section, SiteCase) or section.restart is None:
+        return None
+    path = where.file(section.restart.path, "restart", "path")
+    rest = start_of(model, case)
+    turbulence = restarted(path, rest.clo_state, allow_missing=section.restart.allow_missing)
+    return dataclasses.replace(rest, clo_state=turbulence)
 
 
 def _in_our_words(

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import io
 from ..case import Case
-from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..io.gotm_restart import restarted
 from ..io.series import Series, on_common_times, profiles_on_grid, start_of_case
-from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from . import cases
 from .air_sea import bulk_forcing, wind_of
 from .closures import term_of
+from .fluxes import prescribed_forcing
 from .observed import Placed, keeps_heights, measured_start, modelled, observations_of, with_numbers, within
 from .profiles import TwoBandSeriesSection, initial_state, profile_series, stratified
-from .series import Setting, read_timed
+from .series import Setting
 
 
 def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations | None]:
@@ -34,10 +33,13 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
     with setting.naming():
         start = modelled(section, start, z)
         state = initial_state(section, grid, water, measured | start)
+    if isinstance(section, cases.SiteCase) and section.restart is not None:
+        path = setting.file(section.restart.path, "restart", "path")
+        state = restarted(path, state, allow_missing=section.restart.allow_missing)
     if isinstance(section, cases.IdealisedCase):
-        forcing = _fluxes(section.forcing, section, setting, "forcing")
+        forcing = prescribed_forcing(section.forcing, section, setting, "forcing")
     elif section.fluxes is not None:
-        forcing = _fluxes(section.fluxes, section, setting, "fluxes")
+        forcing = prescribed_forcing(section.fluxes, section, setting, "fluxes")
     else:
         assert section.weather is not None  # or there are fluxes
         position, density = (section.longitude, section.latitude), float(water.reference_density)
@@ -117,39 +119,3 @@ def _own_profiles(section: Placed, setting: Setting, water: AbstractEquationOfSt
         elif profile.buoyancy_frequency_squared is None:
             found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
     return found
-
-
-def _fluxes(section: cases.FluxesSection, case: Placed, setting: Setting, key: str) -> AbstractForcing:
-    if section.era5 is not None:
-        if case.latitude is None or case.longitude is None or setting.start_time is None:
-            raise ConfigError(
-                f"{setting.at(key, 'era5')}: expected a case with `latitude`, `longitude` and `start_time`, "
-                "got none; choose the format site."
-            )
-        return io.read_era5_fluxes(
-            [setting.file(path, key, "era5", "paths") for path in section.era5.paths],
-            latitude=case.latitude,
-            longitude=case.longitude,
-            start_time=setting.start_time,
-            **section.era5.model_dump(exclude={"paths"}),
-        )
-    names = [name for name in type(section).model_fields if name not in ("time", "tracer_fluxes", "era5")]
-    given = {
-        name: read_timed(getattr(section, name), name, setting, key, name)
-        for name in names
-        if getattr(section, name) is not None
-    }
-    tracers = {
-        f"tracer {name}": read_timed(flux, name, setting, key, "tracer_fluxes", name)
-        for name, flux in section.tracer_fluxes.items()
-    }
-    # A file that is zero all the time is no flux: it costs nothing.
-    given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
-    both = given | tracers
-    with setting.naming(key):
-        time, values = on_common_times(both, setting.duration)
-    fluxes = {name: value for name, value in values.items() if name in given}
-    of_tracers = {name: values[f"tracer {name}"] for name in section.tracer_fluxes}
-    if not any(isinstance(flux, Series) for flux in both.values()):
-        return ConstantForcing(SurfaceFluxes(**fluxes, tracer_fluxes=of_tracers))
-    return TimeSeriesForcing.from_values(time, **fluxes, tracer_fluxes=of_tracers)

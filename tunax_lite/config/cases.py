@@ -8,7 +8,7 @@ from ..gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
 from ..io.series import GOOD_FLAGS, start_of_case
-from .air_sea import AirSeaSection, Era5Source, WeatherSection
+from .air_sea import AirSeaSection, AlbedoSection, Era5Source, WeatherSection
 from .builder import one_of, part_of, section_of
 from .closures import TermSection, flatten
 from .interior import InteriorSection
@@ -124,7 +124,11 @@ class FluxesSection(Quantities):
     stress_u: _Flux = key("eastward stress on the water [N m-2]", None)
     stress_v: _Flux = key("northward stress on the water [N m-2]", None)
     heat_flux: _Flux = key("heat into the surface, without shortwave radiation [W m-2]", None)
-    shortwave_flux: _Flux = key("shortwave radiation into the water [W m-2]", None)
+    shortwave_flux: _Flux = key("shortwave radiation into the water, less the albedo [W m-2]", None)
+    albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "reflected part of shortwave_flux: a number, payne or cogley at the end of each step; null for none",
+        None,
+    )
     freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
     salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
     tracer_fluxes: dict[str, TimedSection] = key(
@@ -135,6 +139,8 @@ class FluxesSection(Quantities):
 
     def _check(self) -> None:
         super()._check()
+        if self.albedo is not None and self.shortwave_flux is None:
+            raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
         others = sorted(self.model_fields_set - {"era5"})
         if self.era5 is not None and others:
             raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
@@ -218,6 +224,13 @@ class IdealisedCase(_PlacedCase):
                 )
 
 
+class RestartSection(Section):
+    """What a run of GOTM left, to start from."""
+
+    path: str = key("its restart.nc", min_length=1)
+    allow_missing: bool = key("whether what is not in the file starts as without it", False)
+
+
 class SiteCase(_PlacedCase):
     """A place with a date: fluxes from the weather, and profiles that were measured there."""
 
@@ -248,6 +261,7 @@ class SiteCase(_PlacedCase):
         "numbers to compare with, by name of the observable", default_factory=dict
     )
     initial: ObservationsSection | None = key("measured profiles to start from, where they are others", None)
+    restart: RestartSection | None = key("of GOTM, instead of profiles and turbulence at rest", None)
     weather: WeatherSection | None = key("the air, from which fluxes follow", None)
     air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
     fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)

@@ -15,7 +15,7 @@ from .builder import Made, part_of
 from .lakes import Converted, LevelSection, StreamSection, moving_surface
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, values_of
 from .section import Section, invalid, key
-from .series import SeriesPart, Setting, TimedSection, TimedValue
+from .series import SeriesPart, Setting, TimedSection, TimedValue, read_together
 from .waves import StokesDriftSection, Wind
 
 ProfilesOf = Callable[[str], Series]
@@ -148,10 +148,12 @@ _NO_GRADIENT = Profile(surface=0.0)
 _GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect_salinity accelerates")):
+_SWITCHES = "advect_temperature advect_salinity accelerates from_rest"
+
+
+class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
     """Horizontal gradients of temperature and salinity that do not change in time."""
 
-    kind: Literal["gradients"]
     temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
     temperature_y: ProfileSection = key("to the north [K m-1]", _NO_GRADIENT)
     salinity_x: ProfileSection = key("to the east [g kg-1 m-1]", _NO_GRADIENT)
@@ -171,12 +173,6 @@ class GradientSection(part_of(terms.BuoyancyGradient, "advect_temperature advect
         profiles = {name: (getattr(self, name), f"{name[:-2]}_gradient") for name in _GRADIENTS}
         series = read_profiles(terms.HorizontalGradient, "horizontal gradients", setting, key, profiles)
         return terms.BuoyancyGradient(series, **self.given())
-
-
-class PlumeSection(part_of(terms.PlumeOnSlope, tag="kind", name="plume", partial=False)):
-    def read(self, setting: Setting, key: str) -> terms.PlumeOnSlope:
-        """The plume."""
-        return self.build()
 
 
 class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesPart):
@@ -220,20 +216,19 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
             return terms.Seagrass(**profiles, **self.given())
 
 
-class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held")):
+class InteriorSection(part_of(terms.Interior, "plume bottom_friction lid_friction stokes_shear held")):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())
     pressure_gradient: PressureGradient | None = key("of the surface: tides, the slope of a river", None)
-    buoyancy_gradient: Annotated[GradientSection | PlumeSection, Field(discriminator="kind")] | None = key(
-        "horizontal gradients of temperature and salinity, or a plume", None
-    )
+    buoyancy_gradient: GradientSection | None = key("of temperature and salinity, horizontal", None)
     vertical_velocity: VerticalVelocitySection | None = key("that carries all profiles up or down", None)
     streams: dict[str, StreamSection] = key(
         "into a lake and out of it, by a name of your choice", default_factory=dict
     )
     seagrass: SeagrassSection | None = key("canopy on the bottom", None)
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
+    wave_height: TimedSection | None = key("significant, for Langmuir turbulence in KPP [m]", None)
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
     level: LevelSection | None = key("of a lake, where it follows the water; null where it stays", None)
     held: list[Literal["temperature", "salinity"]] = key(
@@ -266,6 +261,10 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
 
         streams = {name: each.read(setting, name, converted) for name, each in self.streams.items()}
         elevation, level = moving_surface(self, setting)
+        waves = None
+        if self.wave_height is not None:
+            whole = lambda wave_height: wave_height  # noqa: E731
+            waves = read_together(self, whole, "waves", setting, "interior", wave_height="height")
         with setting.naming("interior"):
             return terms.Interior(
                 relaxation=self.relaxation.read(setting, sources),
@@ -274,6 +273,7 @@ class InteriorSection(part_of(terms.Interior, "bottom_friction lid_friction held
                 vertical_velocity=part("vertical_velocity"),
                 streams=terms.Streams(streams) if streams else None,
                 stokes_drift=part("stokes_drift", wind),
+                wave_height=waves,
                 seagrass=part("seagrass"),
                 surface_elevation=elevation,
                 level=level,

@@ -13,20 +13,36 @@ from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import part_of
 from .profiles import ProfileSection, read_profiles, together
-from .section import Section, invalid, key
-from .series import Paths, SeriesPart, Setting, TimedSection, TimedValue
+from .section import Located, Section, invalid, key
+from .series import Paths, SeriesPart, Setting, TimedSection, TimedValue, read_timed, read_together
 
 Wind = TimeSeries[terms.WindVector] | None
 """At 10 m; of a case without weather there is none."""
 
 
-class ExponentialDrift(part_of(terms.StokesDrift, "decay_depth"), SeriesPart):
+class ExponentialDrift(SeriesPart):
     """A drift that decays exponentially with depth."""
 
     makes, quantities = terms.StokesDrift, {"u": "velocity", "v": "velocity"}
     kind: Literal["exponential"]
+    decay_depth: TimedSection = key("d of exp(z / d), at least 0.001 [m]", TimedValue(constant=5.0))
     u: TimedSection = key("eastward, at the surface [m s-1]", TimedValue(constant=0.0))
     v: TimedSection = key("northward, at the surface [m s-1]", TimedValue(constant=0.0))
+
+    def _check(self) -> None:
+        depth = self.decay_depth.constant
+        if depth is not None and not 1e-3 <= depth <= 1e4:
+            expected = f"expected a depth from 0.001 to 10000 [m], got {depth:g}"
+            raise Located(("decay_depth",), f"{expected}; correct it.")
+
+    def read(self, setting: Setting, key: str, *others: Any) -> terms.StokesDrift:
+        """The drift."""
+        series = self.series(setting, key)
+        depth = read_timed(self.decay_depth, "height", setting, "interior", key, "decay_depth")
+        if isinstance(depth, float):
+            return terms.StokesDrift(series, decay_depth=depth)
+        depths = TimeSeries(jnp.asarray(depth.time), jnp.asarray(depth.values))
+        return terms.StokesDrift(series, depths=depths)
 
 
 class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
@@ -67,8 +83,14 @@ class ProfiledDrift(Section):
         "units, instead of those in the file", default_factory=dict
     )
     longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
+    surface_u: TimedSection | None = key(
+        "eastward drift at the surface [m s-1]; null for that of the cells", None
+    )
+    surface_v: TimedSection | None = key("northward drift at the surface [m s-1]; likewise", None)
 
     def _check(self) -> None:
+        if (self.surface_u is None) != (self.surface_v is None):
+            raise invalid("surface_u and surface_v, or none", "one", "give both")
         if any(isinstance(each, str) == (self.paths is None) for each in self._components.values()):
             raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
 
@@ -82,10 +104,14 @@ class ProfiledDrift(Section):
         def drift(u: Array, v: Array | None = None) -> terms.DriftVectors:
             return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
 
-        told, keys = (drift, "Stokes drift", setting, key), ("interior", key)
+        told, keys, surface = (drift, "Stokes drift", setting, key), ("interior", key), None
+        if self.surface_u is not None:
+            what = {"surface_u": "velocity", "surface_v": "velocity"}
+            at_surface = lambda surface_u, surface_v: terms.DriftVector(surface_u, surface_v)  # noqa: E731
+            surface = read_together(self, at_surface, "Stokes drift", setting, *keys, **what)
         if self.paths is None:
             profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
-            return terms.DriftProfiles(read_profiles(*told, profiles))
+            return terms.DriftProfiles(read_profiles(*told, profiles), surface)
         start_time, z = setting.required_start(*keys), np.asarray(setting.grid.z_center)
         paths = [setting.file(path, *keys, "paths") for path in self.paths]
         with setting.naming(*keys):
@@ -98,7 +124,7 @@ class ProfiledDrift(Section):
             )
             options = {"longest_gap": self.longest_gap, "duration": setting.duration}
             series = {name: profiles_on_grid(read, name, z, **options) for name in self._components}
-        return terms.DriftProfiles(together(*told, series))
+        return terms.DriftProfiles(together(*told, series), surface)
 
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]

@@ -12,6 +12,7 @@ from .interior import interior_section
 from .keys import KEYS, WORDS
 from .lakes import depth_of, hypsography
 from .namelists import is_namelist, read_namelists
+from .older import up_to_date
 from .output import read_times
 from .settings import Said, Settings
 from .surface import draft, ice_section, surface_sections
@@ -64,6 +65,7 @@ class LoadedGotm:
     document: Document
     path: Path
     config: GotmOptions = GotmOptions()
+    note: str | None = None  # where it was of an earlier version
 
     @property
     def name(self) -> str:
@@ -201,7 +203,8 @@ def load_gotm(
     Raises:
         ConfigError: a file that cannot be read.
     """
-    return LoadedGotm(with_overrides(read_set_up(Path(path)), overrides, source), Path(path), config)
+    document, note = up_to_date(read_set_up(Path(path)))
+    return LoadedGotm(with_overrides(document, overrides, source), Path(path), config, note)
 
 
 def read_set_up(path: Path) -> Document:
@@ -216,7 +219,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         ConfigError: a key, or a value, that cannot be used; names file, line and key.
         FileNotFoundError, FileFormatError: a file of the grid that cannot be used.
     """
-    settings, options = Settings(loaded.document), loaded.config
+    settings, options = Settings(loaded.document, loaded.note), loaded.config
     times, grid = read_times(settings), grid_section(settings)
     settings.follow(WORDS["rules"])
     _check_extensions(settings)
@@ -242,6 +245,10 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         | {"relaxation": relaxation, "held": held},
         "absorption": absorption(settings),
     }
+    if settings["restart.load"]:
+        missing = settings.said("restart.allow_missing_variable")
+        path = str(settings.folder.absolute() / "restart.nc")
+        case["restart"] = {"path": Said(path, "restart.load"), "allow_missing": missing}
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
     model: dict[str, Any] = {"closure": closure}
@@ -289,7 +296,6 @@ def _check_extensions(settings: Settings) -> None:
             settings.note("fabm.use", text)
         settings.without_effect("fabm", "no biogeochemistry is computed")
     settings.without_effect("fabm", "fabm.use is false")
-    _ = settings["restart.load"]  # which the rules refuse
 
 
 def _grouped(settings: Settings, inactive: dict[tuple[str, str], list[str]]) -> list[str]:

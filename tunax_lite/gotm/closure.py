@@ -26,6 +26,9 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
         numbers = {"const_num": "viscosity", "const_nuh": "diffusivity"}
         return {"name": "constant", "parameters": settings.renamed("turbulence.turb_param", numbers)}
     length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
+    if length_scale == "eifler_schrimpf":
+        settings.refuse("turbulence.len_scale_method", "GOTM 7 has eifler_schrimpf no more; choose another")
+        return None
     common = _common(settings, method)
     if length_scale not in _EQUATIONS:
         return _one_equation(settings, length_scale, tke, common)
@@ -76,6 +79,12 @@ def _two_equations(
         _check_wall(settings, given, *equation["wall"])
         if group == "generic":
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
+    if settings["seagrass.method"] == "file":
+        of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
+        if of_shear.value <= 0.0:
+            settings.refuse(of_shear.key, "a constant above 0 is needed where there is sea grass")
+        elif of_leaves.value != of_shear.value:
+            parameters["stirring_ratio"] = of_leaves._replace(value=of_leaves.value / of_shear.value)
     if group == "keps":
         options["varying_schmidt_number"] = settings["turbulence.keps.sig_peps"]
     if group == "my":
@@ -280,17 +289,15 @@ def _langmuir(settings: Settings) -> dict[str, Any] | None:
     method = settings["cvmix.surface_layer.langmuir_method"]
     if method == "none":
         return None
-    if settings["waves.Hs.method"] != "constant":
-        settings.refuse("waves.Hs.method", "waves whose height varies are not supported with KPP")
-        return None
-    height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
+    height = _LEAST_WAVES
+    if settings["waves.Hs.method"] == "constant":
+        height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
     # GOTM reads no wind where the fluxes are prescribed, and so takes it as one from the west.
     direction = 0.0 if settings["surface.fluxes.method"] == "off" else None
     wind = "from the west, as in GOTM without bulk formulae" if direction == 0.0 else "along the wind stress"
     settings.note(
         "cvmix.surface_layer.langmuir_method",
-        f"the wind that turns Langmuir cells blows {wind}; the drift at the surface is extrapolated from the "
-        "two uppermost cells",
+        f"the wind that turns Langmuir cells blows {wind}",
     )
     return {"name": WORDS["langmuir"][method], "wave_roughness": 4.0 * height, "wind_direction": direction}
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..io.errors import reading
 from .files import read_columns, read_text
-from .keys import WORDS
 from .lakes import level, streams
 from .settings import Said, Settings, is_zero
 
@@ -23,7 +22,8 @@ def interior_section(
     """What acts below the surface, but for relaxation and what is held."""
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
-        "buoyancy_gradient": _internal_pressure(settings),
+        "buoyancy_gradient": _gradients(settings),
+        "plume": _plume(settings),
         "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
         "bottom_friction": _bottom_friction(settings),
         "seagrass": _seagrass(settings),
@@ -31,8 +31,11 @@ def interior_section(
         "lid_friction": _lid_friction(settings),
         "stokes_drift": _stokes_drift(settings),
         "level": level(settings),
+        "wave_height": _wave_height(settings),
         "surface_elevation": _elevation(settings, times),
     }
+    if parts["stokes_drift"] is not None and settings[f"{_DRIFT}.dusdz.method"] == "off":
+        parts["stokes_shear"] = False
     return {name: part for name, part in parts.items() if part is not None}
 
 
@@ -74,25 +77,27 @@ def _external_pressure(settings: Settings, times: Mapping[str, Any]) -> dict[str
     return {"kind": "surface_slope" if kind == "elevation" else "mean_velocity", **given}
 
 
-def _internal_pressure(settings: Settings) -> dict[str, Any] | None:
-    group = "mimic_3d.int_pressure"
+_INTERNAL = "mimic_3d.int_pressure"
+
+
+def _plume(settings: Settings) -> dict[str, Any] | None:
+    at_surface = settings[f"{_INTERNAL}.plume.type"] == "surface"
+    if settings[f"{_INTERNAL}.type"] != "plume":
+        return None
+    slopes = settings.renamed(f"{_INTERNAL}.plume", {"x_slope": "slope_x", "y_slope": "slope_y"})
+    return {**slopes, "at_surface": at_surface}
+
+
+def _gradients(settings: Settings) -> dict[str, Any] | None:
+    group = _INTERNAL
     kind = settings[f"{group}.type"]
-    at_surface = settings[f"{group}.plume.type"] == "surface"
     advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
-    if kind == "plume":
-        if any(advected.values()):
-            settings.refuse(
-                f"{group}.t_adv",
-                "advection along prescribed gradients together with a plume is not supported",
-            )
-        slopes = settings.renamed(f"{group}.plume", {"x_slope": "slope_x", "y_slope": "slope_y"})
-        return {"kind": "plume", **slopes, "at_surface": at_surface}
-    if kind == "none" and not any(advected.values()):
+    if kind != "gradients" and not any(advected.values()):
         return None
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
     switches["accelerates"] = kind == "gradients"
-    return {"kind": "gradients", **settings.inputs(f"{group}.gradients", names), **switches}
+    return {**settings.inputs(f"{group}.gradients", names), **switches}
 
 
 def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Any] | None:
@@ -129,7 +134,7 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
         "physical_roughness": settings.said("bottom.h0b"),
         "von_karman": _von_karman(settings),
         "viscosity": settings.said("physical_constants.avmolu"),
-        "from_rest": True,
+        "from_rest": not settings["restart.load"],
     }
 
 
@@ -152,21 +157,7 @@ def _seagrass(settings: Settings) -> dict[str, Any] | None:
         names = "height, excursion and friction of a level"
         levels = read_columns(file, rows[: int(n_levels)], (0, 1, 2), skip=0, names=names)
     profiles = dict(zip(("height", "excursion", "friction"), levels.T.tolist(), strict=True))
-    _check_canopy_in_turbulence(settings)
     return profiles | {"efficiency": settings.said("seagrass.alpha")}
-
-
-def _check_canopy_in_turbulence(settings: Settings) -> None:
-    """What leaves make of turbulence enters the equation for its length with the constant of shear."""
-    equation = WORDS["equations"].get(settings["turbulence.len_scale_method"])
-    if equation is None or settings["turbulence.turb_method"] in ("no_model", "cvmix"):
-        return
-    prefix, (of_shear, of_leaves) = f"turbulence.{equation['group']}.", equation["canopy"]
-    numbers = settings[prefix + of_shear], settings[prefix + of_leaves]
-    if settings["seagrass.alpha"] > 0.0 and numbers[0] != numbers[1]:
-        settings.refuse(
-            prefix + of_leaves, f"another number than {of_shear}, {numbers[0]:g}, is not supported; use that"
-        )
 
 
 def _von_karman(settings: Settings) -> Any:
@@ -177,8 +168,7 @@ def _von_karman(settings: Settings) -> Any:
 
 def _lid_friction(settings: Settings) -> dict[str, Any] | None:
     """Below a plume at the surface GOTM has a lid, whichever its model of ice."""
-    group = "mimic_3d.int_pressure"
-    if settings[f"{group}.type"] != "plume" or settings[f"{group}.plume.type"] != "surface":
+    if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
         return None
     roughness = settings.said("surface.roughness.z0s_min")
     return {"roughness_length": roughness, "von_karman": _von_karman(settings)}
@@ -210,23 +200,36 @@ def _stokes_drift(settings: Settings) -> dict[str, Any] | None:
     if shape == "off" and shears["dusdz"] != "file":
         settings.without_effect(_DRIFT, f"{_DRIFT}.us.method is off")
         return None
-    used = {"exponential": ("us0", "vs0", "exponential"), "empirical": ("empirical",)}.get(shape, ())
+    used = {"exponential": ("us0", "vs0", "exponential"), "file": ("us0", "vs0")}.get(shape, ("empirical",))
     for name in ("us0", "vs0", "exponential", "empirical"):
         if name not in used:
             settings.without_effect(f"{_DRIFT}.{name}", f"{_DRIFT}.us.method is {shape}")
-    if shape == "off" or shears["dusdz"] != "us":
+    if shears["dusdz"] == "off" and settings["turbulence.scnd.method"] == "quasi_eq_h15":
         settings.refuse(
-            f"{_DRIFT}.dusdz.method",
-            f"a shear of {shears['dusdz']} with a drift of {shape} is not supported; it must be that of the "
-            "drift, dusdz.method: us",
+            f"{_DRIFT}.dusdz.method", "a shear is needed with scnd.method quasi_eq_h15; choose us"
         )
+    if shears["dusdz"] == "file":
+        settings.refuse(
+            f"{_DRIFT}.dusdz.method", "a shear of a file is not supported; use us, that of the drift"
+        )
+    if shape == "off":
+        return None
     if shape == "empirical":
         return _wind_drift(settings)
     if shape == "file":
-        return {"kind": "profiles", **settings.inputs(_DRIFT, {"us": "u", "vs": "v"})}
+        surface = settings.inputs(_DRIFT, {"us0": "surface_u", "vs0": "surface_v"})
+        return {"kind": "profiles", **settings.inputs(_DRIFT, {"us": "u", "vs": "v"}), **surface}
     surface = settings.inputs(_DRIFT, {"us0": "u", "vs0": "v"})
-    depth = settings.constant(f"{_DRIFT}.exponential.ds", "depths that vary")
-    return {"kind": "exponential", "decay_depth": depth, **surface}
+    return {"kind": "exponential", "decay_depth": settings.input(f"{_DRIFT}.exponential.ds"), **surface}
+
+
+def _wave_height(settings: Settings) -> Any:
+    """Of waves that Langmuir turbulence feels in KPP; a constant one is part of the closure."""
+    if settings["turbulence.turb_method"] != "cvmix" or settings["waves.Hs.method"] == "constant":
+        return None
+    if settings["cvmix.surface_layer.langmuir_method"] == "none":
+        return None
+    return settings.input("waves.Hs")
 
 
 def _wind_drift(settings: Settings) -> dict[str, Any]:

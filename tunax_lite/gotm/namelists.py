@@ -63,6 +63,16 @@ def read_namelists(path: Path) -> Document:
     return document
 
 
+def read_canopy(folder: Path) -> Document:
+    """What a `seagrass.nml` says, which GOTM 5 and 6 read beside their YAML files too; nothing if absent."""
+    path = folder / "seagrass.nml"
+    document = Document({}, {}, str(path))
+    if path.is_file():
+        given = _read(path)
+        _names(given, dict(given), document)
+    return document
+
+
 def _names(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
     """Variables that are keys."""
     keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}

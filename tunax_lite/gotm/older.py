@@ -1,10 +1,12 @@
 """Configurations of GOTM 5 and 6 in the words of version 7; the tables are `older.yaml`."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from ..io.yaml_file import ConfigError, Document
 from .keys import VERSION, table
+from .namelists import read_canopy
 
 _STEPS: dict[int, dict[str, Any]] = {int(version): step for version, step in table("older.yaml").items()}
 _OLDEST = min(_STEPS)
@@ -28,7 +30,9 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
         )
     if version == VERSION:
         return document, None
-    values: Values = dict(_leaves(document.data, (), document.origins))
+    canopy = read_canopy(Path(document.source).parent)
+    values: Values = dict(_leaves(canopy.data, (), canopy.origins))
+    values |= _leaves(document.data, (), document.origins)
     for step in range(version, VERSION):
         values = _next(values, _STEPS[step], document.source)
     _complete(values)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
 from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, Key
-from .older import up_to_date
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
@@ -40,14 +39,15 @@ class Settings:
     """Values of all keys, those of the file or the defaults.
 
     Args:
-        document: the YAML file.
+        document: the YAML file, as version 7 has it.
+        note: on how it came to be so.
 
     Raises:
-        ConfigError: an unknown version, an unknown key, or a value of the wrong kind or out of range; with
-            file, line and key, all of them at once.
+        ConfigError: an unknown key, or a value of the wrong kind or out of range; with file, line and key,
+            all of them at once.
     """
 
-    def __init__(self, document: Document):
+    def __init__(self, document: Document, note: str | None = None):
         self.source = document.source
         self.folder = Path(document.source).parent
         self.lines: dict[str, str] = {}
@@ -58,7 +58,6 @@ class Settings:
         self.notes: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, str]] = []
         self.oddities: list[tuple[str, str]] = []
-        document, note = up_to_date(document)
         if note is not None:
             self.notes.append(("version", note))
         problems: list[str] = []
@@ -144,14 +143,6 @@ class Settings:
             if self.peek(f"{path}.{key}") != KEYS[f"{path}.{key}"].default or key == "column":
                 section[key] = Said(self.peek(f"{path}.{key}"), f"{path}.{key}")
         return section
-
-    def constant(self, path: str, what: str) -> Any:
-        """An input that may not vary in time; `what` in the plural, for the refusal of a file."""
-        given = self.input(path)
-        if isinstance(given, dict):
-            self.refuse(f"{path}.method", f"{what} are not supported; give a constant")
-            return KEYS[f"{path}.constant_value"].default
-        return given
 
     def file(self, path: str) -> Said:
         """A file that lies beside the configuration."""

@@ -68,7 +68,7 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     given = settings.inputs("surface.fluxes", {"tx": "stress_u", "ty": "stress_v"})
     if "temperature" not in held:
         given["heat_flux"] = settings.input("surface.fluxes.heat")
-        given["shortwave_flux"] = _net_shortwave(settings)
+        given |= _prescribed_shortwave(settings)
     if "salinity" not in held:
         # GOTM's salt flux is -S P, whatever the densities.
         density = settings["equation_of_state.rho0"]
@@ -76,24 +76,28 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     return {name: flux for name, flux in given.items() if not is_zero(flux)}
 
 
-def _net_shortwave(settings: Settings) -> Any:
-    """Shortwave radiation that enters the water [W m-2]."""
+def _prescribed_shortwave(settings: Settings) -> dict[str, Any]:
+    """Shortwave radiation [W m-2], and the albedo of what is downward."""
     if settings["surface.swr.method"] == "calculate":
         settings.note(
             "surface.swr.method",
             "GOTM computes shortwave radiation only with fluxes.method kondo or fairall; it is zero here too",
         )
-        return 0.0
+        return {}
     shortwave = settings.input("surface.swr")
-    if settings["surface.swr.type"] == "net":
-        return shortwave
-    if settings["surface.albedo.method"] != "constant":
-        settings.refuse(
-            "surface.albedo.method",
-            "an albedo of the sun's height needs fluxes.method kondo or fairall; give a constant albedo, or "
-            "net shortwave radiation",
+    if settings["surface.swr.type"] == "net" or is_zero(shortwave):
+        return {"shortwave_flux": shortwave}
+    return {"shortwave_flux": shortwave, "albedo": _albedo(settings)}
+
+
+def _albedo(settings: Settings) -> Any:
+    """Of downward radiation: a number, or the name of a formula."""
+    if settings["surface.swr.method"] == "constant":
+        settings.note(
+            "surface.swr.method", "the albedo is taken off once; GOTM takes it off a constant in every step"
         )
-    return _times(1.0 - settings["surface.albedo.constant_value"], shortwave)
+    method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
+    return settings.said(key) if method == "constant" else method
 
 
 def _times(factor: float, flux: Any) -> Any:
@@ -110,6 +114,7 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
     is_calculated = settings["surface.swr.method"] == "calculate"
     method = settings["surface.longwave_radiation.method"]
     longwave = settings["surface.longwave_radiation.type"] if method == "file" else method
+    longwave = "net" if method == "constant" else longwave
     has_salinity, rain_acts = "salinity" not in held, settings["surface.precip.flux_impact"]
     weather = _weather(settings, rain_acts=rain_acts, has_salinity=has_salinity)
     air_sea: dict[str, Any] = {
@@ -137,8 +142,9 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
     for name in kelvin:  # above 100 in GOTM
         if isinstance(given[name], Said) and given[name].value > 100.0:
             given[name] = given[name]._replace(value=given[name].value - _ZERO_CELSIUS)
+    path = "surface.longwave_radiation"
     for name, group, is_formula in (
-        ("longwave", "longwave_radiation", settings["surface.longwave_radiation.method"] != "file"),
+        ("longwave", "longwave_radiation", settings[f"{path}.method"] not in ("file", "constant")),
         ("shortwave", "swr", settings["surface.swr.method"] == "calculate"),
     ):
         radiation = settings.input(f"surface.{group}")
@@ -146,6 +152,9 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
             given["cloud_cover"] = settings.input("surface.cloud")
         else:
             given[name] = radiation
+    if settings[f"{path}.method"] == "constant":
+        given["longwave"] = 0.0
+        settings.note(f"{path}.method", "GOTM does not read the constant: there is no longwave radiation")
     if has_salinity or rain_acts:
         given |= _rain(settings, rain_acts)
     return {"format": "series", "humidity_measure": measure, **given}
@@ -168,9 +177,7 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Any]:
 def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Any]:
     if not is_calculated and settings["surface.swr.type"] == "net":
         return {"shortwave": "net"}
-    method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
-    albedo = settings.said(key) if method == "constant" else method
-    return {"shortwave": "clear_sky" if is_calculated else "downward", "albedo": albedo}
+    return {"shortwave": "clear_sky" if is_calculated else "downward", "albedo": _albedo(settings)}
 
 
 def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> bool:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
+from ..declarations import setting
 from ..grid import Grid
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
@@ -131,13 +132,16 @@ class Interior(eqx.Module):
     Args:
         relaxation: towards observed profiles.
         pressure_gradient: of the surface elevation: tides, a river's slope.
-        buoyancy_gradient: horizontal gradients of temperature and salinity, or a plume on a slope.
+        buoyancy_gradient: horizontal gradients of temperature and salinity.
+        plume: on a slope.
         vertical_velocity: that carries all profiles up or down.
         streams: into a lake and out of it.
         bottom_friction: drag of the bottom.
         seagrass: a canopy on the bottom.
         lid_friction: drag of a lid, ice for one, on the water below it.
         stokes_drift: of surface waves.
+        stokes_shear: whether turbulence feels the shear of that drift.
+        wave_height: significant height of the waves [m], `(n_times, *batch)`, for Langmuir turbulence in KPP.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
             keeps the heights at rest.
@@ -150,13 +154,16 @@ class Interior(eqx.Module):
 
     relaxation: Relaxation | None = None
     pressure_gradient: AbstractPressureGradient | None = None
-    buoyancy_gradient: BuoyancyGradient | PlumeOnSlope | None = None
+    buoyancy_gradient: BuoyancyGradient | None = None
+    plume: PlumeOnSlope | None = None
     vertical_velocity: VerticalVelocity | None = None
     streams: Streams | None = None
     bottom_friction: BottomFriction | None = None
     seagrass: Seagrass | None = None
     lid_friction: LidFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
+    stokes_shear: bool = setting(True)
+    wave_height: TimeSeries[SeriesOrScalar] | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
     level: LakeLevel | None = None
     held: tuple[str, ...] = eqx.field(default=(), static=True)
@@ -180,7 +187,8 @@ class Interior(eqx.Module):
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if any series is not known from `start` to `end` [s]."""
         level = None if self.level is None else self.level.prescribed
-        for part in (*self.terms(), self.stokes_drift, self.surface_elevation, level):
+        waves = self.stokes_drift, self.wave_height
+        for part in (*self.terms(), *waves, self.surface_elevation, level):
             if part is not None:
                 part.check_covers(start, end)
 
@@ -192,6 +200,7 @@ class Interior(eqx.Module):
             streams,
             self.pressure_gradient,
             self.buoyancy_gradient,
+            self.plume,
             self.relaxation,
             self.bottom_friction,
             self.seagrass,

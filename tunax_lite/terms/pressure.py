@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, as_float_array, parameter
-from ..declarations import named, setting
+from ..declarations import setting
 from ..grid import Grid
 from ..numerics.elementary import at_least, column_integral, reciprocal, vector_norm
 from ..state import State
@@ -138,7 +138,6 @@ class BuoyancyGradient(AbstractTerm):
         return {name: Tendency(cells=rate * thickness) for name, rate in rates.items()}
 
 
-@named("plume")
 class PlumeOnSlope(AbstractTerm):
     """Dense water on a sloping bottom, or light water below a sloping lid.
 

@@ -44,14 +44,18 @@ class StokesDrift(AbstractStokesDrift):
     Args:
         series: drift at the surface [m s-1].
         decay_depth: d, of its decay [m].
+        depths: d over time, instead of that.
     """
 
     series: TimeSeries[DriftVector]
     decay_depth: Scalar = parameter(5.0, unit="m", valid_range=(1e-3, 1e4))
+    depths: TimeSeries[SeriesOrScalar] | None = None
 
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:
-        surface = self.at_surface(time)
-        at_faces = self.decay_depth * jnp.exp(grid.z_face / self.decay_depth)
+        surface, depth = self.at_surface(time), self.decay_depth
+        if self.depths is not None:
+            depth = at_least(self.depths.at(time), 1e-3)
+        at_faces = depth * jnp.exp(grid.z_face / depth)
         profile = (at_faces[1:] - at_faces[:-1]) / grid.cell_thickness
         return surface[0] * profile, surface[1] * profile
 
@@ -72,12 +76,20 @@ class DriftProfiles(AbstractStokesDrift):
 
     Args:
         series: drift of the cells [m s-1], `(n_times, n_cells, *batch)` of both components.
+        surface: drift at the surface [m s-1], where it is known.
     """
 
     series: TimeSeries[DriftVectors]
+    surface: TimeSeries[DriftVector] | None = None
 
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:
         now = self.series.at(time)
+        return now.u, now.v
+
+    def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
+        if self.surface is None:
+            return None
+        now = self.surface.at(time)
         return now.u, now.v
 
 

@@ -1,0 +1,83 @@
+"""Surface fluxes that a configuration gives, as the forcing that follows from them."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import io
+from ..air_sea.radiation import AbstractAlbedo, SolarPosition
+from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..io.series import Series, on_common_times
+from ..io.yaml_file import ConfigError
+from .cases import FluxesSection
+from .series import Setting, read_timed
+
+
+def prescribed_forcing(section: FluxesSection, case: Any, setting: Setting, key: str) -> AbstractForcing:
+    if section.era5 is not None:
+        if case.latitude is None or case.longitude is None or setting.start_time is None:
+            raise ConfigError(
+                f"{setting.at(key, 'era5')}: expected a case with `latitude`, `longitude` and `start_time`, "
+                "got none; choose the format site."
+            )
+        return io.read_era5_fluxes(
+            [setting.file(path, key, "era5", "paths") for path in section.era5.paths],
+            latitude=case.latitude,
+            longitude=case.longitude,
+            start_time=setting.start_time,
+            **section.era5.model_dump(exclude={"paths"}),
+        )
+    others = ("time", "tracer_fluxes", "albedo", "era5")
+    names = [name for name in type(section).model_fields if name not in others]
+    given = {
+        name: read_timed(getattr(section, name), name, setting, key, name)
+        for name in names
+        if getattr(section, name) is not None
+    }
+    tracers = {
+        f"tracer {name}": read_timed(flux, name, setting, key, "tracer_fluxes", name)
+        for name, flux in section.tracer_fluxes.items()
+    }
+    if section.albedo is not None:
+        given["shortwave_flux"] = _entering(
+            given["shortwave_flux"], section.albedo.build(), case, setting, key
+        )
+    # A file that is zero all the time is no flux: it costs nothing.
+    given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
+    both = given | tracers
+    with setting.naming(key):
+        time, values = on_common_times(both, setting.duration)
+    fluxes = {name: value for name, value in values.items() if name in given}
+    of_tracers = {name: values[f"tracer {name}"] for name in section.tracer_fluxes}
+    if not any(isinstance(flux, Series) for flux in both.values()):
+        return ConstantForcing(SurfaceFluxes(**fluxes, tracer_fluxes=of_tracers))
+    return TimeSeriesForcing.from_values(time, **fluxes, tracer_fluxes=of_tracers)
+
+
+_MOST_STEPS = 2_000_000
+"""Of a case, for light that stands as a series."""
+
+
+def _entering(
+    light: Series | float, albedo: AbstractAlbedo, case: Any, setting: Setting, key: str
+) -> Series | float:
+    """Shortwave radiation [W m-2] less the albedo of the sun's height, exact at the end of every step."""
+    if not albedo.needs_sun:
+        entering = 1.0 - float(albedo.value(0.0, 0.0))
+        return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light
+    if case.latitude is None or case.longitude is None or setting.start_time is None or setting.step is None:
+        raise ConfigError(
+            f"{setting.at(key, 'albedo')}: expected a case with `latitude`, `longitude` and `start_time`, "
+            "from which the height of the sun follows, got none; choose the format site, or a number."
+        )
+    n_steps = min(max(1, math.ceil(setting.duration / setting.step)), _MOST_STEPS)
+    time = setting.step * np.arange(n_steps + 1.0)
+    if isinstance(light, Series):
+        time = np.union1d(time[(time >= light.time[0]) & (time <= light.time[-1])], light.time)
+    sun = SolarPosition(setting.start_time, case.latitude, case.longitude)
+    now = sun.at(jnp.asarray(time))
+    zenith = jnp.rad2deg(jnp.arccos(sun.cosine_of_zenith(now)))
+    downward = light.on(time) if isinstance(light, Series) else light
+    return Series(time, (1.0 - np.asarray(albedo.value(zenith, now.day))) * downward)
