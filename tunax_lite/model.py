@@ -245,9 +245,11 @@ class Model(eqx.Module):
             held, held_before = (lid.stress(water, grid, density) for water in (state, start))
             stress = stress[0] + held[0], stress[1] + held[1]
             before = before[0] + held_before[0], before[1] + held_before[1]
+        of_sea = safe_sqrt(vector_norm(*before) / density)
         passing = shortwave_heating(column.fluxes, column)
         if self.like_gotm:
             shear = shear_squared_between_cells(state, start, grid, self.theta)
+            of_sea = jnp.where(column.time < 1.5 * column.dt, 0.0, of_sea)  # no step before the first
         else:
             shear = shear_squared(state, start, grid)
         alpha_of_shortwave = _expansion_at_faces(state, column) if self.like_gotm else alpha
@@ -260,7 +262,7 @@ class Model(eqx.Module):
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
             shear_squared=shear,
             surface_friction_velocity=safe_sqrt(vector_norm(*stress) / density),
-            friction_velocity_of_sea=safe_sqrt(vector_norm(*before) / density),
+            friction_velocity_of_sea=of_sea,
             surface_momentum_flux=(stress[0] / density, stress[1] / density),
             surface_buoyancy_flux=eos.gravity
             * (alpha * entering["temperature"] - beta * entering["salinity"]),

@@ -64,7 +64,8 @@ def _two_equations(
     """A closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
     param, group = "turbulence.turb_param.", equation["group"]
-    if not settings[f"{param}compute_kappa"]:
+    # The generic equation has its own kappa, whatever is asked for.
+    if not settings[f"{param}compute_kappa"] and group != "generic":
         parameters["imposed_von_karman"] = settings.said(f"{param}kappa")
     numbers = {ours: given[theirs] for theirs, ours in equation["numbers"].items() if theirs in given}
     if settings[f"{param}compute_c3"]:
@@ -79,6 +80,9 @@ def _two_equations(
         _check_wall(settings, given, *equation["wall"])
         if group == "generic":
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
+    if group == "generic":  # that of k-epsilon in unstable water, whatever stands in the group
+        (_, m, n), unstable = options["exponents"], settings.said("turbulence.keps.ce3plus")
+        numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
         of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
         if of_shear.value <= 0.0:
@@ -114,9 +118,7 @@ def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, 
     key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
     names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
     numbers: dict[str, Any] = {name: Said(float(getattr(made, name)), key) for name in names}
-    # GOTM gives unstable water the c3 that corresponds to that of k-epsilon.
-    c_3 = (1.5 - settings["turbulence.keps.ce3plus"]) * n + m
-    return {**numbers, "c_psi_3_plus": c_3, "exponents": [p, m, n]}
+    return {**numbers, "exponents": [p, m, n]}
 
 
 def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
