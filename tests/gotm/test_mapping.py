@@ -684,7 +684,7 @@ def test_kpp_on_the_bottom_alone(tmp_path):
         True,
         0.4,
     )
-    assert float(layer.unresolved_shear_floor) == 1e-10  # CVMix's, which GOTM leaves there
+    assert float(layer.unresolved_shear_floor) == 1e-14  # GOTM has none, at either end
     closure = run_of(tmp_path, _kpp()).model.closure
     assert closure.bottom_layer is None
 

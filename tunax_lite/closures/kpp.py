@@ -101,6 +101,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         shear, double_diffusion, convection: of the interior; `None` for none.
         langmuir: enhancement by waves; `None` for none, and without effect where there are no waves.
         enhanced_diffusivity: at the base of the layer, by how far h reaches into the next cell.
+        closed_base: whether nothing mixes through the first face below a layer without that whose h is beyond
+            the center before, as in CVMix.
         n_smoothing: running means over Ri of the interior shear.
         surface_layer: whether there is a boundary layer at the surface.
         bottom_layer: one on the bottom; `None` for none, and without effect where nothing drags there.
@@ -121,6 +123,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     convection: InteriorConvection | None = None
     langmuir: Langmuir | None = None
     enhanced_diffusivity: bool = setting(True)
+    closed_base: bool = setting(False)
     n_smoothing: int = setting(1, at_least=0)
     surface_layer: bool = setting(True)
     bottom_layer: BottomLayer | None = None
@@ -282,6 +285,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         # The deepest center in the layer; between it and the next lies the face at the base.
         last = jnp.max(jnp.where(center <= h, center, 0.0), axis=0)
         at_base = (center[1:] <= h) & (h < center[:-1])
+        closed = at_base & ~inside if self.closed_base and not self.enhanced_diffusivity else None
         if not self.enhanced_diffusivity:
             at_base = jnp.zeros_like(at_base)
         reach = jnp.where(at_base, (h - center[1:]) * reciprocal(grid.center_spacing), 0.0)
@@ -292,7 +296,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             shape = kpp_layer.simple if cubic is None else cubic
             within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
             enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
-            return jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
+            mixing = jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
+            return mixing if closed is None else jnp.where(closed, 0.0, mixing)
 
         momentum, scalars = self._velocities(layer, face, sigma)
         momentum_last, scalars_last = self._velocities(layer, last, None)

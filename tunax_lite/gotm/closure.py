@@ -244,6 +244,8 @@ def _one_equation(
     }
 
 
+_NO_FLOOR = {"unresolved_shear_floor": 1e-14}
+"""GOTM has none [m2 s-2]."""
 _LEAST_WAVES = 0.02
 """Height of the waves that GOTM assumes at least [m]."""
 
@@ -251,17 +253,18 @@ _LEAST_WAVES = 0.02
 def kpp_section(settings: Settings) -> dict[str, Any]:
     """The closure: what mixes between its two layers, of which either may be absent."""
     options, parameters = _interior(settings)
+    options["closed_base"] = True
     surface, bottom = (f"cvmix.{end}_layer" for end in ("surface", "bottom"))
     if settings[f"{surface}.use"]:
         of_layer, numbers = _layer(settings, surface)
         options |= of_layer | {"enhanced_diffusivity": settings[f"{surface}.use_enhanced_diff"]}
         options["langmuir"] = _langmuir(settings)
-        parameters |= numbers | {"unresolved_shear_floor": 1e-14}  # GOTM has none
+        parameters |= numbers | _NO_FLOOR
     else:
         options["surface_layer"] = False
     if settings[f"{bottom}.use"]:
         of_layer, numbers = _layer(settings, bottom)
-        options["bottom_layer"] = of_layer | numbers
+        options["bottom_layer"] = of_layer | numbers | _NO_FLOOR
         if settings["surface.swr.method"] != "constant" or settings["surface.swr.constant_value"] > 0.0:
             settings.note(
                 f"{bottom}.use",

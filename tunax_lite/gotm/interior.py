@@ -85,7 +85,7 @@ def _plume(settings: Settings) -> dict[str, Any] | None:
     if settings[f"{_INTERNAL}.type"] != "plume":
         return None
     slopes = settings.renamed(f"{_INTERNAL}.plume", {"x_slope": "slope_x", "y_slope": "slope_y"})
-    return {**slopes, "at_surface": at_surface}
+    return {**slopes, "at_surface": at_surface, "from_rest": True}
 
 
 def _gradients(settings: Settings) -> dict[str, Any] | None:
@@ -96,7 +96,7 @@ def _gradients(settings: Settings) -> dict[str, Any] | None:
         return None
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
-    switches["accelerates"] = kind == "gradients"
+    switches |= {"accelerates": kind == "gradients", "from_rest": True}
     return {**settings.inputs(f"{group}.gradients", names), **switches}
 
 

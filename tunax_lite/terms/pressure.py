@@ -103,6 +103,11 @@ def _from_surface(values: CenterArray, grid: Grid) -> CenterArray:
     return jnp.cumsum((2.0 * half)[::-1], axis=0)[::-1] - half
 
 
+def _begun(acceleration: CenterArray, column: Column) -> CenterArray:
+    """The same from the second step of a case on."""
+    return jnp.where(column.time < 1.5 * column.dt, 0.0, acceleration)
+
+
 class BuoyancyGradient(AbstractTerm):
     """Prescribed horizontal gradients, which accelerate the water and are carried by it.
 
@@ -110,12 +115,14 @@ class BuoyancyGradient(AbstractTerm):
         series: gradients over time, `(n_times, n_cells, *batch)`.
         advect_temperature, advect_salinity: dT/dt = ... - u dT/dx - v dT/dy.
         accelerates: whether the gradients drive the water, too.
+        from_rest: whether they begin like GOTM's, and drive nothing in the first step of a case.
     """
 
     series: TimeSeries[HorizontalGradient]
     advect_temperature: bool = setting(False)
     advect_salinity: bool = setting(False)
     accelerates: bool = setting(True)
+    from_rest: bool = setting(False)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         if not self.accelerates:
@@ -125,6 +132,7 @@ class BuoyancyGradient(AbstractTerm):
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
         b_x = eos.gravity * (alpha * given.temperature_x - beta * given.salinity_x)
         b_y = eos.gravity * (alpha * given.temperature_y - beta * given.salinity_y)
+        b_x, b_y = (_begun(each, column) if self.from_rest else each for each in (b_x, b_y))
         return accelerating(_from_surface(b_x, grid), _from_surface(b_y, grid), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
@@ -144,11 +152,13 @@ class PlumeOnSlope(AbstractTerm):
     Args:
         slope_x, slope_y: of the bottom, or of the lid [1].
         at_surface: light water below a lid instead of dense water on the bottom.
+        from_rest: whether it begins like GOTM's, and drives nothing in the first step of a case.
     """
 
     slope_x: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
     slope_y: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))
     at_surface: bool = setting(False)
+    from_rest: bool = setting(False)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """The slope times the buoyancy relative to the water far from the plume."""
@@ -156,6 +166,7 @@ class PlumeOnSlope(AbstractTerm):
         density = eos.density(state.temperature, state.salinity, jnp.zeros_like(column.grid.z_center))
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
+        relative = _begun(relative, column) if self.from_rest else relative
         return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
