@@ -252,18 +252,17 @@ def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
 
 def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
-    quadratic, cubic = 2.0 * (rise - slope), slope - rise
-
-    def newton(x):
+    def newton(x, rise, slope, missing):
+        quadratic, cubic = 2.0 * (rise - slope), slope - rise
         value = x * (slope + x * (quadratic + x * cubic)) - missing
         steepness = slope + x * (2.0 * quadratic + x * (3.0 * cubic))
         return at_most(at_least(x - value * reciprocal(at_least(steepness, _TINY)), 0.0), 1.0)
 
-    x = jnp.full_like(missing, 0.5)
-    for _ in range(_N_NEWTON):
-        x = newton(x)
+    # A loop, because the one kernel of a run would compute all steps again for each use of the last.
+    known = lax.stop_gradient((rise, slope, missing))
+    x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *known), jnp.full_like(missing, 0.5))
     # One more step from the solution has the derivative of the implicit function.
-    return newton(lax.stop_gradient(x))
+    return newton(x, rise, slope, missing)
 
 
 _WEAKEST_MIXING = 1e-10
