@@ -295,7 +295,9 @@ def _waves(state: State, column: Column, case: Case) -> SurfaceWaves | None:
     if waves is None or drift is None:
         return None
     grid, height = column.grid, case.interior.wave_height
-    by_drift = [case.interior.stokes_shear * gradient(values, grid) for values in drift]
+    by_drift = [gradient(values, grid) for values in drift]
+    if not case.interior.stokes_shear:
+        by_drift = [jnp.zeros_like(each) for each in by_drift]
     return SurfaceWaves(
         drift=drift,
         at_surface=waves.at_surface(column.time),

@@ -170,6 +170,8 @@ def test_limits_under_stable_forcing():
 def test_interior_mixing():
     large = LargeShear().coefficients(jnp.asarray([-1.0, 0.0, 0.35, 0.7, 3.0]))[0]
     np.testing.assert_allclose(large, 5e-3 * np.array([1.0, 1.0, 0.75**3, 0.0, 0.0]), rtol=1e-13)
+    square = LargeShear(exponent=2.0).coefficients(jnp.asarray([-1.0, 0.35, 3.0]))[0]
+    np.testing.assert_allclose(square, 5e-3 * np.array([1.0, 0.75**2, 0.0]), atol=1e-20)
     nu, kappa = PacanowskiPhilanderShear().coefficients(jnp.asarray([-1.0, 0.2, 1.0]))
     np.testing.assert_allclose(nu, 5e-3 / np.array([1.0, 4.0, 36.0]), rtol=1e-13)
     np.testing.assert_allclose(kappa, 5e-3 / np.array([1.0, 8.0, 216.0]), rtol=1e-13)
@@ -310,3 +312,15 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
     same(ours.eddy_viscosity[1:-1], nu)
     same(ours.eddy_diffusivity[1:-1], kappa)
     np.testing.assert_array_equal(ours.nonlocal_transport, 0.0)
+    # As in CVMix the first face beyond h is closed where h lies beyond the center before it.
+    n_closed = 0
+    for speed in np.linspace(0.009, 0.015, 5):
+        flow = dataclasses.replace(inputs, bottom=BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3)))
+        left = STEP(closure, closure.init(flow), flow)
+        closed = STEP(dataclasses.replace(closure, closed_base=True), closure.init(flow), flow)
+        h = float(left.bottom_layer_thickness)  # pyright: ignore[reportArgumentType]
+        cell = int(np.searchsorted(height, h)) - 1
+        beyond = (np.arange(1, 24) == cell + 1) & (h >= float(z[cell]))
+        same(closed.eddy_viscosity[1:-1], np.where(beyond, 0.0, left.eddy_viscosity[1:-1]))
+        n_closed += int(beyond.any())
+    assert 0 < n_closed < 5

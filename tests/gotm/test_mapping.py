@@ -567,7 +567,6 @@ def test_generic_length_scale_given_and_generated(tmp_path):
     ("change", "fragments"),
     [
         (_kpp(interior={"use": True, "tidal_mixing": {"use": True}}), ("tidal_mixing.use",)),
-        (_kpp(interior={"use": True, "shear": {"use": True, "KPP_exp": 2.0}}), ("shear.KPP_exp",)),
         (_kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), ("OBL_interp_type",)),
         (
             {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}},

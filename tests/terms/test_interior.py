@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import column_of, random_grid
+from tests.closures.columns import closure_inputs, column_of, random_grid
 from tunax_lite import (
     Case,
     ConstantForcing,
@@ -120,6 +120,10 @@ def test_plumes_run_down_the_slope():
     to_x, to_y = accelerations(slope, column)
     np.testing.assert_allclose(to_x, 0.01 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
     np.testing.assert_allclose(to_y, -0.02 * dense * np.array([1, 1, 0, 0, 0]), atol=1e-12)
+    first, second = (column._replace(time=jnp.asarray(time)) for time in (60.0, 120.0))
+    begins = PlumeOnSlope(slope_x=0.01, slope_y=-0.02, from_rest=True)
+    np.testing.assert_array_equal(accelerations(begins, first)[0], 0.0)
+    np.testing.assert_array_equal(accelerations(begins, second)[0], to_x)
     lid = accelerations(PlumeOnSlope(slope_x=0.01, at_surface=True), column)
     np.testing.assert_allclose(lid[0], -0.01 * dense * np.array([0, 0, 1, 1, 1]), atol=1e-12)
 
@@ -533,3 +537,39 @@ def test_the_drag_of_the_bottom_begins_as_in_gotm():
     np.testing.assert_allclose(u[2], 0.3 / (1.0 + dt * coefficient * 0.3), rtol=1e-12)
     coefficient = drag_coefficient(u[2], 1.0)
     np.testing.assert_allclose(u[3], u[2] / (1.0 + dt * coefficient * u[2]), rtol=1e-6)
+
+
+def test_waves_may_change_in_depth_and_turbulence_need_not_feel_their_shear():
+    grid = random_grid(4, 12)
+    depths = TimeSeries(jnp.asarray([0.0, 100.0]), jnp.asarray([2.0, 6.0]))
+    given = StokesDrift(steady(DriftVector(0.1, 0.02)), depths=depths)
+    for time, depth in ((0.0, 2.0), (50.0, 4.0), (100.0, 6.0)):
+        expected = StokesDrift(steady(DriftVector(0.1, 0.02)), decay_depth=depth).at(grid, 0.0)
+        np.testing.assert_allclose(given.at(grid, time), expected, rtol=1e-13)
+    parts = {"stokes_drift": given, "wave_height": TimeSeries(depths.time, jnp.asarray([1.0, 3.0]))}
+    state = State.from_profiles(grid, temperature=10.0, u=lambda z: 0.01 * z)
+    for feels in (True, False):
+        case = still_case(grid, Interior(**parts, stokes_shear=feels))
+        case = dataclasses.replace(case, initial_state=state)
+        model = Model(KEpsilon())
+        inputs, _ = model.inputs_of_closure(state, model.init(case), state, case, 0.0, 50.0)
+        waves = inputs.waves
+        assert waves is not None and waves.height is not None and float(waves.height) == 2.0
+        assert bool(np.all(np.asarray(waves.shear) > 0.0)) == feels and np.any(waves.shear_squared) == feels
+
+
+def test_a_canopy_has_a_constant_of_its_own_in_the_equation_for_the_length():
+    """What leaves stir counts with `stirring_ratio` times c_1: a tenth more is a tenth of it less at 0."""
+    grid = Grid.uniform(4.0, 8)
+    inputs = closure_inputs(grid, 0.0, 1e-4, friction_velocity=0.01)
+    stirred = dataclasses.replace(inputs, stirring=jnp.full(7, 1e-6))
+
+    def dissipation(ratio, given):
+        closure = KEpsilon(stirring_ratio=ratio)
+        stepper = closure.prepare()
+        return np.asarray(stepper.step(stepper.init(given), given, 1.0).dissipation_rate[1:-1])
+
+    without = dissipation(0.0, stirred), dissipation(0.5, stirred), dissipation(1.0, stirred)
+    np.testing.assert_allclose(without[2], dissipation(None, stirred), rtol=1e-13)
+    np.testing.assert_allclose(without[1], 0.5 * (without[0] + without[2]), rtol=1e-12)
+    assert np.all(without[2] > 1.5 * without[0])

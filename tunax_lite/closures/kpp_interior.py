@@ -47,15 +47,18 @@ class LargeShear(AbstractInteriorShear):
     Args:
         coefficient: nu_0, largest nu and kappa [m2 s-1].
         limiting_richardson_number: Ri_0, beyond which there is no mixing [1].
+        exponent: of the bracket, instead of 3 [1].
     """
 
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     limiting_richardson_number: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
+    exponent: Scalar | None = parameter(None, valid_range=(1.0, 20.0))
 
     def coefficients(self, richardson: InnerFaceArray) -> Pair:
         relative = at_least(richardson, 0.0) * reciprocal(self.limiting_richardson_number)
         left = at_least(1.0 - relative * relative, 0.0)
-        value = self.coefficient * (left * left * left)
+        shape = left * left * left if self.exponent is None else at_least(left, 1e-12) ** self.exponent
+        value = self.coefficient * shape
         return value, value
 
 

@@ -252,6 +252,7 @@ def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
 
 def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
     """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
+
     def newton(x, rise, slope, missing):
         quadratic, cubic = 2.0 * (rise - slope), slope - rise
         value = x * (slope + x * (quadratic + x * cubic)) - missing

@@ -230,6 +230,11 @@ def _one_equation(
             f"mellor_yamada is not supported with len_scale_method {length_scale}; use tke",
         )
         return None
+    if length_scale == "bougeault_andre":
+        settings.note(
+            "turbulence.len_scale_method",
+            "a sinking parcel is stopped by stratification, as published; in GOTM's code nothing stops it",
+        )
     kappa: Any = 0.4
     if not settings["turbulence.turb_param.compute_kappa"]:
         kappa = settings.said("turbulence.turb_param.kappa")
@@ -336,8 +341,8 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _shear(settings: Settings, group: str) -> dict[str, Any]:
     scheme = settings[f"{group}.mix_scheme"]
-    if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
-        settings.refuse(f"{group}.KPP_exp", "only an exponent of 3 is supported")
     name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
     numbers = settings.renamed(group, WORDS["interior_shear"][scheme])
+    if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
+        numbers["exponent"] = settings.said(f"{group}.KPP_exp")
     return {"shear": name | numbers, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}
