@@ -314,7 +314,7 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
     np.testing.assert_array_equal(ours.nonlocal_transport, 0.0)
     # As in CVMix the first face beyond h is closed where h lies beyond the center before it.
     n_closed = 0
-    for speed in np.linspace(0.009, 0.015, 5):
+    for speed in np.linspace(0.02, 0.3, 8):
         flow = dataclasses.replace(inputs, bottom=BottomFlow(jnp.asarray(speed), jnp.asarray(1e-3)))
         left = STEP(closure, closure.init(flow), flow)
         closed = STEP(dataclasses.replace(closure, closed_base=True), closure.init(flow), flow)
@@ -323,4 +323,4 @@ def test_a_layer_on_the_bottom_is_that_of_the_column_upside_down(shape):
         beyond = (np.arange(1, 24) == cell + 1) & (h >= float(z[cell]))
         same(closed.eddy_viscosity[1:-1], np.where(beyond, 0.0, left.eddy_viscosity[1:-1]))
         n_closed += int(beyond.any())
-    assert 0 < n_closed < 5
+    assert 0 < n_closed < 8

@@ -126,8 +126,7 @@ class FluxesSection(Quantities):
     heat_flux: _Flux = key("heat into the surface, without shortwave radiation [W m-2]", None)
     shortwave_flux: _Flux = key("shortwave radiation into the water, less the albedo [W m-2]", None)
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
-        "reflected part of shortwave_flux: a number, payne or cogley at the end of each step; null for none",
-        None,
+        "reflected part of shortwave_flux: a number, payne or cogley at the end of each step", None
     )
     freshwater_flux: _Flux = key("precipitation minus evaporation [kg m-2 s-1]", None)
     salt_flux: _Flux = key("salt [kg m-2 s-1]", None)
