@@ -543,7 +543,11 @@ def test_generic_length_scale_given_and_generated(tmp_path):
     given = {"gen_m": 1.0, "gen_n": -0.67, "gen_p": 3.0, "cpsi1": 1.0, "cpsi2": 1.22, "cpsi3plus": 0.7}
     closure = closure_of(tmp_path, len_scale_method="gls", generic=given)
     assert isinstance(closure, GenericLengthScale) and tuple(closure.exponents) == (3.0, 1.0, -0.67)
-    assert float(closure.c_psi_3_plus) == 0.7
+    # GOTM's `analyse_model` has (1.5 - ce3plus) n + m in place of what is given, and its own kappa.
+    assert float(closure.c_psi_3_plus) == 1.0
+    kappa = {"compute_kappa": False, "kappa": 0.3}
+    same: Any = closure_of(tmp_path, len_scale_method="gls", generic=given, turb_param=kappa)
+    assert same.imposed_von_karman is None
     generated = {"compute_param": True, "gen_m": 1.0, "gen_alpha": -2.53, "gen_l": 0.25}
     closure = closure_of(
         tmp_path,
