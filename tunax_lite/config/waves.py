@@ -8,7 +8,7 @@ from jaxtyping import Array
 from pydantic import Field
 
 from .. import io, terms
-from ..io.series import profiles_on_grid
+from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..time_series import TimeSeries
 from .builder import part_of
@@ -39,7 +39,7 @@ class ExponentialDrift(SeriesPart):
         """The drift."""
         series = self.series(setting, key)
         depth = read_timed(self.decay_depth, "height", setting, "interior", key, "decay_depth")
-        if isinstance(depth, float):
+        if not isinstance(depth, Series):
             return terms.StokesDrift(series, decay_depth=depth)
         depths = TimeSeries(jnp.asarray(depth.time), jnp.asarray(depth.values))
         return terms.StokesDrift(series, depths=depths)
