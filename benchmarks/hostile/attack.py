@@ -5,6 +5,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Concatenate, ParamSpec
+
+P = ParamSpec("P")
 
 
 @dataclass
@@ -36,6 +39,11 @@ class Try:
 
 Prepare = Callable[[Path, random.Random], Try]
 """Makes the folder, which holds a copy of the material, and gives the command."""
+
+
+def later(prepare: Callable[Concatenate[Path, random.Random, P], Try]) -> Callable[P, Prepare]:
+    """What prepares a folder, of the arguments behind the first two."""
+    return lambda *of, **named: lambda folder, chance: prepare(folder, chance, *of, **named)
 
 
 @dataclass(frozen=True)

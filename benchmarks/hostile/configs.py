@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from .attack import Prepare, Try, once, without_end
+from .attack import Prepare, Try, later, once, without_end
 from .files import COMMANDS, OUT, reading
 from .material import CONFIGS, write_yaml
 
@@ -85,13 +85,11 @@ def _commands(name: str) -> list[list[str]]:
     return [each for each in COMMANDS[data.get(name, name)] if name in each]
 
 
-def _text(text: bytes) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        target = chance.choice(("run.yaml", "calibration.yaml", "parameters.yaml", "comparison.yaml"))
-        (folder / target).write_bytes(text)
-        return reading(target, folder, chance, must_fail=True)
-
-    return prepare
+@later
+def _text(folder: Path, chance: random.Random, text: bytes) -> Try:
+    target = chance.choice(("run.yaml", "calibration.yaml", "parameters.yaml", "comparison.yaml"))
+    (folder / target).write_bytes(text)
+    return reading(target, folder, chance, must_fail=True)
 
 
 texts = once("text", {name: _text(text) for name, text in TEXTS.items()})
@@ -177,26 +175,24 @@ def settings(chance: random.Random) -> tuple[str, Prepare]:
     return f"{key} = {value!r:.30}", prepare
 
 
-def _long(name: str, *changes: str, words: tuple[str, ...] = ("time steps",)) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        commands = [
-            [*each, *(part for change in changes for part in ("--set", change))] for each in _commands(name)
-        ]
-        return Try(chance.choice(commands), words, must_fail=True, seconds=20.0)
+@later
+def _long(
+    folder: Path, chance: random.Random, name: str, *changes: str, words: tuple[str, ...] = ("time steps",)
+) -> Try:
+    commands = [
+        [*each, *(part for change in changes for part in ("--set", change))] for each in _commands(name)
+    ]
+    return Try(chance.choice(commands), words, must_fail=True, seconds=20.0)
 
-    return prepare
 
-
-def _gotm(**changes: Any) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        content = copy.deepcopy(CONFIGS["gotm.yaml"])
-        for path, value in changes.items():
-            group, _, key = path.partition("__")
-            content[group][key] = value
-        write_yaml(folder / "gotm.yaml", content)
-        return Try(["check", "gotm.yaml"], ("gotm.yaml", "dat"), must_fail=True, seconds=20.0)
-
-    return prepare
+@later
+def _gotm(folder: Path, chance: random.Random, **changes: Any) -> Try:
+    content = copy.deepcopy(CONFIGS["gotm.yaml"])
+    for path, value in changes.items():
+        group, _, key = path.partition("__")
+        content[group][key] = value
+    write_yaml(folder / "gotm.yaml", content)
+    return Try(["check", "gotm.yaml"], ("gotm.yaml", "dat"), must_fail=True, seconds=20.0)
 
 
 ENDLESS: dict[str, Prepare] = {
@@ -280,30 +276,25 @@ def options(chance: random.Random) -> tuple[str, Prepare]:
     return f"{' '.join(command)} {word[:20]!r}", prepare
 
 
-def _run(must_fail: bool = True, **case: Any) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        content = copy.deepcopy(CONFIGS["run.yaml"])
-        content["case"].update(case)
-        write_yaml(folder / "run.yaml", content)
-        return Try(["run", "run.yaml", *OUT], ("run.yaml",), must_fail=must_fail)
-
-    return prepare
+@later
+def _run(folder: Path, chance: random.Random, must_fail: bool = True, **case: Any) -> Try:
+    content = copy.deepcopy(CONFIGS["run.yaml"])
+    content["case"].update(case)
+    write_yaml(folder / "run.yaml", content)
+    return Try(["run", "run.yaml", *OUT], ("run.yaml",), must_fail=must_fail)
 
 
 def _tracer(name: str, must_fail: bool = True) -> Prepare:
     return _run(must_fail, tracers={name: {"surface": 1.0}})
 
 
-def _compared(name: str) -> Prepare:
+@later
+def _compared(folder: Path, chance: random.Random, name: str) -> Try:
     """A case of a strange name, of which there are figures."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        content = copy.deepcopy(CONFIGS["comparison.yaml"])
-        content["cases"][0]["mapping"] = {"name": name}
-        write_yaml(folder / "comparison.yaml", content)
-        return Try(["compare", "comparison.yaml", "--output", "out"])
-
-    return prepare
+    content = copy.deepcopy(CONFIGS["comparison.yaml"])
+    content["cases"][0]["mapping"] = {"name": name}
+    write_yaml(folder / "comparison.yaml", content)
+    return Try(["compare", "comparison.yaml", "--output", "out"])
 
 
 _PARTS = {"time": [0.0, 1800.0, 3600.0]}

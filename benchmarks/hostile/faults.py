@@ -6,23 +6,20 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from .attack import Prepare, Try, once
+from .attack import Prepare, Try, later, once
 from .files import COMMANDS, OUT, reading
 from .material import run_command
 
 _READ = [name for name in COMMANDS if not name.startswith("fit/check")]
 
 
-def _instead(make: Callable[[Path], None]) -> Prepare:
+@later
+def _instead(folder: Path, chance: random.Random, make: Callable[[Path], None]) -> Try:
     """Something else where a file should be."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        name = chance.choice([name for name in _READ if (folder / name).is_file()])
-        (folder / name).unlink()
-        make(folder / name)
-        return reading(name, folder, chance, must_fail=True, seconds=30.0)
-
-    return prepare
+    name = chance.choice([name for name in _READ if (folder / name).is_file()])
+    (folder / name).unlink()
+    make(folder / name)
+    return reading(name, folder, chance, must_fail=True, seconds=30.0)
 
 
 def _socket(path: Path) -> None:
@@ -40,33 +37,29 @@ def _loop(path: Path) -> None:
     (path.parent / (path.name + "2")).symlink_to(path.name)
 
 
-def _called(name: str, must_fail: bool = False) -> Prepare:
+@later
+def _called(folder: Path, chance: random.Random, name: str, must_fail: bool = False) -> Try:
     """A configuration of a strange name."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        (folder / "run.yaml").rename(folder / name)
-        arguments = chance.choice((["check", name], ["run", name, *OUT], ["run", name]))
-        return Try(arguments, must_fail=must_fail)
-
-    return prepare
+    (folder / "run.yaml").rename(folder / name)
+    arguments = chance.choice((["check", name], ["run", name, *OUT], ["run", name]))
+    return Try(arguments, must_fail=must_fail)
 
 
-def _output(make: Callable[[Path], str], *, must_fail: bool = True) -> Prepare:
+@later
+def _output(
+    folder: Path, chance: random.Random, make: Callable[[Path], str], *, must_fail: bool = True
+) -> Try:
     """An output that cannot be written where it is asked for."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        name = make(folder)
-        commands = [
-            ["run", "run.yaml", "--output", f"{name}.nc"],
-            ["plot", "result.nc", "--output", name],
-            ["calibrate", "calibration.yaml", "--output", name],
-            ["evaluate", "profiles.yaml", "--output", f"{name}.csv"],
-            ["report", "fit", "--output", f"{name}.html"],
-        ]
-        there = [each for each in commands if (folder / each[1]).exists()]
-        return Try(chance.choice(there), must_fail=must_fail)
-
-    return prepare
+    name = make(folder)
+    commands = [
+        ["run", "run.yaml", "--output", f"{name}.nc"],
+        ["plot", "result.nc", "--output", name],
+        ["calibrate", "calibration.yaml", "--output", name],
+        ["evaluate", "profiles.yaml", "--output", f"{name}.csv"],
+        ["report", "fit", "--output", f"{name}.html"],
+    ]
+    there = [each for each in commands if (folder / each[1]).exists()]
+    return Try(chance.choice(there), must_fail=must_fail)
 
 
 def _file_in_the_way(folder: Path) -> str:
@@ -120,14 +113,14 @@ file_systems = once("file system", FILE_SYSTEMS, times=4)
 """Every kind of thing where a file should be."""
 
 
-def _environment(command: list[str] | None = None, **variables: str | None) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        arguments = command or chance.choice((["check", "run.yaml"], ["run", "run.yaml", *OUT]))
-        return Try(
-            arguments, outside=True, environment=variables, seconds=120.0, products=("out.nc", "results", "x")
-        )
-
-    return prepare
+@later
+def _environment(
+    folder: Path, chance: random.Random, command: list[str] | None = None, **variables: str | None
+) -> Try:
+    arguments = command or chance.choice((["check", "run.yaml"], ["run", "run.yaml", *OUT]))
+    return Try(
+        arguments, outside=True, environment=variables, seconds=120.0, products=("out.nc", "results", "x")
+    )
 
 
 ENVIRONMENTS: dict[str, Prepare] = {
@@ -184,20 +177,17 @@ TOGETHER: dict[str, Prepare] = {
 }
 
 
-def _cached(damage: Callable[[Path], None]) -> Prepare:
+@later
+def _cached(folder: Path, chance: random.Random, damage: Callable[[Path], None]) -> Try:
     """A cache of compiled programs that something happened to."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        cache = folder / "cache"
-        run_command(folder, "--cache-folder", "cache", "--cache-seconds", "0", "run", "run.yaml", *OUT)
-        (folder / "out.nc").unlink()
-        for path in sorted(cache.rglob("*")):
-            if path.is_file():
-                damage(path)
-        command = ["--cache-folder", "cache", "--cache-seconds", "0", *_RUN]
-        return Try(command, outside=True, seconds=120.0, products=("cache", "out.nc"))
-
-    return prepare
+    cache = folder / "cache"
+    run_command(folder, "--cache-folder", "cache", "--cache-seconds", "0", "run", "run.yaml", *OUT)
+    (folder / "out.nc").unlink()
+    for path in sorted(cache.rglob("*")):
+        if path.is_file():
+            damage(path)
+    command = ["--cache-folder", "cache", "--cache-seconds", "0", *_RUN]
+    return Try(command, outside=True, seconds=120.0, products=("cache", "out.nc"))
 
 
 def _special(make: Callable[[Path], None]) -> Callable[[Path], None]:

@@ -9,7 +9,7 @@ import h5py
 import netCDF4
 import numpy as np
 
-from .attack import Prepare, Try, once, without_end
+from .attack import Prepare, Try, later, once, without_end
 
 OUT = ["--output", "out.nc"]
 
@@ -214,19 +214,16 @@ def changed(chance: random.Random) -> tuple[str, Prepare]:
 Make = Callable[[netCDF4.Dataset, np.ndarray, tuple], None]
 
 
-def _rewritten(make: Make) -> Prepare:
+@later
+def _rewritten(folder: Path, chance: random.Random, make: Make) -> Try:
     """The profiles with another temperature."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        with netCDF4.Dataset(folder / "profiles.nc", "a") as file:
-            old = file["temperature"]
-            file.renameVariable("temperature", "old")
-            make(file, np.array(old[...]), old.dimensions)
-            if "temperature" in file.variables:
-                file["temperature"].units = "degC"
-        return reading("profiles.nc", folder, chance, must_fail=True)
-
-    return prepare
+    with netCDF4.Dataset(folder / "profiles.nc", "a") as file:
+        old = file["temperature"]
+        file.renameVariable("temperature", "old")
+        make(file, np.array(old[...]), old.dimensions)
+        if "temperature" in file.variables:
+            file["temperature"].units = "degC"
+    return reading("profiles.nc", folder, chance, must_fail=True)
 
 
 def _complex(file: netCDF4.Dataset, values: np.ndarray, dims: tuple) -> None:
@@ -283,13 +280,11 @@ CRAFTED: dict[str, Prepare] = {
 }
 
 
-def _jld2(change: Callable[[h5py.File, random.Random], None]) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        with h5py.File(folder / "les.jld2", "a") as file:
-            change(file, chance)
-        return reading("les.jld2", folder, chance, must_fail=True)
-
-    return prepare
+@later
+def _jld2(folder: Path, chance: random.Random, change: Callable[[h5py.File, random.Random], None]) -> Try:
+    with h5py.File(folder / "les.jld2", "a") as file:
+        change(file, chance)
+    return reading("les.jld2", folder, chance, must_fail=True)
 
 
 def _replace(key: str, **dataset: Any) -> Callable[[h5py.File, random.Random], None]:
@@ -335,14 +330,12 @@ CRAFTED |= {
 }
 
 
-def _global_number(name: str, value: Any) -> Prepare:
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        for file_name in ("profiles.nc", "profiles3.nc"):
-            with netCDF4.Dataset(folder / file_name, "a") as file:
-                file.setncattr(name, value)
-        return reading(chance.choice(("profiles.nc", "profiles3.nc")), folder, chance, must_fail=True)
-
-    return prepare
+@later
+def _global_number(folder: Path, chance: random.Random, name: str, value: Any) -> Try:
+    for file_name in ("profiles.nc", "profiles3.nc"):
+        with netCDF4.Dataset(folder / file_name, "a") as file:
+            file.setncattr(name, value)
+    return reading(chance.choice(("profiles.nc", "profiles3.nc")), folder, chance, must_fail=True)
 
 
 _NUMBERS = (
@@ -357,19 +350,16 @@ CRAFTED |= {f"{name} of {value}": _global_number(name, value) for name, value in
 Change = Callable[[str], str]
 
 
-def _table(name: str, change: Change) -> Prepare:
+@later
+def _table(folder: Path, chance: random.Random, name: str, change: Change) -> Try:
     """A text file with other text."""
-
-    def prepare(folder: Path, chance: random.Random) -> Try:
-        file = name.partition(": ")[0]
-        before = (folder / file).read_bytes()
-        after = change(before.decode()).encode()
-        if after == before:
-            raise ValueError(f"{name} changes nothing")
-        (folder / file).write_bytes(after)
-        return reading(file, folder, chance, must_fail=name.partition(": ")[2] not in _HARMLESS)
-
-    return prepare
+    file = name.partition(": ")[0]
+    before = (folder / file).read_bytes()
+    after = change(before.decode()).encode()
+    if after == before:
+        raise ValueError(f"{name} changes nothing")
+    (folder / file).write_bytes(after)
+    return reading(file, folder, chance, must_fail=name.partition(": ")[2] not in _HARMLESS)
 
 
 def _instead(old: str, texts: dict[str, str]) -> dict[str, Change]:
