@@ -170,7 +170,7 @@ def test_one_correction_serves_every_column_of_a_batch():
     profiles = jnp.linspace(10.0, 12.0, 16)[:, None] + jnp.array([0.0, 1.0, 3.0])
     state = dataclasses.replace(case.initial_state, temperature=profiles)
     one = InitialCorrection(jnp.array([-50.0, -20.0]), temperature=jnp.array([1.0, -0.5]))
-    added = np.interp(case.grid.z_center, [-50.0, -20.0], [1.0, -0.5])
+    added = np.asarray(np.interp(case.grid.z_center, [-50.0, -20.0], [1.0, -0.5]))
     np.testing.assert_allclose(one.add_to(state, case.grid).temperature, profiles + added[:, None])
     # One of each column, on a grid of each column, and the state of one.
     three = dataclasses.replace(one, temperature=jnp.array([[1.0, 2.0, 4.0], [-0.5, -1.0, -2.0]]))

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..checkpointing import AbstractCheckpointing
 from ..io.errors import names_its_file, read_text
@@ -171,7 +171,7 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     names = [field.name for field in dataclasses.fields(kind)]
     lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
 
-    def value(name: str, text: str) -> float | str:
+    def value(name: str, text: str) -> Any:  # as the field has it
         return float(text or math.nan) if kind.__annotations__[name] is float else text
 
     try:

@@ -135,9 +135,7 @@ class Problem:
         chosen = range(len(self.comparisons)) if cases is None else cases
         return list(self._pool.map(for_threads(function), chosen))
 
-    def run(
-        self, programs: Sequence[Callable], x: ArrayLike, cases: Sequence[int] | None = None
-    ) -> list[Any]:
+    def run(self, programs: Sequence[Callable], x: X, cases: Sequence[int] | None = None) -> list[Any]:
         """Results of the program of each case at parameters, on the host."""
 
         def of_case(index: int):

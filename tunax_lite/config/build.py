@@ -190,7 +190,7 @@ def case_name(section: Any, where: Place) -> str:
     if isinstance(section, IdealisedCase | SiteCase):
         return section.name
     if isinstance(section, GotmCase):
-        return _in_our_words(section, where, NativeGrid(kind="native"), None)[0].config.case.name
+        return case_name(_in_our_words(section, where, NativeGrid(kind="native"), None)[0].config.case, where)
     if isinstance(section, LegayCase):
         return NAME_OF_LEGAY
     path = where.file(section.path, "path")

@@ -183,7 +183,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
-    def read(self, setting: Setting, key: str) -> terms.VerticalVelocity:
+    def read(self, setting: Setting, key: str, wind: Any = None) -> terms.VerticalVelocity:
         """The velocity, in as many steps as it needs."""
         series = self.series(setting, key)
         highest = float(np.max(series.values.height))

@@ -165,7 +165,7 @@ def _choices(field: dataclasses.Field) -> str:
     return " ".join(f"{signs[name]} {bound:g}" for name, bound in declared["bounds"].items())
 
 
-def _shown(value: object) -> str:
+def _shown(value: Any) -> str:
     if value is dataclasses.MISSING:
         return "to be given"
     if value is None:

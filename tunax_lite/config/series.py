@@ -293,8 +293,8 @@ class SeriesPart(Made):
         title = key.replace("_", " ").replace("stokes", "Stokes")
         return read_together(self, kind, title, setting, "interior", key, **self.quantities)
 
-    def read(self, setting: Setting, key: str, *others: Any) -> Any:
-        """The part."""
+    def read(self, setting: Setting, key: str, wind: Any = None) -> Any:
+        """The part; some may follow from the wind."""
         return self.makes(self.series(setting, key), **self.given())
 
 

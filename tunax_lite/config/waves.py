@@ -57,7 +57,7 @@ class WindSea(part_of(terms.WindSeaDrift, "gravity"), SeriesPart):
         if (self.u is None) != (self.v is None):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
 
-    def read(self, setting: Setting, key: str, wind: Wind) -> terms.WindSeaDrift:
+    def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.WindSeaDrift:
         """The drift, of the wind that is given or of that of the weather."""
         wind = wind if self.u is None else self.series(setting, key)
         if wind is None:

@@ -7,7 +7,7 @@ import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def is_path(source: object) -> bool:
     return not hasattr(source, "data_vars")
 
 
-def name_of(source: object) -> str:
+def name_of(source: Any) -> str:
     """What messages call a source: its path, or where a dataset comes from."""
     if not hasattr(source, "data_vars"):
         return str(source)

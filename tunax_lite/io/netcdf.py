@@ -235,7 +235,7 @@ def _of_dataset(
         variable = source.variables[name]
         if only is not None and name not in only:
             continue
-        variable = variable[{dim: at[dim] for dim in variable.dims if dim in at}]
+        variable = variable[{dim: at[str(dim)] for dim in variable.dims if dim in at}]
         values, attributes = np.asarray(variable.values), dict(variable.attrs)
         calendar = (
             getattr(next(iter(values.flat), None), "calendar", None) if values.dtype == object else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
     return variable.along((time, *names), "choose one member").numbers()
 
 
-def _named(axes: list[_Axis], i: int | np.integer, j: int | np.integer) -> str:
+def _named(axes: list[_Axis], i: Any, j: Any) -> str:
     latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 
