@@ -62,17 +62,12 @@ class RecordTimes:
         return numbers if self.order is None else self.order[numbers % self.order.size]
 
     def window(self, start: float, stop: float) -> np.ndarray:
-        """Numbers of the records from before `start` to after `stop` [s], as many for any equal length."""
-        length = stop - start
-        if self.repeats:
-            years = [
-                (self.epoch + datetime.timedelta(seconds=time)).year - self.epoch.year
-                for time in (start, stop)
-            ]
-            numbers = np.arange(self.seconds.size * (years[0] - 2), self.seconds.size * (years[1] + 3))
-        else:
-            numbers = np.arange(self.seconds.size)
-        time = self.at(numbers)
+        """Numbers of the records from before `start` to after `stop` [s], as many for any equal length.
+
+        Raises:
+            FileFormatError: times that the records do not cover.
+        """
+        numbers, time = self._numbers(start, stop)
         slack = 1e-9 * max(abs(time[0]), abs(time[-1]))
         if start < time[0] - slack or stop > time[-1] + slack:
             got = f"{self.describe(0)} to {self.describe(len(self) - 1)}"
@@ -80,16 +75,26 @@ class RecordTimes:
             advice = "change start_time or duration, give more files, or say that the year repeats (repeats)"
             raise self.variable.error(f"records from {wanted}", got, advice)
         first = max(int(np.searchsorted(time, start + slack, side="right")) - 1, 0)
-        most = min(self._most_within(length), numbers.size)
+        most = min(self._most_within(stop - start), numbers.size)
         first = min(first, numbers.size - most)
         return numbers[first : first + most]
 
     def around(self, time: np.ndarray) -> np.ndarray:
-        """Numbers of the records around times that increase, as far as there are any."""
-        ends = float(time[0]), float(time[-1])
-        if not self.repeats:
-            ends = max(ends[0], self.seconds[0]), min(ends[1], self.seconds[-1])
-        return self.window(*ends)
+        """Numbers of the records around times that increase, as far as there are any; at least two."""
+        numbers, known = self._numbers(float(time[0]), float(time[-1]))
+        first = np.clip(np.searchsorted(known, time[0], side="right") - 1, 0, known.size - 2)
+        last = np.clip(np.searchsorted(known, time[-1], side="left"), first + 1, known.size - 1)
+        return numbers[first : last + 1]
+
+    def _numbers(self, start: float, stop: float) -> tuple[np.ndarray, np.ndarray]:
+        """Of all records, of a year that repeats of those from well before to well after [s]; their times."""
+        numbers = np.arange(len(self))
+        if self.repeats:
+            years = [
+                (self.epoch + datetime.timedelta(seconds=t)).year - self.epoch.year for t in (start, stop)
+            ]
+            numbers = np.arange(len(self) * (years[0] - 2), len(self) * (years[1] + 3))
+        return numbers, self.at(numbers)
 
     @property
     def step(self) -> float:
@@ -182,7 +187,7 @@ def read_times(
             advice = "stretch its years to those of the run (stretched_years)"
             if not stretched:
                 raise first.error(expected, f"the calendar '{calendar}'", advice)
-            seconds = np.array([_of_fraction(*each, epoch) for each in zip(years, fractions, strict=True)])
+            seconds = _of_fractions(years, fractions, epoch)
         found = RecordTimes(first, epoch, seconds)
     found.check()
     return found
@@ -206,10 +211,7 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
         months = values + (month - 1)
         years = year + np.floor(months / 12.0).astype(int)
         fractions = np.interp(months % 12.0, np.arange(13), _MONTHS)
-        by_date = [
-            _of_fraction(*each, epoch) for each in zip(years.tolist(), fractions.tolist(), strict=True)
-        ]
-        return years, fractions, np.array(by_date)
+        return years, fractions, _of_fractions(years, fractions, epoch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that CF has no year 0
         options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
@@ -239,9 +241,12 @@ def _fraction(date: Any, calendar: str) -> float:
     return (date - begin).total_seconds() / (86400.0 * days)
 
 
-def _of_fraction(year: int, fraction: float, epoch: datetime.datetime) -> float:
-    """Seconds since the epoch of a fraction of a year; NaN of a year that is none."""
-    if not 1 <= year <= 9998:
-        return np.nan
-    begin, end = datetime.datetime(int(year), 1, 1), datetime.datetime(int(year) + 1, 1, 1)
-    return (begin - epoch).total_seconds() + fraction * (end - begin).total_seconds()
+def _of_fractions(years: np.ndarray, fractions: np.ndarray, epoch: datetime.datetime) -> np.ndarray:
+    """Seconds since the epoch of fractions of years; NaN of years that are none."""
+    known = np.clip(years, 1, 9998).tolist()
+    ends = (
+        np.array([(datetime.datetime(year + i, 1, 1) - epoch).total_seconds() for year in known])
+        for i in (0, 1)
+    )
+    begin, end = ends
+    return np.where(years == known, begin + fractions * (end - begin), np.nan)

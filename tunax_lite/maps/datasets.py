@@ -21,7 +21,7 @@ from ..observables import ColumnState, is_number, observable
 from ..physics import Teos10
 from ..state import State
 from .gridded import GriddedColumns
-from .settings import Gridded, MapInput
+from .settings import Gridded, map_input
 from .sources import dimension_of, header_of, is_position, variable_of
 from .water import kind_of, levels_of
 
@@ -43,7 +43,7 @@ def columns_from_dataset(
         levels: grid whose faces are those of every column, stretched to its depth.
         columns: which of the water points; all by default.
         water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
-        given: arguments of `MapInput`; parts of it, such as `fluxes`, may be mappings of names of variables.
+        given: as for `map_input`: arguments of `MapInput`, names of variables for fields.
 
     Returns:
         A case of batch shape `(n_columns,)` that runs as long as `duration`.
@@ -52,7 +52,7 @@ def columns_from_dataset(
         FileFormatError, ValueError: as `GriddedColumns`.
     """
     several = list(sources) if isinstance(sources, list | tuple) else [sources]
-    found = GriddedColumns(MapInput(**given), levels, sources=several, **(water or {}))
+    found = GriddedColumns(map_input(**given), levels, sources=several, **(water or {}))
     case = found.case(columns, 0.0, found.duration)
     sites = found.coordinates.get("site")
     return case if sites is None else replace(case, sites=tuple(sites[1][found.index[columns]]))

@@ -141,9 +141,8 @@ class _Maker:
         return Reader(quantity, given, placing, self._times(given, placing))
 
     def _times(self, given: Gridded, placing: Placing) -> RecordTimes | None:
-        if sum(placing.lengths) < 2:
+        if placing.time is None or sum(placing.lengths) < 2:
             return None
-        assert placing.time is not None
         coordinates = [placing.coordinate(file, placing.time, "time") for file in placing.files]
         return read_times(coordinates, self.epoch, given.repeats, given.stretched_years)
 

@@ -55,15 +55,22 @@ def weights(source: Points, target: Points, method: str) -> sparse.csr_array:
 
 def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:
     """Index and weight of both neighbours on an axis; no weight beyond half a spacing from its ends."""
-    order = np.argsort(axis if period is None else (axis - axis.min()) % period, kind="stable")
-    points = axis[order] if period is None else axis.min() + (axis[order] - axis.min()) % period
+    points = axis if period is None else axis % period
+    order = np.argsort(points, kind="stable")
+    points, gap = points[order], 0.0
+    if period is not None:
+        # From behind the widest gap on, eastward.
+        gaps = np.diff(points, prepend=points[-1] - period)
+        first, gap = int(np.argmax(gaps)), float(np.max(gaps))
+        order = np.roll(order, -first)
+        points = points[first] + (np.roll(points, -first) - points[first]) % period
     spacing = float(np.max(np.diff(points))) if points.size > 1 else 1.0
     if period is not None:
         at = points[0] + (at - points[0]) % period
-        if points[0] + period - points[-1] <= 1.5 * spacing:  # all around
+        if gap <= 1.5 * spacing:  # all around
             points, order = np.append(points, points[0] + period), np.append(order, order[0])
         else:  # just west of the first point
-            at = np.where(at > 0.5 * (points[0] + points[-1] + period), at - period, at)
+            at = np.where(at > points[-1] + 0.5 * gap, at - period, at)
     lower = np.clip(np.searchsorted(points, at, side="right") - 1, 0, max(points.size - 2, 0))
     upper = np.minimum(lower + 1, points.size - 1)
     step = np.where(upper > lower, points[upper] - points[lower], 1.0)

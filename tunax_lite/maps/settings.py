@@ -42,10 +42,6 @@ class Gridded:
     sum_of: tuple["Gridded", ...] = setting(())
 
 
-FieldGiven = Gridded | str | float | int
-"""A field, or in short the name of its variable, or a number."""
-
-
 def as_field(given: Any) -> Gridded:
     """A field of what stands for one."""
     if isinstance(given, Gridded):
@@ -61,10 +57,6 @@ class _Fields:
     """What several classes of fields share."""
 
     def __post_init__(self):
-        for each in fields(self):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, each.name)
-            if each.type in (Gridded, Gridded | None) and value is not None:
-                object.__setattr__(self, each.name, as_field(value))
         check_settings(self)
 
     def given(self) -> dict[str, Gridded]:
@@ -306,14 +298,7 @@ class MapInput(_Fields):
     parameters: Mapping[str, Gridded] = setting(default_factory=dict)
 
     def __post_init__(self):
-        for name, kind in _PARTS.items():
-            value = getattr(self, name)
-            if isinstance(value, Mapping):
-                object.__setattr__(self, name, kind(**value))
-        super().__post_init__()
-        object.__setattr__(
-            self, "parameters", {path: as_field(field) for path, field in self.parameters.items()}
-        )
+        check_settings(self)
         if (self.weather is None) == (self.fluxes is None):
             got = "neither" if self.weather is None else "both"
             raise ValueError(f"expected `weather` or `fluxes`, got {got}; give one of them.")
@@ -333,4 +318,23 @@ _PARTS = {
     "restoring": SurfaceTargets,
     "stokes_drift": DriftFields,
 }
-"""Parts of a map that a mapping of their fields may stand for."""
+
+
+def map_input(**given: Any) -> MapInput:
+    """The input of a map, in which names of variables, numbers and lists may stand for fields, and mappings
+    of fields for its parts.
+
+    Args:
+        given: arguments of `MapInput`.
+    """
+    parts = {name: _of_short(_PARTS[name], value) for name, value in given.items() if name in _PARTS}
+    parameters = {path: as_field(value) for path, value in given.get("parameters", {}).items()}
+    return _of_short(MapInput, given | parts | {"parameters": parameters})
+
+
+def _of_short(kind: Any, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    known = {each.name for each in fields(kind) if each.type in (Gridded, Gridded | None)}
+    short = {name: as_field(v) for name, v in given.items() if name in known and v is not None}
+    return kind(**{**given, **short})

@@ -156,6 +156,7 @@ def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fal
     axes = {axis: [first[key] for key in near if is_position(first[key], axis)] for axis in _HORIZONTAL}
     flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
     time, vertical = (dimension_of(first, name, kind, flat) for kind in ("time", "vertical"))
+    own = own if time is not None else own[:1]
     rest = tuple(dim for dim in dims if dim not in (time, vertical))
     if is_place:
         return Placing(name, own, Points(np.zeros(1), np.zeros(1), False), rest, time, vertical, True)

@@ -119,7 +119,7 @@ class Profiles:
         reader, matrix = self.reader, self._matrix[columns]
         records, share = np.zeros(1, dtype=int), np.ones(1)
         if reader.times is not None:
-            numbers = reader.times.around(np.array([time, time]))[:2]
+            numbers = reader.times.around(np.array([time]))[:2]
             at = reader.times.at(numbers)
             later = float(np.clip((time - at[0]) / (at[-1] - at[0]), 0.0, 1.0))
             records, share = reader.times.records(numbers), np.array([1.0 - later, later])

@@ -1,0 +1,113 @@
+"""Configurations of maps: those that are shipped, short and long words for fields, and what is refused."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.maps.ocean import ocean
+from tunax_lite.config import ConfigError, build_map, load_any, load_map
+from tunax_lite.config.maps import MapConfig
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "maps"
+DATA = Path(os.environ.get("TUNAX_LITE_DATA", "")) / "maps"
+MAP = """
+map:
+  paths: ocean.nc
+  start_time: 2001-01-01
+  duration: 864000.0
+  fluxes:
+    stress_u: taux
+    heat_flux: [heat, {variable: heat, factor: 0.5, upward: true}, 3]
+  parameters: {c_eps_1: 1.4, case.absorption.visible_depth: 11}
+grid: {kind: uniform, n_cells: 10}
+time: {step: 1800.0, output_interval: 86400.0}
+"""
+
+WEATHER = "{wind_u: 1, wind_v: 2, air_temperature: 3, humidity: 40}"
+FLUXES = MAP[MAP.index("  fluxes:") : MAP.index("  parameters:")]
+
+
+def write(folder: Path, text: str = MAP) -> Path:
+    ocean().to_netcdf(folder / "ocean.nc")
+    (folder / "map.yaml").write_text(text, encoding="utf-8")
+    return folder / "map.yaml"
+
+
+def test_a_map_is_built_from_its_file(tmp_path):
+    parts = build_map(load_map(write(tmp_path)))
+    assert parts.columns.n_columns == 288 and (parts.dt, parts.duration) == (1800.0, 864000.0)
+    assert "288 columns" in parts.columns.notes[0] and "36 land" in parts.columns.notes[0]
+    case = parts.columns.case(np.arange(3), 0.0, 86400.0)
+    with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
+        january = dataset.heat.values[0, 0, :3]
+        time = np.asarray(case.forcing.time)
+        at = np.argmin(np.abs(time - 15.2 * 86400.0))
+    np.testing.assert_allclose(case.forcing.fluxes.heat_flux[at], 0.5 * january + 3.0)
+    np.testing.assert_allclose(case.absorption.visible_depth, 11.0)
+    np.testing.assert_allclose(parts.columns.model(parts.model, np.arange(3)).closure.c_eps_1, 1.4)
+    assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
+
+
+def test_the_shipped_synthetic_map_needs_no_other_file():
+    parts = build_map(load_map(CONFIGS / "synthetic.yaml"))
+    counts = parts.columns.counts
+    assert parts.columns.shape == (9, 10) and counts["points"] == 90 == counts["columns"] + counts["land"]
+    case = parts.columns.case(slice(None), 0.0, 864000.0)
+    depth = np.asarray(case.grid.depth)
+    assert (
+        depth.min() >= 10.0
+        and depth.max() == 380.0
+        and np.ptp(np.asarray(case.initial_state.temperature[-1])) > 10.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "n_columns", "places"),
+    [("world_ocean", (7500, 8500), (-65.0, 85.0)), ("mom6_columns", (8, 8), (-73.5, 60.8))],
+)
+def test_the_shipped_maps_of_real_files(name, n_columns, places, tmp_path):
+    folder = DATA / ("ferret" if name == "world_ocean" else name)
+    if not folder.is_dir():
+        pytest.skip(f"expected {folder} below $TUNAX_LITE_DATA")
+    if name == "world_ocean":
+        import gzip
+
+        for file in folder.iterdir():
+            content = file.read_bytes()
+            (tmp_path / file.name.removesuffix(".gz")).write_bytes(
+                gzip.decompress(content) if file.suffix == ".gz" else content
+            )
+        folder = tmp_path
+    columns = build_map(load_map(CONFIGS / f"{name}.yaml", [f"map.folder={folder}"])).columns
+    assert n_columns[0] <= columns.n_columns <= n_columns[1]
+    np.testing.assert_allclose([columns.latitude.min(), columns.latitude.max()], places, atol=1.0)
+    case = columns.case(slice(0, 8), 0.0, 86400.0)
+    assert np.all(np.asarray(case.initial_state.temperature) > -2.5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  fluxes:", "  flxes:", "map.flxes: unknown key"),
+        ("stress_u: taux", "stress_u: {variable: taux, colour: red}", "colour"),
+        ("stress_u: taux", "stress_u: {constant: 0.1, unit: N m-2}", "expected `constant` alone"),
+        ("  paths: ocean.nc", "  paths: none.nc", "none.nc: expected a file"),
+        ("  fluxes:", "  points: {name: grid, spacing: 7.0}\n  fluxes:", "a multiple of the spacing"),
+        ("  fluxes:", "  remapping: spline\n  fluxes:", "map.remapping"),
+        ("  fluxes:", "  air_sea: {heat_factor: 1.1}\n  fluxes:", "`air_sea` together with `weather`"),
+        ("  fluxes:", f"  weather: {WEATHER}\n  fluxes:", "map: expected `weather` or `fluxes`, got both"),
+        (FLUXES, f"  weather: {WEATHER}\n", "map: expected longwave in the weather"),
+        ("uniform, n_cells: 10", "native", "expected a grid of kind uniform, stretched or faces"),
+        ("output_interval", "duration: 1728000.0, output_interval", "time.duration: expected at most map"),
+        ("heat_flux: [heat,", "heat_flux: [taux,", "taux: expected a unit that converts to W m-2, got 'N/m2'"),
+        ("c_eps_1: 1.4", "c_eps_1: 99.0", "parameters.c_eps_1: expected values from"),
+        ("c_eps_1: 1.4", "c_eps_9: 1.0", "parameters.c_eps_9: expected a parameter among"),
+    ],
+)  # fmt: skip
+def test_broken_maps_are_refused(old, new, message, tmp_path):
+    assert old in MAP
+    with pytest.raises((ConfigError, FileNotFoundError, ValueError), match=message):
+        build_map(load_map(write(tmp_path, MAP.replace(old, new))))
