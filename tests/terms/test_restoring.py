@@ -22,7 +22,7 @@ def case_of(velocity=W, target=15.0) -> Case:
 
 
 def run(case: Case, diffusivity: float = 0.0):
-    closure = Constant(eddy_viscosity=1e-4, eddy_diffusivity=diffusivity)
+    closure = Constant(viscosity=1e-4, diffusivity=diffusivity)
     model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return simulate(model, case, dt=DT, duration=12 * DT, output_interval=DT)
 
