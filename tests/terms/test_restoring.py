@@ -57,7 +57,10 @@ def test_derivatives_and_batches():
     for i, step in enumerate((1e-9, 1e-4)):
         tangent = [jnp.ones(()) if j == i else jnp.zeros(()) for j in (0, 1)]
         forward = jax.jvp(last, at, tuple(tangent))[1]
-        ends = [last(*(each + sign * step * one for each, one in zip(at, tangent, strict=True))) for sign in (1.0, -1.0)]
+        moved = [
+            [each + sign * step * one for each, one in zip(at, tangent, strict=True)] for sign in (1, -1)
+        ]
+        ends = [last(*each) for each in moved]
         np.testing.assert_allclose([reverse[i], (ends[0] - ends[1]) / (2.0 * step)], forward, rtol=1e-6)
     both = jnp.array([W, 2.0 * W])
     case = eqx.tree_at(lambda c: c.terms["restoring"].temperature_velocity, case_of(), both)
