@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,14 +41,15 @@ def test_a_map_is_built_from_its_file(tmp_path):
     parts = build_map(load_map(write(tmp_path)))
     assert parts.columns.n_columns == 288 and (parts.dt, parts.duration) == (1800.0, 864000.0)
     assert "288 columns" in parts.columns.notes[0] and "36 land" in parts.columns.notes[0]
-    case = parts.columns.case(np.arange(3), 0.0, 86400.0)
+    case: Any = parts.columns.case(np.arange(3), 0.0, 86400.0)
     with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
         january = dataset.heat.values[0, 0, :3]
         time = np.asarray(case.forcing.time)
         at = np.argmin(np.abs(time - 15.2 * 86400.0))
     np.testing.assert_allclose(case.forcing.fluxes.heat_flux[at], 0.5 * january + 3.0)
     np.testing.assert_allclose(case.absorption.visible_depth, 11.0)
-    np.testing.assert_allclose(parts.columns.model(parts.model, np.arange(3)).closure.c_eps_1, 1.4)
+    closure: Any = parts.columns.model(parts.model, np.arange(3)).closure
+    np.testing.assert_allclose(closure.c_eps_1, 1.4)
     assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
 
 

@@ -40,11 +40,12 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
 
     given = section.input()
     rain = given.weather is not None and given.weather.precipitation is not None
-    implicit = bool(section.air_sea.implicit_stress)
+    implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
+    assert levels is not None  # by the check of the section
     with where.naming():
         columns = GriddedColumns(
             given,
-            config.grid.of(1.0),
+            levels,
             equation_of_state=section.equation_of_state.build(),
             absorption=section.absorption.build(),
             ice=None if section.ice is None else section.ice.build(),

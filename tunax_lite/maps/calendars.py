@@ -223,13 +223,13 @@ def _placed(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, n
     years = np.array([date.year for date in dates])
     if calendar in _BY_FRACTION:
         return years, fractions, np.full(years.size, np.nan)
-    seconds = [
-        np.nan
-        if date.year < 1
-        else (datetime.datetime(*date.timetuple()[:6], date.microsecond) - epoch).total_seconds()
-        for date in dates
-    ]
+    seconds = [np.nan if date.year < 1 else (_as_datetime(date) - epoch).total_seconds() for date in dates]
     return years, fractions, np.round(np.array(seconds), 3)
+
+
+def _as_datetime(date: Any) -> datetime.datetime:
+    clock = date.hour, date.minute, date.second, date.microsecond
+    return datetime.datetime(date.year, date.month, date.day, *clock)
 
 
 def _fraction(date: Any, calendar: str) -> float:

@@ -212,7 +212,7 @@ def _numbers(
         wet, z = known[some].T, z_face[some].T - z_face[some, -1]
         at = {"latitude": place[0][some], "longitude": place[1][some] % 360.0}
         water = [np.where(wet, each[some].T, np.nan) for each in both]
-        water = modelled_water(*water, 0.5 * (z[1:] + z[:-1]), **kinds, **at)
+        water = modelled_water(water[0], water[1], 0.5 * (z[1:] + z[:-1]), **kinds, **at)
         deepest = np.argmax(wet, axis=0)
         water = [np.where(wet, each, np.take_along_axis(each, deepest[None], axis=0)) for each in water]
         bottom = np.take_along_axis(z, deepest[None], axis=0)

@@ -12,7 +12,7 @@ from ..io.units import conversion
 from ..quantities import quantity_of
 from .calendars import RecordTimes
 from .points import Points
-from .remapping import around_coasts, weights
+from .remapping import Matrix, around_coasts, weights
 from .settings import Gridded
 from .sources import Placing
 
@@ -89,7 +89,7 @@ class Reader:
             expected = f"a unit that converts to {wanted}"
             raise variable.error(expected, f"'{unit}'", "correct it in the map (unit)") from None
 
-    def rows_of(self, matrix: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray, slice | None]:
+    def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice | None]:
         """The matrix on the rows of the files that it needs, which of their points it uses, and the rows."""
         needed = np.unique(matrix.indices)
         if self.placing.is_place or not needed.size:
@@ -132,7 +132,7 @@ class Field:
     def __init__(self, reader: Reader):
         self.reader, self.times = reader, reader.times
         self._mask_of = np.zeros(sum(reader.placing.lengths), dtype=int)
-        self._matrices: list[sparse.csr_array] = []
+        self._matrices: list[Matrix] = []
 
     def locate(
         self, target: Points, chosen: np.ndarray, method: str, reach: float, cache: dict

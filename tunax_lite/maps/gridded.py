@@ -10,8 +10,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import at_path, iterate_parameters
+from .._types import as_float_array, at_path, iterate_parameters
 from ..air_sea import BulkForcing, SolarPosition, Weather
+from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..case import Case
 from ..corrections import CorrectedForcing
@@ -82,7 +83,8 @@ class GriddedColumns(ColumnMap):
         self._light, self._ice, self._bulk = absorption or TwoBandAbsorption(), ice, dict(bulk or {})
         self.epoch = start_of_case(given.start_time)
         opened = Sources(sources or given.paths, find)
-        self._humidity = "relative" if given.weather is None else given.weather.humidity_measure
+        weather = given.weather
+        self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
         found = locate(given, opened, HUMIDITY_QUANTITIES[self._humidity])
         self._found, self._fixed = found, None
         latitude, longitude = found.target.all()
@@ -208,7 +210,7 @@ class GriddedColumns(ColumnMap):
         if self.given.flux_corrections is None:
             return forcing
         time, values = self._series(groups["flux_corrections"], chosen, start, stop)
-        biases = {f"{name}_bias": jnp.asarray(each, dtype=float) for name, each in values.items()}
+        biases: dict[str, Any] = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
         return CorrectedForcing(forcing, time, **biases)
 
 

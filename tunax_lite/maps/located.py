@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..io.errors import check_possible
 from ..io.series import start_of_case
 from .calendars import RecordTimes, read_times
 from .fields import AnyField, Constant, Field, PerSite, Reader, Sum
 from .points import Points
-from .remapping import weights
+from .remapping import Matrix, weights
 from .settings import Gridded, MapInput, SitePoints
 from .sources import Placing, Sources, placing_of, variable_of
 from .water import AnyProfiles, Profiles, ProfilesPerSite
@@ -172,7 +171,7 @@ class _Maker:
             return profiles.reader.placing.points
         return self.given.points.of(Points(np.zeros(1), np.zeros(1), False))[0]
 
-    def matrix(self, profiles: AnyProfiles, target: Points) -> sparse.csr_array:
+    def matrix(self, profiles: AnyProfiles, target: Points) -> Matrix:
         """From the points of the files of profiles to those of the target."""
         return weights(self.points_of(profiles), target, self.given.remapping)
 

@@ -4,16 +4,23 @@ Remapping is a sparse matrix, a row for each column. Where some of the points of
 count in their place; where all are, the nearest wet one within a distance.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy import sparse
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from .points import TINY, Points
+
+if TYPE_CHECKING:
+    Matrix = Any  # whose stubs do not know its shape
+else:
+    Matrix = sparse.csr_array
 
 EARTH_RADIUS = 6.371e6
 
 
-def weights(source: Points, target: Points, method: str) -> sparse.csr_array:
+def weights(source: Points, target: Points, method: str) -> Matrix:
     """The matrix from the values of a file to those of the target.
 
     Args:
@@ -84,7 +91,7 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
     ]
 
 
-def _conservative(source: Points, target: Points) -> sparse.csr_array:
+def _conservative(source: Points, target: Points) -> Matrix:
     """Parts of the cells of the target that cells of the file cover, by their area on the sphere."""
     (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
     height, width = np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude))
@@ -105,7 +112,7 @@ def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.nda
     return np.where(found > 1e-12, found, 0.0)
 
 
-def _sorted(matrix) -> sparse.csr_array:
+def _sorted(matrix) -> Matrix:
     """Without zeros, columns of each row in order: so a row gives the same sum to the bit everywhere."""
     found = sparse.csr_array(matrix)
     found.sum_duplicates()
@@ -115,18 +122,18 @@ def _sorted(matrix) -> sparse.csr_array:
     return found
 
 
-def wet_share(matrix: sparse.csr_array, wet: np.ndarray) -> np.ndarray:
+def wet_share(matrix: Matrix, wet: np.ndarray) -> np.ndarray:
     """The part of each row that lies on points with values."""
     return matrix @ wet.ravel().astype(float)
 
 
 def around_coasts(
-    matrix: sparse.csr_array,
+    matrix: Matrix,
     wet: np.ndarray,
     source: Points,
-    target: tuple[np.ndarray, np.ndarray],
+    target: tuple[np.ndarray, ...],
     reach: float,
-) -> tuple[sparse.csr_array, np.ndarray, np.ndarray]:
+) -> tuple[Matrix, np.ndarray, np.ndarray]:
     """The matrix with values taken from wet points alone.
 
     Args:
@@ -149,10 +156,13 @@ def around_coasts(
     rows, points = np.flatnonzero(bare), np.flatnonzero(wet.ravel())
     if rows.size and points.size:
         latitude, longitude = source.all()
-        tree = cKDTree(_on_sphere(latitude[points], longitude[points]))
+        tree = KDTree(_on_sphere(latitude[points], longitude[points]))
         limit = 2.0 * np.sin(min(reach / EARTH_RADIUS, np.pi) / 2.0)
-        distance, nearest = tree.query(
-            _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit * (1.0 + 1e-12)
+        distance, nearest = map(
+            np.atleast_1d,
+            tree.query(
+                _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit * (1.0 + 1e-12)
+            ),
         )
         near = np.isfinite(distance)
         at = rows[near], points[nearest[near]]

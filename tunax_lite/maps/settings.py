@@ -216,12 +216,12 @@ class GridPoints(AbstractPoints):
                 )
 
     def of(self, source: Points) -> tuple[Points, tuple[str, ...]]:
-        south, north = (
+        edges_of = [
             np.linspace(first, last, round((last - first) / self.spacing) + 1)
             for first, last in (self.latitude, self.longitude)
-        )
-        middle = [0.5 * (edges[1:] + edges[:-1]) for edges in (south, north)]
-        return Points(*middle, True, south, north), ()
+        ]
+        latitude, longitude = (0.5 * (edges[1:] + edges[:-1]) for edges in edges_of)
+        return Points(latitude, longitude, True, edges_of[0], edges_of[1]), ()
 
 
 @named("sites")

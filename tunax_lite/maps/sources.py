@@ -198,7 +198,8 @@ def _points(
                 ]
                 return Points(flat[0], flat[1], False), order
             if len(own) == len(other) == 1:
-                return Points(*values, True, _edges(latitude), _edges(longitude)), (*own, *other)
+                edges = _edges(latitude), _edges(longitude)
+                return Points(values[0], values[1], True, *edges), (*own, *other)
     got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise header.error("coordinates of latitude and longitude", got, advice)

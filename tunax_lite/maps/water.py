@@ -11,7 +11,7 @@ from ..io.heights import read_vertical
 from ..io.netcdf import Variable, read_contents
 from .fields import Reader
 from .points import Points
-from .remapping import around_coasts, wet_share
+from .remapping import Matrix, around_coasts, wet_share
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,7 +86,7 @@ class Profiles:
         """Which points of the files have water at the surface."""
         return np.isfinite(self.reader.block(np.zeros(1, dtype=int), None, self._levels[0])[0])
 
-    def depth_at(self, matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    def depth_at(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """The part of each row of a matrix that is water, and the depth [m] down to which half of that is.
 
         Levels are read one after the other.
@@ -101,7 +101,7 @@ class Profiles:
             depth = np.where(above & (own > 0.0), self.lower_edge[place], depth)
         return share, depth
 
-    def locate(self, matrix: sparse.csr_array, target: Points, chosen: np.ndarray, reach: float) -> tuple:
+    def locate(self, matrix: Matrix, target: Points, chosen: np.ndarray, reach: float) -> tuple:
         """As `Field.locate`, with the matrix to all points; below the surface what is wet there counts."""
         place, source = tuple(each[chosen] for each in target.all()), self.reader.placing.points
         self._matrix, *found = around_coasts(matrix[chosen], self.wet_points(), source, place, reach)
@@ -147,14 +147,14 @@ class ProfilesPerSite:
     def __init__(self, parts: Sequence[Profiles]):
         self.parts = list(parts)
 
-    def depth_at(self, matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    def depth_at(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """As that of `Profiles`, of every column."""
         one = sparse.csr_array(np.ones((1, 1)))
         found = [part.depth_at(one) for part in self.parts]
         share, depth = (np.concatenate(each) for each in zip(*found, strict=True))
         return share, depth
 
-    def locate(self, matrix: sparse.csr_array, target: Points, chosen: np.ndarray, reach: float) -> tuple:
+    def locate(self, matrix: Matrix, target: Points, chosen: np.ndarray, reach: float) -> tuple:
         """As that of `Profiles`."""
         self.keep(chosen)
         place, one = Points(np.zeros(1), np.zeros(1), False), sparse.csr_array(np.ones((1, 1)))
