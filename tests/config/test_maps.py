@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from typer.testing import CliRunner
 
 from tests.maps.ocean import ocean
+from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError, build_map, load_any, load_map
 from tunax_lite.config.maps import MapConfig
 
@@ -113,3 +115,13 @@ def test_broken_maps_are_refused(old, new, message, tmp_path):
     assert old in MAP
     with pytest.raises((ConfigError, FileNotFoundError, ValueError), match=message):
         build_map(load_map(write(tmp_path, MAP.replace(old, new))))
+
+
+def test_commands_say_what_a_map_is_and_that_it_is_no_run(tmp_path):
+    path = write(tmp_path)
+    found = CliRunner().invoke(app, ["check", str(path)])
+    assert found.exit_code == 0, found.output
+    assert "map: 9 x 36 points, 10 cells in a column" in found.output and "480 steps" in found.output
+    for command in ("run", "evaluate", "calibrate"):
+        found = CliRunner().invoke(app, [command, str(path)])
+        assert found.exit_code == 2 and "got that of a map" in found.stderr

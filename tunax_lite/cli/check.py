@@ -14,10 +14,13 @@ from ..case import Case
 from ..config import (
     Calibration,
     ConfigError,
+    MapConfig,
+    MapParts,
     Run,
     RunConfig,
     build_calibration,
     build_gotm,
+    build_map,
     configuration_of,
     load_any,
     reference,
@@ -62,6 +65,9 @@ def check(
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
             _describe_run(session.build_source(loaded, parameters))
+        elif isinstance(loaded.config, MapConfig):
+            values = session.parameters_for(parameters, loaded.closure_class.__name__)
+            _describe_map(build_map(loaded, values))
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             _describe_calibration(build_calibration(loaded, values))
@@ -93,6 +99,21 @@ def _describe_run(run: Run) -> None:
     echo(
         f"time: {duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
+    )
+
+
+def _describe_map(parts: MapParts) -> None:
+    columns = parts.columns
+    _describe_model(columns.model(parts.model, slice(0, 1)))
+    case = columns.case(slice(0, 1), 0.0, parts.output_interval)  # what is read of one piece of time
+    echo(
+        f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
+        f"{columns.epoch:%Y-%m-%d %H:%M} on"
+    )
+    session.say_notes(columns.notes)
+    echo(
+        f"time: {parts.duration / parts.dt:.0f} steps of {parts.dt:g} s, "
+        f"{parts.duration / parts.output_interval:.0f} frames of {parts.output_interval:g} s"
     )
 
 

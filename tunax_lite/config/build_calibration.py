@@ -24,6 +24,7 @@ from ..runtime.memory import check_steps
 from .build import build_case, build_model, build_run, with_observations
 from .calibration import AdamSection, CalibrationConfig, CheckSection
 from .load import Loaded, load_run
+from .maps import MapConfig
 from .schema import EvaluationSection
 from .series import Place
 
@@ -173,6 +174,9 @@ def evaluation_of(loaded: Loaded[Any]) -> tuple[Model, tuple[Target, ...]]:
         ConfigError: a case without observations, or with none of the variables.
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
+    if isinstance(loaded.config, MapConfig):
+        expected = "a configuration with observations to compare with"
+        raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map; use `tunax-lite map`.")
     if isinstance(loaded.config, CalibrationConfig):
         setup = build_calibration(loaded)
         start_and_end = setup.targets[0].time_window

@@ -170,7 +170,8 @@ def placing_of(name: str, files: Sequence["xr.Dataset"], *, is_place: bool = Fal
 
 def dimension_of(file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()) -> str | None:
     """The dimension of a variable along its `time` or its `vertical` axis; none of `others`."""
-    for dim in map(str, file.variables[name].dims):
+    sizes = file.variables[name].sizes
+    for dim in sorted(map(str, sizes), key=lambda dim: sizes[dim] == 1):  # 2 m of the air last
         along = [str(key) for key, one in file.variables.items() if one.dims == (dim,) and key != name]
         if dim not in others and any(_is_kind(file, key, kind) for key in along):
             return dim
