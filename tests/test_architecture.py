@@ -20,6 +20,7 @@ FILES = {
 LAYERS = (
     ("_types", "constants", "declarations", "interrupts", "quantities"),
     ("runtime",),
+    ("engine",),
     ("grid",),
     ("numerics",),
     ("time_series",),
@@ -60,7 +61,8 @@ CORE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": CORE | {"platformdirs"},
     "io": CORE | {"xarray", "netCDF4", "h5py", "pooch", "ruamel", "gsw"},
-    "maps": CORE | {"xarray", "netCDF4", "scipy"},
+    "maps": CORE | {"xarray", "netCDF4", "scipy", "zarr"},
+    "engine": CORE | {"dask", "distributed", "cloudpickle"},
     "calibration": CORE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": CORE | {"matplotlib", "cmocean", "xarray"},
     "config": CORE | {"pydantic", "pydantic_core"},
