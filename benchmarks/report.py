@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogLocator
 
-from . import calibration, forward, gpu, gradient, jacobian, papa, reference
+from . import calibration, forward, gpu, gradient, jacobian, maps, papa, reference
 from .harness import PRECISIONS, Row, Setting
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -35,6 +35,7 @@ TABLES = DEFAULT | {
     "tangents": gradient.measure_tangents,
     "calibration": calibration.measure_calibration,
     "gpu": gpu.measure_gpu,
+    "maps": maps.measure_maps,
 }
 """Every benchmark makes the rows of one table; the first sentence of its docstring is the title."""
 

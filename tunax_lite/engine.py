@@ -192,7 +192,7 @@ def open_engine(
         yield ThisProcess()
         return
     try:
-        import dask
+        import dask.config
         import distributed
     except ImportError as error:
         raise ValueError(
@@ -224,7 +224,7 @@ def _local_cluster(workers: int) -> Any:
         threads_per_worker=1,
         processes=True,  # spawned: JAX does not survive a fork
         memory_limit=None,  # what an item needs is known before; Dask would end what comes near its own guess
-        dashboard_address=None,
+        dashboard_address=None,  # pyright: ignore[reportArgumentType]
         host="127.0.0.1",
         silence_logs=logging.CRITICAL,
         env=_environment(),

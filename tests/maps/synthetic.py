@@ -1,5 +1,5 @@
-"""A small ocean that needs no file: columns on a grid with land, each with its own depth, weather and
-latitude."""
+"""A small ocean that needs no file: columns with their own depth, weather and latitude, and land."""
+# pyright: reportIncompatibleVariableOverride=false
 
 import dataclasses
 import datetime

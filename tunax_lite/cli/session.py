@@ -28,7 +28,17 @@ from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.known import paths_of_other_cases
 from ..closures import AbstractClosure
-from ..config import CalibrationConfig, ConfigError, Loaded, Run, RunConfig, build_gotm, build_run, data_files
+from ..config import (
+    CalibrationConfig,
+    ConfigError,
+    Loaded,
+    MapConfig,
+    Run,
+    RunConfig,
+    build_gotm,
+    build_run,
+    data_files,
+)
 from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
@@ -159,7 +169,7 @@ def results_folder(
 
 
 RunSource = Loaded[RunConfig] | LoadedGotm
-Source = RunSource | Loaded[CalibrationConfig]
+Source = RunSource | Loaded[CalibrationConfig] | Loaded[MapConfig]
 
 
 def precision(loaded: Source):

@@ -100,14 +100,9 @@ def _piece(
     if layout.block == layout.width:
         return one(arguments)
     has_columns = columns_of(model, case, start)
-    like = jax.eval_shape(one, arguments)
-    return map_blocks(
-        one,
-        arguments,
-        Split((*has_columns, False), like, Results(True, True, has_columns[2])),
-        layout.block,
-        n_blocks,
-    )
+    of_results: Any = Results(*(True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
+    split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
+    return map_blocks(one, arguments, split, layout.block, n_blocks)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -135,16 +135,14 @@ class _Tile:
 
     def compute(self, batch: tuple[Model, Case], piece: int) -> Results:
         run = self._run
-        if self._restart is None:
-            shapes = jax.eval_shape(restart_of, *batch) if self._leaves is not None else None
-            if shapes is None:
-                self._restart = restart_of(*batch)
-            else:
-                self._restart = jax.tree.unflatten(
-                    jax.tree.structure(shapes), map(jax.numpy.asarray, self._leaves)
-                )
-        program = piece_program(run, self._layout, batch, self._restart)
-        results = program(batch, self._restart, -(-len(self._columns) // self._layout.block))
+        start = self._restart
+        if start is None and self._leaves is None:
+            start = restart_of(*batch)
+        elif start is None:
+            structure = jax.tree.structure(jax.eval_shape(restart_of, *batch))
+            start = jax.tree.unflatten(structure, map(jax.numpy.asarray, self._leaves or ()))
+        program = piece_program(run, self._layout, batch, start)
+        results = program(batch, start, -(-len(self._columns) // self._layout.block))
         self._restart = results.end
         self._note_broken(np.asarray(results.finite), piece)
         return results
@@ -206,7 +204,7 @@ class _Tile:
 
     def _save(self, end: Restart, done: int, broken: np.ndarray) -> None:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(end)]
-        named = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
+        named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(leaves)}
         note_made(self._path)  # also by a process before
         with replacing(self._path) as temporary, open(temporary, "wb") as file:
             np.savez(file, done=done, broken=broken, n_leaves=len(leaves), **named)

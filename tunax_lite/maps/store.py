@@ -57,7 +57,7 @@ class MapStore:
 
     def __init__(self, path: Path):
         self.path, self._group = Path(path), _open(Path(path))
-        self.attributes = dict(self._group.attrs)
+        self.attributes: dict[str, Any] = dict(self._group.attrs)
         self.layout = Layout(**self.attributes[_LAYOUT])
 
     @property

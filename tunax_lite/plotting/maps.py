@@ -88,7 +88,7 @@ class _Ocean:
         colours = _colours(name, *np.percentile(known, [1.0, 99.0]))
         n_columns = 1 if len(values) == 1 else 2
         figure, axes = style.panels(len(values), n_columns, (5.4, 3.0), (1.0, 0.5), sharex=True, sharey=True)
-        drawn = None
+        drawn: Any = None
         for panel, (i, each) in zip(axes.flat, values.items(), strict=False):
             drawn = self._draw(panel, each, colours)
             panel.set_title(self.axis.moment(float(self.time[i])), fontsize="medium")
