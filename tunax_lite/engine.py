@@ -107,7 +107,7 @@ class DaskEngine(AbstractEngine):
                         "that ended at it, one after the other; give them more memory, and see their logs."
                     ) from error
                 if isinstance(found, _Raised):
-                    raise found.error
+                    raise found.error()
                 results[number] = found
                 report(number, found)
         finally:
@@ -116,9 +116,13 @@ class DaskEngine(AbstractEngine):
 
 
 class _Raised(NamedTuple):
-    """An error that would be the same on another worker."""
+    """An error that would be the same on another worker; as a whole some cannot be pickled."""
 
-    error: Exception
+    kind: type[Exception]
+    args: tuple
+
+    def error(self) -> Exception:
+        return self.kind.__new__(self.kind, *self.args)  # `__init__` may want what the message was made of
 
 
 _turn = threading.Lock()
@@ -138,7 +142,7 @@ def _run(setup: _Setup, function: bytes, item: bytes) -> bytes:
         except OSError:
             raise  # Dask tries again
         except Exception as error:
-            result = _Raised(error)
+            result = _Raised(type(error), error.args)
         return pickle.dumps(result)
 
 

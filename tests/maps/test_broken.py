@@ -1,17 +1,21 @@
 """Columns that break down, and what the command, the engine and the figures say."""
 
 import dataclasses
+import pickle
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
+from typer.testing import CliRunner
 
 from tests.maps.synthetic import HOUR, SyntheticMap
 from tests.maps.test_run import RUN, SMALL
+from tunax_lite.cli.commands import app
 from tunax_lite.cli.map import bytes_of
 from tunax_lite.config import ConfigError
-from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.engine import ThisProcess, _Raised, open_engine
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
@@ -19,6 +23,7 @@ from tunax_lite.maps.plan import planned
 from tunax_lite.maps.run import run_map
 from tunax_lite.plotting import map_figures
 
+ROOT = Path(__file__).parents[2]
 BROKEN = 7
 TINY = dataclasses.replace(RUN, columns=SyntheticMap(broken=(BROKEN, 40 * HOUR)))
 POINTS = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
@@ -92,6 +97,34 @@ def test_sizes_of_memory_are_read():
     assert (bytes_of("2GiB"), bytes_of("500 MB"), bytes_of("0.5kb")) == (2**31, 500_000_000, 500)
     with pytest.raises(ConfigError, match=r"--memory 2 pages: expected a size such as 2GiB"):
         bytes_of("2 pages")
+
+
+def test_errors_come_back_from_workers():
+    told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
+    error = pickle.loads(pickle.dumps(_Raised(type(told), told.args))).error()
+    assert isinstance(error, FileFormatError) and str(error) == str(told)
+
+
+def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
+    store, folder = str(tmp_path / "ocean.zarr"), str(tmp_path)
+    command = ["map", str(ROOT / "configs/maps/synthetic.yaml"), "--output", store]
+    command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
+
+    def run(code: int, *arguments: str) -> str:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == code, result.output
+        return result.output
+
+    said = run(0, *command)
+    assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said
+    assert "results: 0.0242 MB" in said and f"wrote {store}" in said
+    assert "got the complete store of a map; add --overwrite" in run(2, *command)
+    assert "complete; nothing to do" in run(0, *command, "--resume")
+    assert "got that of another one" in run(2, *command, "--resume", "--set", "time.step=900")
+    assert "expected at least" in run(1, *command, "--overwrite", "--memory", "1MB")
+    drawn = run(0, "plot", store, "--output", folder)
+    assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
+    assert "--point 91,0: expected latitude and longitude" in run(2, "plot", store, "--point", "91,0")
 
 
 def test_an_engine_that_cannot_be_says_why(tmp_path):

@@ -114,7 +114,9 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     run_map(RUN, path, SMALL, plan.variables, ThisProcess(), store=store)
     assert_identical(path, whole)
     assert stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False).is_complete  # type: ignore
-    assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None and not path.exists()
+    assert stores.prepare(path, RUN.fingerprint, resume=False, overwrite=True) is None
+    stores.create(path, RUN.columns, plan.variables, times, SMALL, RUN.fingerprint, RUN.about)
+    assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 
 KILLED = """

@@ -116,10 +116,8 @@ def _run(
     advise(f"What is complete is in {output}: go on with --resume.")
     with fraction_of("map") as show:
         report = run_map(run, output, layout, variables, engine, store=store, report=show)
-    took = time.perf_counter() - clock
-    steps = columns.n_columns * run.duration / run.dt
     echo(
-        f"computed in {took:.1f} s, {1e6 * took / steps:.3g} us for a step of a column; at most "
+        f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
         f"{_size(report.peak_memory)} of memory for a process"
     )
     return report

@@ -128,11 +128,14 @@ def _cut(sizes: _Sizes, per_row: np.ndarray, rows: int) -> tuple[int, int, int]:
     for n_rows in range(rows, rows - max(1, rows // 4), -1):
         in_tiles = np.add.reduceat(per_row, np.arange(0, len(per_row), n_rows))
         most = int(in_tiles.max())
-        block = fitting if fitting < most else max(most, 4 if most > 1 else 1)
-        computed = -(-in_tiles // block) * block
-        found.append((int(computed.sum()), -n_rows, block, int(computed.max())))
+        blocks = {fitting, max(16, fitting // 2)} if fitting < most else set()
+        if most < 4 * fitting:  # fewer blocks gain nothing
+            blocks.add(max(most, 4 if most > 1 else 1))
+        for block in blocks:
+            computed = -(-in_tiles // block) * block
+            found.append((int(computed.sum()), -n_rows, -block, int(computed.max())))
     _, n_rows, block, width = min(found)
-    return -n_rows, block, width
+    return -n_rows, -block, width
 
 
 def _in_all(forcing: int, restart: int, results: int, program: int, on_map: int) -> int:

@@ -124,11 +124,6 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
         expected, got = "no file, or the store of a map", "another file or folder"
         raise OverwriteError(path, expected, got, "move it, or choose another output")
     if overwrite:
-        gone = path.with_name(f".{path.name}.old")
-        shutil.rmtree(gone, ignore_errors=True)
-        path.rename(gone)  # a folder without some of its files would be no store
-        for folder in (gone, parts_of(path)):
-            shutil.rmtree(folder, ignore_errors=True)
         return None
     state = "complete" if store.is_complete else "unfinished"
     if not resume:
@@ -157,15 +152,18 @@ def create(
     fingerprint: str,
     about: Provenance,
 ) -> MapStore:
-    """Make a store with all axes and empty variables, at once; `times` are the ends of the frames [s]."""
+    """Make a store with all axes and empty variables, at once, in the place of one that is there.
+
+    `times` are the ends of the frames [s].
+    """
     import zarr
     from zarr.storage import LocalStore
 
     dims = map_dims(columns)
-    temporary = path.with_name(f".{path.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    temporary, before = (path.with_name(f".{path.name}.{end}") for end in ("tmp", "old"))
+    for folder in (temporary, before):
+        shutil.rmtree(folder, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    parts_of(path).mkdir(exist_ok=True)
     attributes = {
         "Conventions": "CF-1.11",
         "title": f"Water columns on a map {about.case}".strip(),
@@ -184,7 +182,12 @@ def create(
     for variable in variables:
         _add_variable(group, variable, len(times), columns.shape, dims, layout, places)
     _consolidate(temporary)
+    shutil.rmtree(parts_of(path), ignore_errors=True)
+    parts_of(path).mkdir()
+    if path.exists():
+        path.rename(before)  # whole, until the new one is there
     temporary.rename(path)
+    shutil.rmtree(before, ignore_errors=True)
     return MapStore(path)
 
 
