@@ -70,7 +70,8 @@ def test_the_second_start_of_a_calibration_compiles_nothing(tmp_path):
 def test_libraries_for_files_and_figures_are_imported_when_they_are_needed(module):
     listed = run_python("-c", f"import sys, {module}; print(*sys.modules)").split()
     assert module in listed
-    assert not {"matplotlib", "xarray", "pandas", "netCDF4", "h5py"} & set(listed)
+    late = {"matplotlib", "xarray", "pandas", "netCDF4", "h5py", "dask", "distributed", "zarr"}
+    assert not late & set(listed)
 
 
 def test_jax_does_not_start_before_it_is_configured():
