@@ -205,7 +205,7 @@ def _time_axes(columns: ColumnMap, times: np.ndarray, variables: Sequence[MapVar
 
 def _add(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
     """An axis, written at once."""
-    values = values.astype(str) if values.dtype == object else values
+    values = values.astype(np.dtypes.StringDType()) if values.dtype == object else values
     if values.dtype.kind == "M":
         raise ValueError(f"map: expected the coordinate {name} as numbers or text, got dates; leave it out.")
     group.create_array(name, data=values, dimension_names=dims, attributes=_plain(told), chunks=values.shape)
