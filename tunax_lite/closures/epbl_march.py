@@ -36,7 +36,9 @@ Depths = Float[Array, "depth *#batch"]
 Faces = Float[Array, "inner depth *#batch"]
 
 Numbers = Float[Array, "..."]  # one number per column, per level, or per depth of the layer that is tried
-_SMALLEST_POWER = 1e-18
+# Where less energy is left it fades away within a cell [m3 s-3]: slower turbulence needs less of it, and the
+# last rest would go down to the bottom, so that the depth would jump where none is left.
+_SMALLEST_POWER = 1e-12
 _SMALLEST_CUBE = 1e-11  # of a velocity [m3 s-3]: below, it is linear in the energy
 _SMALLEST_VELOCITY = 1e-12
 
@@ -116,20 +118,20 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
         ends = left < taken
         # Unstable water needs no energy, but it is reached only as far as the faces above mix.
         part = goes_on * jnp.where(needed < 0.0, 1.0, part)
-        # Where the energy ends nothing is left, not even rounding: the next face may need as little.
-        taken, released = jnp.where(ends, left, part * taken), part * (taken - needed)
+        taken, released = part * taken, part * (taken - needed)
         exchanged = part * exchanged
         renewed = exchanged * inverse_cell
         below = (
             inverse_cell * (1.0 - renewed),
             renewed * lighter,
             renewed * higher,
-            left - taken + water.efficiency * released,
+            # Where the energy ends nothing is left, not even rounding: the next face may need as little.
+            jnp.where(ends, 0.0, left - taken) + water.efficiency * released,
             part,
             reached + part * cell,
         )
         if velocity is not None:
-            kept = 1.0 - taken * reciprocal(at_least(left, _SMALLEST_POWER))
+            kept = jnp.where(ends, 0.0, 1.0 - taken * reciprocal(at_least(left, _SMALLEST_POWER)))
             below = *below, available[0] * kept + velocity.convection * released
         return below, (exchanged * reciprocal(1.0 - exchanged * both), part)
 
@@ -140,7 +142,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
 
 _N_TRIED = 4
 _BRACKET = 0.1  # width of the last bracket of the rounds [mean thickness of a cell]
-_MOST_STEPS = 20  # four or five are enough; some ten where the base hardly needs energy to pass a cell
+_MOST_STEPS = 40  # four or five are enough; some thirty where the last rest of the energy fades away
 
 
 def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
