@@ -1,4 +1,4 @@
-"""The layers hold: who imports whom, which libraries stay where, and how long modules are."""
+"""The layers hold: who imports whom, which libraries stay where, how long modules are, what uses a name."""
 
 import ast
 import graphlib
@@ -211,3 +211,23 @@ def test_version_is_written_once():
     assert version is not None
     holders = [m for m in MODULES if f'"{version[1]}"' in m.read_text()]
     assert holders == []
+
+
+def test_every_public_name_has_a_use():
+    """In the package, in files, docs, notebooks or benchmarks: tests alone keep nothing alive."""
+    defined, used = {}, set()
+    for module in MODULES:
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                in_files = any("named" in ast.unparse(each) for each in node.decorator_list)
+                defined[node.name] = in_files, f"{identify(module)}: {node.name}"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                used.add(node.id if isinstance(node, ast.Name) else node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                used |= set(re.findall(r"\w+", node.value))  # annotations, and names that are imported late
+    told = [ROOT / "pyproject.toml", *(ROOT / "benchmarks").glob("*.py")]
+    told += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    used |= {word for path in told for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    assert not [where for name, (in_files, where) in defined.items() if not in_files and name not in used]

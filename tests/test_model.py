@@ -263,7 +263,8 @@ def test_parameters_of_the_case_are_differentiable():
     def content_of(values):
         return jnp.sum(values * GRID.cell_thickness)
 
-    to_capacity, to_heat = jax.grad(warming, argnums=(0, 1))(jnp.asarray(4000.0), forcing.fluxes.heat_flux)
+    gradient = jax.jit(jax.grad(warming, argnums=(0, 1)))
+    to_capacity, to_heat = gradient(jnp.asarray(4000.0), forcing.fluxes.heat_flux)
     np.testing.assert_allclose(to_capacity, -DT * 350.0 / (1020.0 * 4000.0**2), rtol=1e-8)
     np.testing.assert_allclose(to_heat, [0.0, DT / (1020.0 * 4000.0), 0.0], rtol=1e-8)
 

@@ -152,7 +152,8 @@ def test_signs_and_order_of_magnitude(formula):
     np.testing.assert_allclose(latent / water, 2.45e6, rtol=0.05)
     # Cold water under warm air gains heat, and a stronger wind always pushes harder.
     assert fluxes(formula, 5.0, 15.0, 10.0)[1] > 0.0
-    assert np.all(np.diff(fluxes(formula, np.linspace(3.0, 30.0, 20), 12.0, 12.0)[0]) > 0.0)
+    wind, *others = np.linspace(3.0, 30.0, 20), *(np.full(20, value) for value in (12.0, 12.0, 80.0))
+    assert np.all(np.diff(fluxes(formula, wind, *others)[0]) > 0.0)
 
 
 @pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
@@ -202,9 +203,9 @@ def test_fluxes_are_continuous_as_the_wind_ceases(formula):
 
 @pytest.mark.parametrize("formula", FORMULAE, ids=IDS)
 def test_a_batch_is_its_columns(formula):
-    wind, air, water, humidity = random_weather(71, 6)
+    wind, air, water, humidity = random_weather(71, 20)
     together = fluxes(formula, wind, air, water, relative_humidity=humidity)
-    for i in range(6):
+    for i in range(20):
         alone = fluxes(formula, wind[i], air[i], water[i], relative_humidity=humidity[i])
         np.testing.assert_allclose(together[:, i], alone, rtol=1e-10)
 

@@ -36,9 +36,22 @@ LONGWAVE = [
 IDS = [type(formula).__name__ for formula, _ in LONGWAVE]
 
 
-def net(formula, water=20.0, air=18.0, humidity=80.0, cloud=0.5, latitude=45.0):
-    moist, skin = situation(5.0, air, water, humidity)
-    return formula.net(skin.temperature, moist, jnp.asarray(cloud), jnp.asarray(latitude), 0.0)
+@eqx.filter_jit
+def net_of(given, formula):
+    moist, skin = situation(5.0, given["air"], given["water"], given["humidity"])
+    return formula.net(skin.temperature, moist, given["cloud"], given["latitude"], 0.0)
+
+
+slopes_of = eqx.filter_jit(jax.grad(net_of))
+
+
+def situated(**changes):
+    usual = {"water": 20.0, "air": 18.0, "humidity": 80.0, "cloud": 0.5, "latitude": 45.0}
+    return {name: jnp.asarray(value) for name, value in (usual | changes).items()}
+
+
+def net(formula, **changes):
+    return net_of(situated(**changes), formula)
 
 
 @pytest.mark.parametrize(("formula", "expected"), LONGWAVE, ids=IDS)
@@ -50,12 +63,12 @@ def test_longwave_has_the_tabulated_values(formula, expected):
 def test_clouds_keep_the_water_warm_and_gradients_are_right(formula):
     assert np.all(np.diff([net(formula, cloud=c) for c in np.linspace(0.2, 1.0, 9)]) > 0.0)
     for name, value in (("water", 20.0), ("air", 18.0), ("humidity", 80.0), ("cloud", 0.5)):
-        of = eqx.filter_jit(lambda x, name=name: net(formula, **{name: x}))
-        slope = (of(jnp.asarray(value + 1e-4)) - of(jnp.asarray(value - 1e-4))) / 2e-4
-        np.testing.assert_allclose(jax.grad(of)(jnp.asarray(value)), slope, rtol=1e-6, atol=1e-7)
+        slope = (net(formula, **{name: value + 1e-4}) - net(formula, **{name: value - 1e-4})) / 2e-4
+        np.testing.assert_allclose(slopes_of(situated(), formula)[name], slope, rtol=1e-6, atol=1e-7)
     # Absolutely dry air, where roots and logarithms of the vapour pressure end.
-    dry = jax.grad(lambda humidity: net(formula, humidity=humidity))(jnp.asarray(0.0))
-    assert np.isfinite(net(formula, humidity=0.0)) and np.isfinite(dry)
+    assert np.isfinite(net(formula, humidity=0.0)) and np.isfinite(
+        slopes_of(situated(humidity=0.0), formula)["humidity"]
+    )
 
 
 def test_weight_of_clouds_is_tabulated_in_whole_degrees():

@@ -302,8 +302,8 @@ ENDS = {
 OF_EVERY_CHANGE = {
     "fluxes": ["k-epsilon, other constants"],
     "values": [],
-    "mixed": ["k-epsilon", "k-omega", "generic, half-integer exponents", "Mellor-Yamada"],
-    "waves": [name for name in VARIANTS if name != "k-epsilon, other constants"],
+    "mixed": ["k-epsilon", "generic, half-integer exponents", "Mellor-Yamada"],
+    "waves": ["k-epsilon", "generic, other exponents", "Mellor-Yamada"],
 }
 OF_EVERY_CHANGE["values below waves"] = ["k-omega"]
 STEPS = [

@@ -20,13 +20,16 @@ def diffusion_matrix(n: int, strength: float) -> TridiagonalMatrix:
     return TridiagonalMatrix(*(jnp.asarray(x) for x in (lower, 1.0 - lower - upper, upper)))
 
 
+solve = jax.jit(solve_tridiagonal, static_argnums=4)
+
+
 def error(matrix: TridiagonalMatrix, method, dtype) -> float:
     """Largest error of a solution that is known: of the matrix as it is after rounding."""
-    rounded = TridiagonalMatrix(*(x.astype(dtype) for x in matrix))
+    rounded = TridiagonalMatrix(*(jnp.asarray(np.asarray(x), dtype) for x in matrix))
     rhs = jnp.asarray(20.0 + np.random.default_rng(1).normal(size=matrix.diagonal.shape), dtype)
     lower, diagonal, upper = (np.asarray(x, float) for x in rounded)
     dense = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
-    found = solve_tridiagonal(*rounded, rhs, method)
+    found = solve(*rounded, rhs, method)
     assert found.dtype == dtype
     return float(np.abs(np.asarray(found, float) - np.linalg.solve(dense, np.asarray(rhs, float))).max())
 

@@ -41,16 +41,20 @@ def random_system(seed, n, batch=()):
     return TridiagonalMatrix(jnp.asarray(lower), jnp.asarray(diagonal), jnp.asarray(upper))
 
 
+@partial(jax.jit, static_argnums=2)
 def solve_one(matrix, rhs, method):
     return solve_tridiagonal(matrix.lower, matrix.diagonal, matrix.upper, rhs, method=method)
 
 
-def dense(matrix):
+solve_systems = jax.jit(solve_tridiagonal_systems, static_argnums=2)
+
+
+def dense(matrix, array=np):
     """The same matrix in full, `(n, n)`, of a single column."""
-    full = jnp.diag(matrix.diagonal)
-    if matrix.diagonal.shape[0] > 1:
-        full = full + jnp.diag(matrix.lower[1:], -1) + jnp.diag(matrix.upper[:-1], 1)
-    return full
+    lower, diagonal, upper = (array.asarray(x) for x in matrix)
+    if len(diagonal) == 1:
+        return array.diag(diagonal)
+    return array.diag(diagonal) + array.diag(lower[1:], -1) + array.diag(upper[:-1], 1)
 
 
 def solve_dense(matrix, rhs):
@@ -59,8 +63,7 @@ def solve_dense(matrix, rhs):
     diagonals = [np.broadcast_to(x, shape).reshape(shape[0], -1) for x in matrix]
     columns = np.broadcast_to(rhs, shape).reshape(shape[0], -1)
     solved = [
-        np.linalg.solve(dense(TridiagonalMatrix(*(jnp.asarray(d[:, i]) for d in diagonals))), columns[:, i])
-        for i in range(columns.shape[1])
+        np.linalg.solve(dense([d[:, i] for d in diagonals]), columns[:, i]) for i in range(columns.shape[1])
     ]
     return np.stack(solved, axis=-1).reshape(shape)
 
@@ -70,8 +73,8 @@ def solve_dense(matrix, rhs):
 def test_equals_dense_for_several_right_hand_sides(method, batch):
     matrix = random_system(0, 9, batch)
     rng = np.random.default_rng(1)
-    a, b, c = jnp.asarray(rng.normal(size=(3, 9, *batch)))
-    rhs = {"a": a, "others": (b, c)}
+    a, b, c = rng.normal(size=(3, 9, *batch))
+    rhs = jax.tree.map(jnp.asarray, {"a": a, "others": (b, c)})
     solution = solve_one(matrix, rhs, method)
     assert jax.tree.structure(solution) == jax.tree.structure(rhs)
     for x, right in zip(jax.tree.leaves(solution), jax.tree.leaves(rhs), strict=True):
@@ -91,10 +94,10 @@ def test_smallest_systems(method, n):
 def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
     rng = np.random.default_rng(3)
     shared, many = random_system(4, 7, (1,)), jnp.asarray(rng.normal(size=(7, 4)))
-    solution = solve_tridiagonal(*shared, many, method=method)
+    solution = solve_one(shared, many, method)
     np.testing.assert_allclose(solution, solve_dense(shared, many), rtol=1e-11, atol=1e-13)
     differing, one = random_system(5, 7, (4,)), jnp.asarray(rng.normal(size=(7, 1)))
-    solution = solve_tridiagonal(*differing, one, method=method)
+    solution = solve_one(differing, one, method)
     np.testing.assert_allclose(solution, solve_dense(differing, one), rtol=1e-11, atol=1e-13)
 
 
@@ -102,9 +105,9 @@ def test_shared_matrix_and_shared_right_hand_side_broadcast(method):
 def test_systems_side_by_side_do_not_mix(method):
     matrices = tuple(random_system(seed, 8, (2,)) for seed in (6, 7, 8))
     rng = np.random.default_rng(9)
-    values = jnp.asarray(rng.normal(size=(4, 8, 2)))
+    values = [jnp.asarray(x) for x in rng.normal(size=(4, 8, 2))]
     rhs = ((values[0], values[1]), values[2], {"x": values[3]})
-    together = solve_tridiagonal_systems(matrices, rhs, method)
+    together = solve_systems(matrices, rhs, method)
     assert jax.tree.structure(together) == jax.tree.structure(rhs)
     alone = tuple(solve_one(m, r, method) for m, r in zip(matrices, rhs, strict=True))
     for x, y in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
@@ -116,14 +119,14 @@ def test_systems_side_by_side_do_not_mix(method):
 def test_forward_and_reverse_derivative_equal_those_of_dense(method):
     matrix = random_system(10, 6)
     rng = np.random.default_rng(11)
-    rhs, weights = jnp.asarray(rng.normal(size=(2, 6)))
+    rhs, weights = (jnp.asarray(x) for x in rng.normal(size=(2, 6)))
     tangents = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), (matrix, rhs))
 
     def loss(matrix, rhs):
         return jnp.sum(weights * solve_one(matrix, rhs, method) ** 2)
 
     def loss_dense(matrix, rhs):
-        return jnp.sum(weights * jnp.linalg.solve(dense(matrix), rhs) ** 2)
+        return jnp.sum(weights * jnp.linalg.solve(dense(matrix, jnp), rhs) ** 2)
 
     @partial(jax.jit, static_argnums=0)
     def derivatives(function, matrix, rhs):
@@ -145,31 +148,31 @@ def test_forward_and_reverse_derivative_equal_those_of_dense(method):
 @both_methods
 def test_derivative_to_one_of_several_right_hand_sides(method):
     matrices = (random_system(20, 5), random_system(21, 5))
-    a, b, c = jnp.asarray(np.random.default_rng(22).normal(size=(3, 5)))
+    a, b, c = (jnp.asarray(x) for x in np.random.default_rng(22).normal(size=(3, 5)))
 
-    def first(a):
-        solutions = solve_tridiagonal_systems(matrices, ((a, b), c), method)
-        return jnp.sum(solutions[0][0] * c)
-
-    # Only one right-hand side has a tangent, and only one solution a cotangent.
-    expected = np.linalg.solve(np.asarray(dense(matrices[0])).T, np.asarray(c))
-    np.testing.assert_allclose(jax.grad(first)(a), expected, rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(jax.jvp(first, (a,), (b,))[1], expected @ np.asarray(b), rtol=1e-11)
-
-    def first_of_matrix(matrix):
+    def first(a, matrix):
         solutions = solve_tridiagonal_systems((matrix, matrices[1]), ((a, b), c), method)
         return jnp.sum(solutions[0][0] * c)
 
-    gradient = jax.grad(first_of_matrix)(matrices[0])
+    @jax.jit
+    def derivatives(a, matrix):
+        forward = jax.jvp(lambda a: first(a, matrix), (a,), (b,))[1]
+        return jax.grad(first)(a, matrix), forward, jax.grad(first, argnums=1)(a, matrix)
+
+    # Only one right-hand side has a tangent, and only one solution a cotangent.
+    reverse, forward, by_matrix = derivatives(a, matrices[0])
+    expected = np.linalg.solve(dense(matrices[0]).T, np.asarray(c))
+    np.testing.assert_allclose(reverse, expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(forward, expected @ np.asarray(b), rtol=1e-11)
     np.testing.assert_allclose(
-        gradient.diagonal, -expected * solve_dense(matrices[0], a), rtol=1e-10, atol=1e-12
+        by_matrix.diagonal, -expected * solve_dense(matrices[0], a), rtol=1e-10, atol=1e-12
     )
 
 
 @both_methods
 def test_gradient_of_a_shared_matrix_sums_over_the_batch(method):
     matrix = random_system(12, 5, (1,))
-    rhs = jnp.asarray(np.random.default_rng(13).normal(size=(5, 3)))
+    rhs = np.random.default_rng(13).normal(size=(5, 3))
 
     def loss(diagonal, rhs):
         return jnp.sum(solve_tridiagonal(matrix.lower, diagonal, matrix.upper, rhs, method=method) ** 2)
@@ -184,7 +187,7 @@ def test_gradient_of_a_shared_matrix_sums_over_the_batch(method):
 def test_vmap_over_a_leading_axis_equals_the_trailing_batch(method):
     matrix = random_system(14, 6, (3,))
     rhs = jnp.asarray(np.random.default_rng(15).normal(size=(6, 3)))
-    leading = jax.vmap(lambda m, r: solve_one(m, r, method), in_axes=-1)(matrix, rhs)
+    leading = jax.jit(jax.vmap(lambda m, r: solve_one(m, r, method), in_axes=-1))(matrix, rhs)
     trailing = solve_one(matrix, rhs, method)
     np.testing.assert_allclose(leading.T, trailing, rtol=1e-12, atol=1e-14)
 
@@ -194,12 +197,9 @@ def test_jit_equals_no_jit(method):
     matrix = random_system(16, 6, (2,))
     rhs = jnp.asarray(np.random.default_rng(17).normal(size=(6, 2)))
 
-    def solve(matrix, rhs):
-        return solve_one(matrix, rhs, method)
-
     with jax.disable_jit():
-        plain = solve(matrix, rhs)
-    np.testing.assert_allclose(jax.jit(solve)(matrix, rhs), plain, rtol=1e-12, atol=1e-14)
+        plain = solve_one(matrix, rhs, method)
+    np.testing.assert_allclose(solve_one(matrix, rhs, method), plain, rtol=1e-12, atol=1e-14)
 
 
 @both_methods
@@ -238,7 +238,7 @@ def test_what_a_volume_keeps_is_not_rounded_away_by_what_it_carries(method, n):
     own = jnp.asarray(10.0 ** rng.uniform(-3.0, 3.0, n))
     upward, downward = (jnp.asarray(10.0 ** rng.uniform(-5.0, 25.0, n - 1)) for _ in range(2))
     rhs = jnp.asarray(10.0 ** rng.uniform(-20.0, 5.0, n))
-    found = method((CarryingMatrix(own, upward, downward),), (rhs,))[0]
+    found = jax.jit(method.__call__)((CarryingMatrix(own, upward, downward),), (rhs,))[0]
     exact = exact_solution(own, upward, downward, rhs)
     np.testing.assert_allclose(found, exact, rtol=1e-13)
     assert float(np.sum(own * found)) == pytest.approx(float(np.sum(rhs)), rel=1e-13)
@@ -248,10 +248,11 @@ def test_what_a_volume_keeps_is_not_rounded_away_by_what_it_carries(method, n):
 def test_amounts_that_pass_between_volumes_leave_nothing_behind(method):
     """Of 1e20 times the content: summed up in the volumes they would leave 1e4 times the content."""
     n, rng = 12, np.random.default_rng(3)
-    own, exchange = jnp.asarray(rng.uniform(0.1, 2.0, n)), jnp.asarray(10.0 ** rng.uniform(0.0, 20.0, n - 1))
-    values = jnp.asarray(rng.normal(10.0, 5.0, n))
-    sinking = exchange * (values[1:] - values[:-1])
-    change = method((CarryingMatrix(own, exchange, exchange),), (jnp.zeros(n),), (sinking,))[0]
+    own, exchange = rng.uniform(0.1, 2.0, n), 10.0 ** rng.uniform(0.0, 20.0, n - 1)
+    values = rng.normal(10.0, 5.0, n)
+    sinking = jnp.asarray(exchange * np.diff(values))
+    between = CarryingMatrix(*map(jnp.asarray, (own, exchange, exchange)))
+    change = jax.jit(method.__call__)((between,), (jnp.zeros(n),), (sinking,))[0]
     assert abs(float(np.sum(own * change))) < 1e-13 * float(np.sum(own * values))
     exact = exact_solution(own, exchange, exchange, own * values)
-    np.testing.assert_allclose(values + change, exact, rtol=1e-13)
+    np.testing.assert_allclose(values + np.asarray(change), exact, rtol=1e-13)

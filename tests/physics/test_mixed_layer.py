@@ -33,7 +33,7 @@ def test_gradient():
     def depth(mixed, slope):
         return mixed_layer_depth(ramp(grid.z_center, mixed, slope), grid)
 
-    to_mixed, to_slope = jax.grad(depth, argnums=(0, 1))(12.0, slope)
+    to_mixed, to_slope = jax.jit(jax.grad(depth, argnums=(0, 1)))(12.0, slope)
     np.testing.assert_allclose(to_mixed, 1.0, rtol=1e-11)
     np.testing.assert_allclose(to_slope, -0.2 / slope**2, rtol=1e-11)
 

@@ -151,9 +151,11 @@ KATO_PHILLIPS = {
 }
 
 
-# The same steps with other numbers.
+# The same steps with other numbers, or those of test_two_equation.
 OTHER_NUMBERS = {
     "generic",
+    "k-omega",
+    "Mellor-Yamada",
     "k-epsilon",
     "Canuto B",
     "Cheng",

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.helpers import ALL_CLOSURES, CLOSURE_IDS, order_of_accuracy
+from tests.helpers import ALL_CLOSURES, CLOSURE_IDS, Differentiated, order_of_accuracy, some_long
 from tunax_lite import (
     Case,
     Constant,
@@ -17,6 +17,7 @@ from tunax_lite import (
     Grid,
     KEpsilon,
     Model,
+    PacanowskiPhilander,
     State,
     SurfaceFluxes,
     simulate,
@@ -350,7 +351,13 @@ def test_streams_find_their_level():
         dataclasses.replace(case, grid=Grid.uniform(20.0, 16))
 
 
-def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams():
+@pytest.mark.parametrize(
+    "closure",
+    some_long(
+        [PacanowskiPhilander(), KEpsilon()], lambda c: isinstance(c, KEpsilon), lambda c: type(c).__name__
+    ),
+)
+def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams(closure):
     """By the depth of the light, the temperature and the discharge of a river, and where an outlet lies."""
     case = lake_case(lake(12))
     streams = Streams(
@@ -365,13 +372,14 @@ def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams():
 
     def warmth(by):
         changed = eqx.tree_at(numbers, case, [value * by[i] for i, value in enumerate(numbers(case))])
-        return jnp.sum(ended(Model(KEpsilon()), changed, 900.0, 12).temperature ** 2 * case.grid.cell_volume)
+        return jnp.sum(ended(Model(closure), changed, 900.0, 12).temperature ** 2 * case.grid.cell_volume)
 
-    one, step = jnp.ones(4), 1e-5
-    loss, reverse = jax.jit(warmth), jax.jit(jax.grad(warmth))(one)
+    one, step, found = jnp.ones(4), 1e-5, Differentiated(warmth)
+    reverse = found.reverse(one)
     for i, direction in enumerate(np.eye(4)):
-        forward = float(jax.jvp(loss, (one,), (jnp.asarray(direction),))[1])
-        central = float(loss(one + step * direction) - loss(one - step * direction)) / (2.0 * step)
+        forward = float(found.forward(one, jnp.asarray(direction)))
+        ends = (float(found.value(one + sign * step * direction)) for sign in (1.0, -1.0))
+        central = float(np.subtract(*ends)) / (2.0 * step)
         assert float(reverse[i]) == pytest.approx(forward, rel=1e-9)
         assert float(reverse[i]) == pytest.approx(central, rel=1e-5)
         assert abs(central) > 1e-3
