@@ -31,6 +31,11 @@ READ_AND_WRITE = (
     "plotting",
     "runtime",
     "validation",
+    # Files beside these folders.
+    "test_adding_a_term",
+    "test_corrections",
+    "test_extending",
+    "test_streaming",
 )
 
 MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
@@ -85,7 +90,7 @@ def find_gotm_case(name: str) -> Path:
 @pytest.fixture(autouse=True, scope="module")
 def _optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
     """Whether the programs of a file are optimised, those of processes that it starts included."""
-    quickly = request.path.parent.name in READ_AND_WRITE
+    quickly = not {request.path.parent.name, request.path.stem}.isdisjoint(READ_AND_WRITE)
     if jax.config.read("jax_disable_most_optimizations") != quickly:
         jax.config.update("jax_disable_most_optimizations", quickly)
         jax.clear_caches()

@@ -39,7 +39,7 @@ def test_the_gradient_is_that_of_central_differences(guide):
 def test_the_budget_of_algae_closes_to_round_off(guide):
     """What the column gains in a step is what grows in it: nothing is lost by sinking, mixing and dying."""
     case, algae = guide["case"], guide["Algae"]()
-    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=600.0, duration=36000.0, output_interval=600.0)
+    run = tl.simulate(tl.Model(Constant(1e-3, 1e-3)), case, dt=600.0, duration=36000.0, output_interval=600.0)
     thickness = np.asarray(case.grid.cell_thickness)
     living, dead = (np.asarray(run.state.tracers[name]) for name in ("algae", "dead"))
     light = mean_of_neighbours(200.0 * case.absorption.transmission(case.grid))

@@ -1,8 +1,7 @@
 """The notebooks run from top to bottom, in an empty folder and a kernel of their own.
 
 Cells with the tag `numbers` assert what the text says. `make test-all` runs all notebooks as they are.
-`make test` runs those on the first run and on a calibration, compiled quickly; the
-calibration is shortened and without those cells. In all it looks up whether what they name is there.
+`make test` runs that on the first run, compiled quickly; in all it looks up whether what they name is there.
 """
 
 import ast
@@ -15,6 +14,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.helpers import some_long
+
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NEEDS_DATA = {
     "02_calibrate_on_les": "lesbrary/*.jld2",
@@ -24,11 +25,7 @@ NEEDS_DATA = {
     "07_which_method": "lesbrary/*.jld2",
     "09_papa_hindcast": "gotm_cases/papa_2010_2014, moorings/papa_hourly and moorings/oce_papa",
 }
-# What `make test` runs, compiled quickly: texts of the notebook, and what stands for them there, if anything.
-SHORTER = {
-    "01_first_run": {},
-    "02_calibrate_on_les": {"n_iterations=30": "n_iterations=2"},
-}
+QUICK = "01_first_run"
 LONGEST_CELL = 900  # [s]; the slowest compiles for about 90 s on two idle cores
 
 
@@ -40,39 +37,21 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
 def test_there_are_notebooks():
-    assert len(NAMES) >= 8 and set(SHORTER) | set(NEEDS_DATA) <= set(NAMES)
-
-
-def shorter(notebook: nbformat.NotebookNode, name: str) -> None:
-    """Write the smaller numbers in, and leave out the cells that hold for the others."""
-    if SHORTER[name]:
-        notebook.cells = [cell for cell in notebook.cells if "numbers" not in cell.metadata.get("tags", [])]
-    for text, instead in SHORTER[name].items():
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code" and text in cell.source]
-        assert cells, f"{name}: {text!r} is in none of its cells"
-        for cell in cells:
-            cell.source = cell.source.replace(text, instead)
-
-
-LENGTHS = [
-    *(pytest.param(name, False, id=f"{name}-shortened") for name in SHORTER),
-    *(pytest.param(name, True, id=name, marks=pytest.mark.long) for name in NAMES),
-]
+    assert len(NAMES) >= 8 and {QUICK, *NEEDS_DATA} <= set(NAMES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "whole"), LENGTHS)
+@pytest.mark.parametrize("name", some_long(NAMES, lambda name: name != QUICK))
 # The kernel is a process of its own: what its client and the sockets between them warn of is not ours.
 @pytest.mark.filterwarnings("default")
-def test_notebook_runs(name, whole, tmp_path, monkeypatch):
+def test_notebook_runs(name, tmp_path, monkeypatch):
     if name in NEEDS_DATA and not os.environ.get("TUNAX_LITE_DATA"):
         pytest.skip(f"$TUNAX_LITE_DATA is not set: needs {NEEDS_DATA[name]} below that folder")
     monkeypatch.delenv("MPLBACKEND", raising=False)  # figures go into the notebook
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))  # no start-up files of the user
     notebook = read(name)
-    if not whole:
+    if name == QUICK:
         monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-        shorter(notebook, name)
     resources = {"metadata": {"path": str(tmp_path)}}
     # Raises CellExecutionError with the cell and its traceback.
     NotebookClient(notebook, timeout=LONGEST_CELL, kernel_name="python3", resources=resources).execute()
@@ -101,7 +80,7 @@ def test_what_a_notebook_names_of_the_package_is_there(name):
                 found = getattr(module, alias.name)
                 if inspect.ismodule(found):
                     modules[alias.asname or alias.name] = found
-    assert modules or name == "01_first_run"  # which names all that it uses
+    assert modules or name == QUICK  # which names all that it uses
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             getattr(modules[node.value.id], node.attr)
@@ -114,7 +93,7 @@ def test_notebook_is_stored_without_outputs(name):
 
 
 def test_first_run_takes_ten_lines():
-    cells = [cell for cell in read("01_first_run").cells if "ten-lines" in cell.metadata.get("tags", [])]
+    cells = [cell for cell in read(QUICK).cells if "ten-lines" in cell.metadata.get("tags", [])]
     assert len(cells) == 1
     lines = [line for line in cells[0].source.splitlines() if line.strip()]
     assert len(lines) <= 10

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -231,7 +232,7 @@ def test_members_of_a_batch_give_what_single_runs_give(evaluators):
 
 
 def test_a_cheap_twin_is_recovered_by_least_squares(uninterrupted):
-    result = uninterrupted["levenberg_marquardt"]
+    result = uninterrupted("levenberg_marquardt")
     for path, value in CHEAP_TRUTH.items():
         assert result.best[path] == pytest.approx(value, rel=1e-4)
     assert result.best_loss < 1e-8 * result.history.loss[0]
@@ -239,12 +240,14 @@ def test_a_cheap_twin_is_recovered_by_least_squares(uninterrupted):
 
 @pytest.fixture(scope="module")
 def uninterrupted():
-    return {name: calibrate_cheap(None, name, 12) for name in ("levenberg_marquardt", "ensemble_kalman")}
+    return cache(lambda name: calibrate_cheap(None, name, 12))
 
 
-@pytest.mark.parametrize("method", ["levenberg_marquardt", "ensemble_kalman"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("levenberg_marquardt", marks=pytest.mark.long), "ensemble_kalman"]
+)
 def test_an_interrupted_calibration_goes_on_bit_by_bit(tmp_path, method, uninterrupted):
-    plain = uninterrupted[method]
+    plain = uninterrupted(method)
 
     def report(iteration):
         if iteration.number == 3:

@@ -14,6 +14,7 @@ import xarray as xr
 import yaml
 
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
+from tests.helpers import some_long
 from tunax_lite.calibration import MeanSquare, OtherCalibrationError, read_parameters, with_parameters
 from tunax_lite.calibration.posterior import (
     NUTS,
@@ -185,17 +186,29 @@ def test_noise_and_what_observations_are_worth():
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
 
 
-@pytest.fixture(scope="module")
-def inferred(tmp_path_factory):
-    """A posterior by NUTS, and its folder."""
+METHODS = {"laplace": Laplace(40), "nuts": NUTS(n_draws=40, n_warmup=20)}
+
+
+def inferred_by(method, tmp_path_factory):
+    """A twin, its posterior, and the folder of that."""
     twin, folder = noisy_twin(1), tmp_path_factory.mktemp("posterior")
-    given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
+    given = MODEL, FREE, [twin.target], METHODS[method]
     return twin, infer(*given, likelihood=twin.likelihood, folder=folder), folder
 
 
-@pytest.mark.long  # exact posteriors: below; how often intervals hold the truth: test_posterior_coverage
-def test_a_twin_is_found(inferred):
-    twin, nuts, _ = inferred
+@pytest.fixture(scope="module")
+def inferred(tmp_path_factory):
+    return inferred_by("laplace", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    return inferred_by("nuts", tmp_path_factory)
+
+
+@pytest.mark.long  # exact posteriors: above; how often intervals hold the truth: test_posterior_coverage
+def test_a_twin_is_found(sampled):
+    twin, nuts, _ = sampled
     assert nuts.spectrum.n_constrained >= 1 and nuts.standard_deviation.max() < 1.3
     assert (np.abs(twin.truth - nuts.mean) < 4.0 * nuts.standard_deviation).all()
     for path, (low, high) in nuts.intervals(0.9).items():
@@ -207,24 +220,26 @@ def test_a_twin_is_found(inferred):
         nuts.intervals(1.0)
 
 
-def test_files_hold_the_posterior(inferred, tmp_path):
-    _, nuts, _ = inferred
-    write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
-    write_summary(tmp_path / "posterior.yaml", nuts)
+@pytest.mark.parametrize("method", some_long(METHODS, lambda method: method == "nuts"))
+def test_files_hold_the_posterior(method, request, tmp_path):
+    _, found, _ = request.getfixturevalue("sampled" if method == "nuts" else "inferred")
+    write_posterior(tmp_path / "posterior.nc", found, {"tunax_lite_version": "1.2.3"})
+    write_summary(tmp_path / "posterior.yaml", found)
     with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
-        np.testing.assert_array_equal(dataset["x"], nuts.draws)
-        np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
-        assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
+        np.testing.assert_array_equal(dataset["x"], found.draws)
+        np.testing.assert_array_equal(dataset["alpha"], found.values()["alpha"])
+        assert dataset.attrs["method"] == method and dataset.attrs["tunax_lite_version"] == "1.2.3"
         assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
         assert all(variable.attrs["long_name"] for variable in dataset.data_vars.values())
-    assert read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == nuts.best
+    assert read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == found.best
     summary = yaml.safe_load((tmp_path / "posterior.yaml").read_text())
-    assert summary["parameters"]["alpha"]["interval"] == list(nuts.intervals()["alpha"])
+    assert summary["parameters"]["alpha"]["interval"] == list(found.intervals()["alpha"])
 
 
-def test_a_posterior_goes_on_where_it_was(inferred):
-    twin, nuts, folder = inferred
-    given = MODEL, FREE, [twin.target], NUTS(n_draws=40, n_warmup=20)
+@pytest.mark.long  # chains go on: above
+def test_a_posterior_goes_on_where_it_was(sampled):
+    twin, nuts, folder = sampled
+    given = MODEL, FREE, [twin.target], METHODS["nuts"]
     again = infer(*given, likelihood=twin.likelihood, folder=folder, resume=True)
     np.testing.assert_array_equal(again.draws, nuts.draws)
     with pytest.raises(ValueError, match="without a posterior, got posterior_chain_0.eqx"):
@@ -234,8 +249,8 @@ def test_a_posterior_goes_on_where_it_was(inferred):
 
 
 def test_bands_are_the_quantiles_of_runs(inferred):
-    twin, nuts, _ = inferred
-    draws = nuts.subset(5)
+    twin, found, _ = inferred
+    draws = found.subset(5)
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
     bands = predictive_bands(MODEL, FREE, twin.target.case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     runs = []
@@ -253,9 +268,9 @@ def test_bands_are_the_quantiles_of_runs(inferred):
 
 
 def test_influences_are_slopes(inferred):
-    twin, nuts, _ = inferred
+    twin, found, _ = inferred
     given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
-    rows = influences(MODEL, FREE, twin.target.case, nuts.mode, nuts.standard_deviation, **given)
+    rows = influences(MODEL, FREE, twin.target.case, found.mode, found.standard_deviation, **given)
 
     def surface(x):
         closure = FREE.insert(MODEL.closure, jnp.asarray(x))
@@ -265,10 +280,10 @@ def test_influences_are_slopes(inferred):
     for i, row in enumerate(rows):
         step = np.zeros(3)
         step[i] = 1e-5
-        slope = (surface(nuts.mode + step) - surface(nuts.mode - step)) / 2e-5
+        slope = (surface(found.mode + step) - surface(found.mode - step)) / 2e-5
         assert row.by_prior == pytest.approx(slope, rel=1e-4, abs=1e-8)
-        assert row.by_posterior == pytest.approx(slope * nuts.standard_deviation[i], rel=1e-4, abs=1e-8)
-        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(nuts.mode),), (jnp.ones(3),))
+        assert row.by_posterior == pytest.approx(slope * found.standard_deviation[i], rel=1e-4, abs=1e-8)
+        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(found.mode),), (jnp.ones(3),))
         expected = row.by_prior / float(slopes[i]) * float(values[i]) / row.value
         assert (row.parameter, row.elasticity) == (FREE.paths[i], pytest.approx(expected, rel=1e-9))
 

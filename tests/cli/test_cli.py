@@ -29,7 +29,7 @@ CALIBRATIONS = sorted(CONFIGS.glob("calibrations/*.yaml"))
 # Those of a closure differ in its name and parameters alone: of them one is in every run of the tests.
 SOME_CALIBRATIONS = some_long(
     CALIBRATIONS,
-    lambda path: not re.search("papa_fluxes|synthetic|robust|neural|_k_epsilon$", path.stem),
+    lambda path: not re.search("papa_fluxes|neural|_k_epsilon$", path.stem),
     lambda path: path.stem,
 )
 COMPARISONS = sorted(CONFIGS.glob("comparisons/*.yaml"))
@@ -65,8 +65,10 @@ def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-# A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders.
-SOME_RUNS = some_long(RUNS, lambda path: re.search("papa|diurnal|legay", path.stem), lambda path: path.stem)
+# A case of GOTM runs in test_gotm, and its whole year in test_gotm_folders; others are of one format.
+SOME_RUNS = some_long(
+    RUNS, lambda path: re.search("papa|diurnal|legay|kato|free|lesbrary", path.stem), lambda path: path.stem
+)
 
 
 def test_a_run_says_where_rain_exceeds_a_cell(invoke):

@@ -243,6 +243,7 @@ def test_a_calibration_ended_by_sigterm_can_be_reported_and_goes_on(invoke, tmp_
     assert names == {"checkpoint.eqx", "history.nc", "parameters.yaml", "report.html"}
 
 
+@pytest.mark.long  # of a calibration: above; a run in pieces, wherever it is interrupted: test_streaming
 def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
     (tmp_path / "run.yaml").write_text(RUN.replace("step: 5.0", "step: 300.0"))
     run = ("run", "run.yaml", "--set", "time.duration=432000", "--output")

@@ -22,6 +22,8 @@ from tunax_lite.streaming import run_to_file
 
 CALIBRATION = str(CONFIGS / "calibrations/synthetic.yaml")
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
+SMALL += ["--set", "model.closure.name=pacanowski_philander"]
+SMALL += ["--set", "parameters={alpha: {lower: 1.0, upper: 20.0}}"]
 
 
 def _write(path: Path, text: str) -> None:

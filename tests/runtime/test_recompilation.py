@@ -13,7 +13,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, make_targets
-from tests.helpers import with_leaf
+from tests.helpers import some_long, with_leaf
 from tunax_lite._types import in_precision
 from tunax_lite.calibration import (
     LBFGS,
@@ -188,8 +188,11 @@ def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_i
 
 @pytest.mark.parametrize(
     "method",
-    [Adam(), LBFGS(), LevenbergMarquardt(), EnsembleKalman(noise=1e-4, n_members=5)],
-    ids=lambda method: type(method).__name__,
+    some_long(
+        [Adam(), LBFGS(), LevenbergMarquardt(), EnsembleKalman(noise=1e-4, n_members=5)],
+        lambda method: isinstance(method, Adam | EnsembleKalman),  # as LBFGS but for the step, as an ensemble
+        lambda method: type(method).__name__,
+    ),
 )
 def test_iterations_compile_nothing_after_the_first_ones(method):
     n_traced, n_compiled = [], []
