@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.gotm.folders import write_case
+from tests.helpers import some_long
 from tunax_lite import simulate
 from tunax_lite.config import build_gotm
 from tunax_lite.gotm import load_gotm
@@ -37,7 +38,8 @@ GOTM = {
 }
 
 
-@pytest.mark.parametrize("model", GOTM)
+# That of degree days: test_ice.
+@pytest.mark.parametrize("model", some_long(GOTM, lambda model: model == "lebedev"))
 def test_ice_is_as_thick_as_in_gotm(model, tmp_path):
     ice = {"surface": WEATHER | {"ice": {"model": model, "H": 0.2}}}
     made = build_gotm(load_gotm(write_case(tmp_path, FROST, ice)))

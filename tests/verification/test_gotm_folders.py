@@ -65,24 +65,19 @@ def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOption
     return trajectory, acted, expected
 
 
-IDEALISED = [
+IDEALISED = (
+    ("couette", "couette"),
+    ("channel", "channel"),
+    ("entrainment", "entrainment"),
     ("entrainment", "entrainment_gls"),
-    # The steps of their closures: test_two_equation, and GOTM's under wind and cooling: test_gotm.
-    *(
-        pytest.param(folder, name, marks=pytest.mark.long)
-        for folder, name in (
-            ("couette", "couette"),
-            ("channel", "channel"),
-            ("entrainment", "entrainment"),
-            ("entrainment", "entrainment_keps"),
-            ("entrainment", "entrainment_my"),
-            ("wave_breaking", "wave_breaking"),
-            ("wave_breaking", "wave_breaking_gls"),
-        )
-    ),
-]
+    ("entrainment", "entrainment_keps"),
+    ("entrainment", "entrainment_my"),
+    ("wave_breaking", "wave_breaking"),
+    ("wave_breaking", "wave_breaking_gls"),
+)
 
 
+@pytest.mark.long  # the steps of their closures: test_two_equation, GOTM's under wind and cooling: test_gotm
 @pytest.mark.parametrize(("folder", "name"), IDEALISED)
 def test_idealised_cases(folder, name, reference_path):
     run, acted, expected = ran(folder, name, reference_path)
@@ -130,6 +125,7 @@ def test_a_plume_below_a_shelf_that_melts(reference_path):
     assert rms(k[frames, -expected["tke"].shape[1] :] - expected["tke"]) < 1e-4 * np.ptp(expected["tke"])
 
 
+@pytest.mark.long  # under wind and cooling: test_gotm
 def test_entrainment_with_kpp(reference_path):
     run, _, expected = ran("entrainment", "entrainment_kpp", reference_path)
     assert rms(run.state.u - expected["u"]) < 1e-8
