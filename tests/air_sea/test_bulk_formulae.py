@@ -55,7 +55,7 @@ compiled: Any = eqx.filter_jit(stacked)
 reverse_slopes = eqx.filter_jit(jax.jacrev(lambda x, formula: stacked(formula, *x)))
 
 
-def fluxes(formula, wind, air, water, relative_humidity=80.0, pressure=101325.0):
+def fluxes(formula, wind, air, water, relative_humidity: Any = 80.0, pressure: Any = 101325.0):
     """Stress, sensible and latent heat, and water."""
     values = arrays(wind, air, water, relative_humidity, pressure)
     return compiled(formula, *values)
