@@ -35,7 +35,7 @@ class ExponentialDrift(SeriesPart):
             expected = f"expected a depth from 0.001 to 10000 [m], got {depth:g}"
             raise Located(("decay_depth",), f"{expected}; correct it.")
 
-    def read(self, setting: Setting, key: str, *others: Any) -> terms.StokesDrift:
+    def read(self, setting: Setting, key: str, wind: Any = None) -> terms.StokesDrift:
         """The drift."""
         series = self.series(setting, key)
         depth = read_timed(self.decay_depth, "height", setting, "interior", key, "decay_depth")

@@ -81,7 +81,8 @@ def _two_equations(
         if group == "generic":
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
     if group == "generic":  # that of k-epsilon in unstable water, whatever stands in the group
-        unstable, (m, n) = settings.said("turbulence.keps.ce3plus"), options["exponents"][1:]
+        unstable = settings.said("turbulence.keps.ce3plus")
+        _, m, n = options["exponents"]
         numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
         of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
