@@ -82,7 +82,8 @@ def _two_equations(
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
     if group == "generic":  # that of k-epsilon in unstable water, whatever stands in the group
         unstable = settings.said("turbulence.keps.ce3plus")
-        _, m, n = options["exponents"]
+        exponents: Any = options["exponents"]
+        _, m, n = exponents
         numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
         of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
