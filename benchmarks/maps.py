@@ -17,7 +17,6 @@ from tunax_lite.maps.plan import planned
 from tunax_lite.maps.run import run_map
 from tunax_lite.maps.settings import FluxFields, Gridded
 from tunax_lite.maps.setup import MapRun
-from tunax_lite.runtime.memory import peak_memory
 
 from .harness import MICRO, Row, Setting, time_in_turn
 
@@ -110,8 +109,6 @@ def measure_maps(setting: Setting) -> list[Row]:
             "n_columns": run.columns.n_columns,
             "us": MICRO * seconds[way] / steps,
             "over_batch": seconds[way] / bare,
-            "promised_bytes": plan.layout.memory if way == "map" else None,
-            "peak_bytes": peak_memory() if way == "map" else None,
         }
         for way in ways
     ]
