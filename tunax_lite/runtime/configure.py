@@ -24,12 +24,8 @@ R = TypeVar("R")
 EXTRA_OPTIONS, VECTOR_OPTION = "--xla_backend_extra_options", "--xla_cpu_prefer_vector_width"
 _LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
 # Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA passes over keys that
-# it does not know. And what a loop carries is not copied before every turn where XLA, asked to look closer,
-# finds that nobody reads the old value any more.
-FUSION_FLAG = (
-    f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true "
-    "--xla_cpu_copy_insertion_use_region_analysis=true"
-)
+# it does not know.
+FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
 _VECTOR_BITS = 128, 256, 512
 
 
@@ -40,7 +36,7 @@ def vector_flag(bits: int) -> str:
 
 def is_own_flag(flag: str) -> bool:
     """Whether a flag is one that `configure` sets."""
-    return flag in (*FUSION_FLAG.split(), *map(vector_flag, _VECTOR_BITS))
+    return flag in (FUSION_FLAG, *map(vector_flag, _VECTOR_BITS))
 
 
 def time_loop_is_fused() -> bool:
