@@ -142,7 +142,7 @@ def test_a_constant_rate_is_constant():
         (lambda: Adam(beta_1=1.0), "beta_1"),
         (lambda: Adam(largest_gradient=-1.0), "largest_gradient"),
         (lambda: CosineDecay(10, 10), "n_warmup < n_steps"),
-        (lambda: CosineDecay(10, 0, 2.0), "final_fraction of 0 to 1"),
+        (lambda: CosineDecay(10, 0, 2.0), "final_fraction of at least 0 and of at most 1, got 2"),
         (lambda: ExponentialDecay(10, 0, 0.0), "positive final_fraction"),
         (lambda: LBFGS(memory_size=0), "memory_size"),
         (lambda: LBFGS(largest_step=0.0), "largest_step"),

@@ -292,8 +292,8 @@ def test_a_case_can_start_from_a_later_profile():
         ({**_OF_INSTRUMENTS, "averaging": "cell_means"}, "centers of cells"),
         # Two instruments, at 50 and at 10 m: nothing says how much heat is below them.
         ({**_OF_INSTRUMENTS, "weights": {"heat_content": 1.0}}, "got NaN only; at least one profile has to"),
-        ({"averaging": "cell_mean"}, "averaging to be points or cell_means"),
-        ({"reduction": "max"}, "reduction to be mean or sum"),
+        ({"averaging": "cell_mean"}, "averaging out of points, cell_means, got"),
+        ({"reduction": "max"}, "reduction out of mean, sum, got"),
         ({"averaging": "cell_means", "depth_window": (-3.0, 0.0)}, r"depth_window \[m\]"),
     ],
 )

@@ -45,13 +45,10 @@ def test_check_prints_the_report(invoke, tmp_path):
 
 
 def test_unsupported_settings_end_the_run_unless_they_are_to_be_ignored(invoke, tmp_path):
-    path = write_case(
-        tmp_path, {"restart": {"load": True}, "fabm": {"use": True, "feedbacks": {"shade": True}}}
-    )
+    path = write_case(tmp_path, {"fabm": {"use": True, "feedbacks": {"shade": True}}})
     for command in ("run", "check"):
         output = invoke(command, path, code=2)
         assert f"{path}: line " in output
-        assert "restart.load: restart.nc of GOTM cannot be read" in output
         assert "fabm.use: biogeochemistry that acts back" in output
     output = invoke("run", path, "--ignore-unsupported", "--output", "out.nc")
     assert "note: " in output and "fabm.use" in output
