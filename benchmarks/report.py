@@ -31,6 +31,7 @@ TABLES = DEFAULT | {
     "vectors": forward.measure_vectors,
     "reference": reference.measure_reference,
     "gotm": reference.measure_gotm,
+    "near": reference.measure_near,
     "papa": papa.measure_papa,
     "tangents": gradient.measure_tangents,
     "calibration": calibration.measure_calibration,
