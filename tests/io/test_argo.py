@@ -283,3 +283,9 @@ def test_profiles_of_copernicus_and_of_argopy(tmp_path):
         found = read_argo_profiles(dataset)
         np.testing.assert_array_equal(found.time, wanted.time)
         check(found, 1, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
+
+
+def test_an_argument_that_is_missing_is_no_fault_of_the_file(tmp_path):
+    incomplete: Any = read_argo
+    with pytest.raises(TypeError, match="read_argo: missing a required argument: 'start_time'"):
+        incomplete(write(tmp_path / "f.nc"))

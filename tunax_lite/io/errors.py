@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import os
 import stat
 import warnings
@@ -110,8 +111,14 @@ def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Put `reading` around a reader, whose first argument is the file, or several."""
 
     def around(read: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(read)
+
         @functools.wraps(read)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:  # no matter of the file
+                raise TypeError(f"{read.__name__}: {error}") from None
             with reading(args[0] if args else next(iter(kwargs.values())), kind):
                 return read(*args, **kwargs)
 

@@ -80,9 +80,9 @@ def planned(run: MapRun, memory: int) -> Plan:
             break
         if rows == 1:
             raise MemoryError(
-                f"map: expected at least {needed / 2**20:.0f} MiB of memory for one row of the map and one "
-                f"frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, or save "
-                "more often."
+                f"map: expected at least {math.ceil(needed / 2**20)} MiB of memory for one row of the map "
+                f"and one frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, "
+                "or save more often."
             )
         rows = math.ceil(rows / 2)
     in_grid = run.columns.n_columns * sizes.frame * run.n_frames
