@@ -66,7 +66,7 @@ def test_the_second_start_of_a_calibration_compiles_nothing(tmp_path):
     assert loss_again == loss
 
 
-@pytest.mark.parametrize("module", ["tunax_lite.cli.commands", "tunax_lite.calibration", "tunax_lite.io"])
+@pytest.mark.parametrize("module", ["tunax_lite.cli.run", "tunax_lite.calibration", "tunax_lite.io"])
 def test_libraries_for_files_and_figures_are_imported_when_they_are_needed(module):
     listed = run_python("-c", f"import sys, {module}; print(*sys.modules)").split()
     assert module in listed
@@ -74,8 +74,39 @@ def test_libraries_for_files_and_figures_are_imported_when_they_are_needed(modul
     assert not late & set(listed)
 
 
+# What the shell asks for, and everything that was imported for the answer.
+QUICK = """
+import os, sys
+from tunax_lite.cli import main
+
+os.environ |= {name: value for name, value in [one.split("=") for one in sys.argv[2:]]}
+sys.argv[1:] = sys.argv[1].split()
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+COMPLETE = "_TUNAX_LITE_COMPLETE=complete_bash", "COMP_WORDS=tunax-lite run --re", "COMP_CWORD=2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("--help",), "cross-validate  Calibrate on all cases"),
+        (("--version",), "tunax_lite "),
+        (("calibrate --help",), "--resume"),
+        (("", *COMPLETE), "--restart"),
+    ],
+    ids=["help", "version", "help of a command", "completion"],
+)
+def test_help_version_and_completion_import_nothing_that_computes(arguments, answer):
+    said, _, listed = run_python("-c", QUICK, *arguments).rstrip().rpartition("\n")
+    assert answer in said and "tunax_lite.cli" in listed.split()
+    assert not {"jax", "numpy", "xarray", "matplotlib"} & set(listed.split())
+
+
 def test_jax_does_not_start_before_it_is_configured():
-    program = "import tunax_lite.cli.commands\nfrom jax._src import xla_bridge\n"
+    program = "import tunax_lite.cli.run\nfrom jax._src import xla_bridge\n"
     assert run_python("-c", program + "print(xla_bridge.backends_are_initialized())") == "False\n"
 
 

@@ -125,14 +125,16 @@ def test_free_memory_is_no_more_than_ulimit_v_leaves():
         assert 0 < free_memory() <= 2**29
 
 
-def start(prelude: str) -> subprocess.CompletedProcess:
+def start(prelude: str, *arguments: str) -> subprocess.CompletedProcess:
     """The command line in a process that was limited before."""
-    program = f"import os, resource\nimport tunax_lite.cli\n{prelude}\ntunax_lite.cli.main()"
+    # What reads the command line before the limits: another user may not read where it is imported from.
+    program = "import os, resource, typer.testing\nfrom tunax_lite.cli import commands, main\n"
+    program += f"typer.testing.CliRunner().invoke(commands.app, ['doctor', '--help'])\n{prelude}\nmain()"
     # Not measured by coverage, which could not write what it found.
     measured = [name for name in os.environ if name.startswith("COVERAGE_")]
     environment = {name: value for name, value in os.environ.items() if name not in measured}
     environment["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-c", program, "--version"]
+    command = [sys.executable, "-c", program, *(arguments or ("doctor",))]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60.0)
 
 
@@ -141,6 +143,11 @@ def test_too_little_memory_to_start_is_one_message(name):
     done = start(f"resource.setrlimit(resource.{name}, (800_000_000, 800_000_000))")
     assert (done.returncode, done.stdout) == (1, "")
     assert "got a limit of 800 MB" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_help_needs_no_more_memory_than_python():
+    done = start("resource.setrlimit(resource.RLIMIT_AS, (400_000_000, 400_000_000))", "--help")
+    assert (done.returncode, done.stderr) == (0, "") and "calibrate" in done.stdout
 
 
 def test_too_few_threads_to_start_are_one_message():

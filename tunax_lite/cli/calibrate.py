@@ -31,19 +31,11 @@ from .outputs import check_calibration_outputs
 from .progress import progress_of
 
 
-@session.command("What is done is saved: go on with --resume.")
 def calibrate(
-    config: session.Config,
-    output: session.Folder = None,
-    resume: session.Resume = False,
-    overwrite: session.Anew = False,
-    settings: session.Settings = None,
+    config: Path, settings: Sequence[str], output: Path | None, *, resume: bool, overwrite: bool
 ) -> None:
-    """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
-
-    Interrupted at any moment, --resume goes on with the same iterates.
-    """
-    loaded = load_calibration(config, settings or [])
+    """As `commands.calibrate` says."""
+    loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     with session.precision(loaded):
         setup = build_calibration(loaded)
@@ -158,19 +150,9 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
         echo(sentence, err=any(row.too_large for row in rows))
 
 
-@session.command("What is done is saved: give the same command to go on.")
-def cross_validate(
-    config: session.Config,
-    output: session.Folder = None,
-    overwrite: session.Anew = False,
-    settings: session.Settings = None,
-) -> None:
-    """Calibrate on all cases and on all but each; say what the errors are on the case left out.
-
-    CONFIG is that of a calibration. Interrupted at any moment, the same command goes on; calibrations that
-    are done are not done again, among them that of `tunax-lite calibrate` in the same folder.
-    """
-    loaded = load_calibration(config, settings or [])
+def cross_validate(config: Path, settings: Sequence[str], output: Path | None, *, overwrite: bool) -> None:
+    """As `commands.cross_validate` says."""
+    loaded = load_calibration(config, settings)
     folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
     with session.precision(loaded):
         setup = build_calibration(loaded)

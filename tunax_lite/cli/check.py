@@ -1,13 +1,13 @@
 """`tunax-lite check`, `schema` and `describe`: configurations before they are run."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from typer import Argument, Option, echo
+from typer import echo
 
 from .._types import iterate_parameters, iterate_vectors
 from ..case import Case
@@ -34,34 +34,25 @@ from ..observations import Observations
 from . import session
 
 
-@session.command()
 def check(
-    config: session.Config,
-    parameters: session.Parameters = None,
-    settings: session.Settings = None,
-    write_config: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE.yaml",
-            help="Of a case of GOTM: write the configuration of the package that runs it.",
-        ),
-    ] = None,
-    strict: session.Strict = False,
-    overwrite: session.Overwrite = False,
+    config: Path,
+    settings: Sequence[str] = (),
+    parameters: Path | None = None,
+    write_config: Path | None = None,
+    *,
+    strict: bool = False,
+    overwrite: bool = False,
 ) -> None:
-    """Check a configuration and the files that it names, and say what it would do.
-
-    Of a configuration of GOTM, say what becomes of every setting.
-    """
+    """As `commands.check` says."""
     if session.is_gotm(config):
-        _check_gotm(config, settings or [], write_config, overwrite=overwrite, strict=strict)
+        _check_gotm(config, settings, write_config, overwrite=overwrite, strict=strict)
         return
     if write_config is not None:
         raise ConfigError(
             f"--write-config {write_config}: expected a configuration of GOTM, got one of the package; "
             "copy the file."
         )
-    loaded = load_any(config, settings or [])
+    loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
             _describe_run(session.build_source(loaded, parameters))
@@ -75,7 +66,7 @@ def check(
 
 
 def _check_gotm(
-    config: Path, settings: list[str], write_config: Path | None, *, overwrite: bool, strict: bool
+    config: Path, settings: Sequence[str], write_config: Path | None, *, overwrite: bool, strict: bool
 ) -> None:
     source = load_gotm(config, settings)
     with session.precision(source):
@@ -168,16 +159,8 @@ def _write(path: Path, text: str, overwrite: bool) -> None:
     session.report_written([path])
 
 
-@session.command()
-def schema(
-    kind: Annotated[str, Argument(help=f"Kind of configuration: {', '.join(reference.KINDS)}.")] = "run",
-    output: Annotated[
-        Path | None,
-        Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
-    ] = None,
-    overwrite: session.Overwrite = False,
-) -> None:
-    """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
+def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
+    """As `commands.schema` says."""
     text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
@@ -185,11 +168,8 @@ def schema(
         _write(output, text, overwrite)
 
 
-@session.command()
-def describe(
-    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water, a method …")],
-) -> None:
-    """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
+def describe(name: str) -> None:
+    """As `commands.describe` says."""
     for each in reference.describe(name):
         echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
         if each.source:

@@ -1,90 +1,296 @@
-"""All commands in one application, and the options before a command."""
+"""All commands: their arguments and options, and whom they call.
+
+What does the work is imported by the command that needs it: see `application`.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
-from typer import Exit, Option, echo
+from typer import Argument, Option
 
-from .. import __version__
-from ..config import ConfigError
-from ..runtime import configure
-from ..runtime.memory import lift_limits
-from .calibrate import calibrate, cross_validate
-from .check import check, describe, schema
-from .doctor import doctor
-from .evaluate import compare, evaluate, plot, report
-from .map import map_columns
-from .posterior import posterior
-from .run import run
-from .session import check_devices, check_flags, errors_as_messages, prepare_terminal
-
-app = typer.Typer(
-    name="tunax-lite",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="A differentiable one-dimensional model of the ocean water column.",
-    epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
-    "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
-)
-_COMMANDS = run, calibrate, posterior, report, evaluate, compare, plot, check, schema, doctor
-for _command in (*_COMMANDS, cross_validate, describe):
-    app.command()(_command)
-app.command("map")(map_columns)
+from . import options
+from .application import app as app
+from .application import command
 
 
-def _print_version(wanted: bool) -> bool:
-    if wanted:
-        echo(f"tunax_lite {__version__}")
-        raise Exit
-    return wanted
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
-    ] = False,
-    cache_folder: Annotated[
+@command("Nothing was written.")
+def run(
+    config: options.Config,
+    output: Annotated[
         Path | None,
         Option(
-            metavar="DIR",
-            help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
+            metavar="OUT.nc",
+            help="File for the results alone; by default the folder of the configuration, with figures.",
         ),
     ] = None,
-    cache_seconds: Annotated[
-        float | None,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    variables: Annotated[
+        str | None,
         Option(
-            metavar="S",
-            min=0.0,
-            help="Do not keep programs that compile in less; by default "
-            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.5.",
+            metavar="NAME,NAME",
+            help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
         ),
     ] = None,
-    no_cache: Annotated[
-        bool, Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
-    ] = False,
-    no_limits: Annotated[
+    restart: Annotated[
+        Path | None, Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
+    ] = None,
+    frame: Annotated[int, Option(help="Frame to go on from; -1 is the last.")] = -1,
+    ignore_unsupported: Annotated[
         bool,
         Option(
-            "--no-limits",
-            help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
+            "--ignore-unsupported",
+            help="Run a case of GOTM without those of its settings that are not supported.",
         ),
     ] = False,
+    strict: options.Strict = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
-    lift_limits(no_limits)
-    with errors_as_messages():
-        if no_cache and cache_folder is not None:
-            raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
-        folder = None if no_cache else "auto" if cache_folder is None else cache_folder
-        # The precision is that of the configuration; `session.precision` sets it.
-        check_flags()
-        configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
-        check_devices()
+    """Run a model on a case; write the trajectory as NetCDF, and figures.
+
+    CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
+    """
+    from .run import run
+
+    run(
+        config,
+        settings or [],
+        output=output,
+        parameters=parameters,
+        variables=variables,
+        restart=restart,
+        frame=frame,
+        ignore_unsupported=ignore_unsupported,
+        strict=strict,
+        overwrite=overwrite,
+    )
 
 
-def start() -> None:
-    """Run the command that the arguments of the process name."""
-    prepare_terminal()
-    app(prog_name="tunax-lite")
+@command("What is done is saved: go on with --resume.")
+def calibrate(
+    config: options.Config,
+    output: options.Folder = None,
+    resume: options.Resume = False,
+    overwrite: options.Anew = False,
+    settings: options.Settings = None,
+) -> None:
+    """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
+
+    Interrupted at any moment, --resume goes on with the same iterates.
+    """
+    from .calibrate import calibrate
+
+    calibrate(config, settings or [], output, resume=resume, overwrite=overwrite)
+
+
+@command("What is done is saved: go on with --resume.")
+def posterior(
+    config: options.Config,
+    method: Annotated[
+        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
+    ] = None,
+    parameters: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
+        ),
+    ] = None,
+    output: options.Folder = None,
+    resume: options.Resume = False,
+    overwrite: options.Anew = False,
+    settings: options.Settings = None,
+) -> None:
+    """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
+
+    CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
+    goes on with the same draws.
+    """
+    from .posterior import posterior
+
+    chosen = [] if method is None else [f"posterior.method={method}"]
+    posterior(config, [*(settings or []), *chosen], parameters, output, resume=resume, overwrite=overwrite)
+
+
+@command()
+def report(
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a calibration.")],
+    output: Annotated[
+        Path | None, Option(metavar="FILE.html", help="By default report.html in the folder.")
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write one HTML page about a calibration, figures included, that needs no other file."""
+    from .evaluate import report
+
+    report(folder, output or folder / "report.html", overwrite=overwrite)
+
+
+@command()
+def evaluate(
+    config: options.Config,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Write the table to a file, too.")] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
+
+    CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
+    errors of the configuration and of the given parameters stand side by side, and the checks of a
+    calibration are run with both.
+    """
+    from .evaluate import evaluate
+
+    evaluate(config, settings or [], parameters, output, overwrite=overwrite)
+
+
+@command()
+def compare(
+    config: options.Config,
+    output: options.Folder = None,
+    closures: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
+    cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
+    settings: options.Settings = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Compare closures: errors against large-eddy simulations, and time per step.
+
+    Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
+    means; and figures of profiles and of sections for each case.
+    """
+    from .evaluate import compare
+
+    compare(config, settings or [], output, closures, cases, overwrite=overwrite)
+
+
+@command()
+def plot(
+    file: Annotated[
+        Path,
+        Argument(metavar="FILE", help="Run, history or posterior of a calibration, or store of a map."),
+    ],
+    output: Annotated[
+        Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        Option(metavar="LAT,LON", help="Of a map: draw sections of this point. May be repeated."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
+
+    Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
+    they do of a map that is not complete.
+    """
+    from .evaluate import plot
+
+    plot(file, file.parent if output is None else output, point or [], overwrite=overwrite)
+
+
+@command()
+def check(
+    config: options.Config,
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    write_config: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.yaml",
+            help="Of a case of GOTM: write the configuration of the package that runs it.",
+        ),
+    ] = None,
+    strict: options.Strict = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Check a configuration and the files that it names, and say what it would do.
+
+    Of a configuration of GOTM, say what becomes of every setting.
+    """
+    from .check import check
+
+    check(config, settings or [], parameters, write_config, strict=strict, overwrite=overwrite)
+
+
+@command()
+def schema(
+    kind: Annotated[str, Argument(help="Kind of configuration: run, calibration, comparison, map.")] = "run",
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write the JSON Schema of a kind of configuration, with which editors complete and check."""
+    from .check import schema
+
+    schema(kind, output, overwrite=overwrite)
+
+
+@command()
+def doctor(
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
+    seconds: Annotated[
+        float, Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it.")
+    ] = 10.0,
+) -> None:
+    """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
+
+    The exit code is 1 if something is wrong.
+    """
+    from .doctor import doctor
+
+    doctor(as_json, seconds)
+
+
+@command("What is done is saved: give the same command to go on.")
+def cross_validate(
+    config: options.Config,
+    output: options.Folder = None,
+    overwrite: options.Anew = False,
+    settings: options.Settings = None,
+) -> None:
+    """Calibrate on all cases and on all but each; say what the errors are on the case left out.
+
+    CONFIG is that of a calibration. Interrupted at any moment, the same command goes on; calibrations that
+    are done are not done again, among them that of `tunax-lite calibrate` in the same folder.
+    """
+    from .calibrate import cross_validate
+
+    cross_validate(config, settings or [], output, overwrite=overwrite)
+
+
+@command()
+def describe(
+    name: Annotated[str, Argument(help="A closure, a part of one, a bulk formula, a water, a method …")],
+) -> None:
+    """Show what a name in configurations stands for: parameters with unit, range, default and meaning."""
+    from .check import describe
+
+    describe(name)
+
+
+@command("What is complete stays in the store: go on with --resume.", name="map")
+def map_columns(
+    config: options.Config,
+    output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
+    parameters: options.Parameters = None,
+    settings: options.Settings = None,
+    memory: Annotated[
+        str, Option(metavar="SIZE", help="Most memory of each process, such as 2GiB.")
+    ] = "2GiB",
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
+    scheduler_file: options.SchedulerFile = None,
+    resume: Annotated[bool, Option("--resume", help="Go on with the store.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Start anew in the place of a store.")] = False,
+) -> None:
+    """Run the columns of a map; write a Zarr store, which can be read while it grows.
+
+    Interrupted at any moment, --resume goes on, and gives the same numbers.
+    """
+    from .map import map_columns
+
+    settings, engine = settings or [], (workers, scheduler, scheduler_file)
+    map_columns(config, settings, output, parameters, memory, engine, resume=resume, overwrite=overwrite)

@@ -7,15 +7,15 @@ import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jax
-from typer import Exit, Option, echo
+from typer import Exit, echo
 
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
 from ..self_test import SelfTest, self_test
 from .limits import n_processors
-from .session import FAILED, command
+from .session import FAILED
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 MEMORY_VARIABLES = {
@@ -30,17 +30,8 @@ Report = dict[str, Any]
 """A tree that JSON can hold."""
 
 
-@command()
-def doctor(
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
-    seconds: Annotated[
-        float, Option(metavar="S", min=0.0, help="About how long the self-test may take; 60 for all of it.")
-    ] = 10.0,
-) -> None:
-    """Show devices, memory, cache and versions, and test that the model runs right, and how fast.
-
-    The exit code is 1 if something is wrong.
-    """
+def doctor(as_json: bool, seconds: float) -> None:
+    """As `commands.doctor` says."""
     before = cache_statistics()
     if not as_json:
         echo("testing ...", err=True)

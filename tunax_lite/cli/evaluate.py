@@ -4,13 +4,12 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import jax
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer import Argument, Option, echo
+from typer import echo
 
 from .. import comparison
 from ..calibration.checks import ErrorRow, ModelOnTargets, errors_by_label, run_checks, with_values
@@ -31,21 +30,11 @@ from .outputs import check_comparison_outputs, check_figures_of, seen_from
 from .progress import fraction_of
 
 
-@session.command()
 def evaluate(
-    config: session.Config,
-    parameters: session.Parameters = None,
-    settings: session.Settings = None,
-    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Write the table to a file, too.")] = None,
-    overwrite: session.Overwrite = False,
+    config: Path, settings: Sequence[str], parameters: Path | None, output: Path | None, *, overwrite: bool
 ) -> None:
-    """Root mean square and mean errors over all levels and the times of `evaluation` (by default after 2 h).
-
-    CONFIG is that of a run, or of a calibration, whose cases are all compared. With --parameters the
-    errors of the configuration and of the given parameters stand side by side, and the checks of a
-    calibration are run with both.
-    """
-    loaded = load_any(config, settings or [])
+    """As `commands.evaluate` says."""
+    loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
     with session.precision(loaded):
@@ -101,37 +90,19 @@ def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-@session.command()
-def plot(
-    file: Annotated[
-        Path,
-        Argument(metavar="FILE", help="Run, history or posterior of a calibration, or store of a map."),
-    ],
-    output: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
-    ] = None,
-    point: Annotated[
-        list[str] | None,
-        Option(metavar="LAT,LON", help="Of a map: draw sections of this point. May be repeated."),
-    ] = None,
-    overwrite: session.Overwrite = False,
-) -> None:
-    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
-
-    Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
-    they do of a map that is not complete.
-    """
+def plot(file: Path, folder: Path, points: Sequence[str], *, overwrite: bool) -> None:
+    """As `commands.plot` says."""
     # What takes long to import, where it is needed.
     from ..io.runs import parts_folder, parts_of
     from ..plotting import figures_of_parts, file_figures, map_figures, save_figures
 
-    folder, parts = file.parent if output is None else output, [] if file.exists() else parts_of(file)
+    parts = [] if file.exists() else parts_of(file)
     if parts:
         session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
-    if point and not file.is_dir():
+    if points and not file.is_dir():
         raise ConfigError(f"--point: expected the store of a map, got {file}; leave the option out.")
     if file.is_dir():
-        figures = map_figures(file, [_point(text) for text in point or []])
+        figures = map_figures(file, [_point(text) for text in points])
     else:
         figures = figures_of_parts(parts) if parts else file_figures(file)
     check_figures_of(file, [folder / f"{file.stem}_{name}.png" for name in figures], overwrite)
@@ -148,38 +119,21 @@ def _point(text: str) -> tuple[float, float]:
     return latitude, longitude
 
 
-@session.command()
-def report(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a calibration.")],
-    output: Annotated[
-        Path | None, Option(metavar="FILE.html", help="By default report.html in the folder.")
-    ] = None,
-    overwrite: session.Overwrite = False,
-) -> None:
-    """Write one HTML page about a calibration, figures included, that needs no other file."""
+def report(folder: Path, path: Path, *, overwrite: bool) -> None:
+    """As `commands.report` says."""
     # What takes long to import, where it is needed.
     from ..report import read_run_folder, write_report
 
-    run, path = read_run_folder(folder), output or folder / "report.html"
+    run = read_run_folder(folder)
     check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, folder)}")
     session.report_written([write_report(run, path)])
 
 
-@session.command()
 def compare(
-    config: session.Config,
-    output: session.Folder = None,
-    closures: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by label.")] = "",
-    cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
-    settings: session.Settings = None,
-    overwrite: session.Overwrite = False,
+    config: Path, settings: Sequence[str], output: Path | None, closures: str, cases: str, *, overwrite: bool
 ) -> None:
-    """Compare closures: errors against large-eddy simulations, and time per step.
-
-    Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
-    means; and figures of profiles and of sections for each case.
-    """
-    setup = load_comparison(config, settings or [])
+    """As `commands.compare` says."""
+    setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, references = setup.candidates(_names(closures)), setup.references(_names(cases))

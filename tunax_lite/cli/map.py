@@ -5,9 +5,8 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-from typer import Exit, Option, echo
+from typer import Exit, echo
 
 from ..config import ConfigError, build_map, load_map
 from ..engine import AbstractEngine, open_engine
@@ -26,41 +25,22 @@ _NAMED = 10  # columns that broke down
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
-Workers = Annotated[
-    int | None,
-    Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
-]
-Scheduler = Annotated[
-    str | None,
-    Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
-]
-SchedulerFile = Annotated[
-    Path | None, Option(metavar="FILE", help="The same, by the file that the scheduler wrote.")
-]
 
-
-@session.command("What is complete stays in the store: go on with --resume.")
 def map_columns(
-    config: session.Config,
-    output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
-    parameters: session.Parameters = None,
-    settings: session.Settings = None,
-    memory: Annotated[
-        str, Option(metavar="SIZE", help="Most memory of each process, such as 2GiB.")
-    ] = "2GiB",
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    scheduler_file: SchedulerFile = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with the store.")] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Start anew in the place of a store.")] = False,
+    config: Path,
+    settings: Sequence[str],
+    output: Path,
+    parameters: Path | None,
+    memory: str,
+    engine: tuple[int | None, str | None, Path | None],
+    *,
+    resume: bool,
+    overwrite: bool,
 ) -> None:
-    """Run the columns of a map; write a Zarr store, which can be read while it grows.
-
-    Interrupted at any moment, --resume goes on, and gives the same numbers.
-    """
+    """As `commands.map_columns` says; `engine` is the arguments of `open_engine`."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
-    loaded, budget = load_map(config, settings or []), bytes_of(memory)
+    loaded, budget = load_map(config, settings), bytes_of(memory)
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         parts = build_map(loaded, values)
@@ -71,8 +51,8 @@ def map_columns(
         if store is not None and store.is_complete:
             echo(f"{output}: complete; nothing to do")
             return
-        with open_engine(workers, scheduler, scheduler_file) as engine:
-            report = _run(run, output, store, engine, budget, workers)
+        with open_engine(*engine) as opened:
+            report = _run(run, output, store, opened, budget, engine[0])
     _say_broken(report.broken, run)
     session.report_written([output])
     if report.broken:

@@ -1,10 +1,10 @@
 """`tunax-lite posterior`: what the observations say about the parameters."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
-from typer import Option, echo
+from typer import echo
 
 from ..calibration import with_parameters
 from ..calibration.files import PARAMETERS_NAME
@@ -29,31 +29,17 @@ _LEVEL = 0.9
 _UNCHANGED = 0.9  # standard deviation over that of the prior at which nothing was learnt
 
 
-@session.command("What is done is saved: go on with --resume.")
 def posterior(
-    config: session.Config,
-    method: Annotated[
-        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
-    ] = None,
-    parameters: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Parameters to start from; by default parameters.yaml of the output folder, if it is there.",
-        ),
-    ] = None,
-    output: session.Folder = None,
-    resume: session.Resume = False,
-    overwrite: session.Anew = False,
-    settings: session.Settings = None,
+    config: Path,
+    settings: Sequence[str],
+    parameters: Path | None,
+    output: Path | None,
+    *,
+    resume: bool,
+    overwrite: bool,
 ) -> None:
-    """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
-
-    CONFIG is that of the calibration, its section `posterior` says how. Interrupted at any moment, --resume
-    goes on with the same draws.
-    """
-    chosen = [] if method is None else [f"posterior.method={method}"]
-    loaded = load_calibration(config, [*(settings or []), *chosen])
+    """As `commands.posterior` says."""
+    loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     beside = folder / PARAMETERS_NAME
     parameters = parameters or (beside if beside.is_file() else None)

@@ -4,10 +4,9 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import jax
-from typer import Option, echo
+from typer import echo
 
 from .. import io
 from ..config import ConfigError, Run, load_run
@@ -30,44 +29,21 @@ _FIGURES = ("sections", "profiles", "fit", "differences", "series")
 _STATE = ("temperature", "salinity", "u", "v")
 
 
-@session.command("Nothing was written.")
 def run(
-    config: session.Config,
-    output: Annotated[
-        Path | None,
-        Option(
-            metavar="OUT.nc",
-            help="File for the results alone; by default the folder of the configuration, with figures.",
-        ),
-    ] = None,
-    parameters: session.Parameters = None,
-    settings: session.Settings = None,
-    variables: Annotated[
-        str | None,
-        Option(
-            metavar="NAME,NAME",
-            help="Keep these in the file alone, by our names or GOTM's; as output.variables.",
-        ),
-    ] = None,
-    restart: Annotated[
-        Path | None, Option(metavar="FILE.nc", help="Go on from a frame of an earlier run.")
-    ] = None,
-    frame: Annotated[int, Option(help="Frame to go on from; -1 is the last.")] = -1,
-    ignore_unsupported: Annotated[
-        bool,
-        Option(
-            "--ignore-unsupported",
-            help="Run a case of GOTM without those of its settings that are not supported.",
-        ),
-    ] = False,
-    strict: session.Strict = False,
-    overwrite: session.Overwrite = False,
+    config: Path,
+    settings: Sequence[str],
+    *,
+    output: Path | None,
+    parameters: Path | None,
+    variables: str | None,
+    restart: Path | None,
+    frame: int,
+    ignore_unsupported: bool,
+    strict: bool,
+    overwrite: bool,
 ) -> None:
-    """Run a model on a case; write the trajectory as NetCDF, and figures.
-
-    CONFIG is a configuration of the package, or one of GOTM (version 7) with its files beside it.
-    """
-    loaded = (load_gotm if session.is_gotm(config) else load_run)(config, settings or [])
+    """As `commands.run` says."""
+    loaded = (load_gotm if session.is_gotm(config) else load_run)(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     with session.precision(loaded):

@@ -1,27 +1,21 @@
-"""What commands share: options, the file they are given, the environment, errors as messages, exit codes,
-provenance."""
+"""What commands share: the set-up of JAX, the file they are given, errors as messages, exit codes, origin."""
 
 import contextlib
 import dataclasses
 import errno
-import functools
-import inspect
-import io
 import json
 import os
 import shlex
 import subprocess
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
 
 import jax
 import numpy as np
 import typer
-from typer import Argument, Exit, Option, echo
+from typer import Exit, echo
 
 from .. import interrupts
 from .._types import iterate_options, iterate_parameters, iterate_vectors
@@ -43,55 +37,8 @@ from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
 from ..io.yaml_file import naming
-from ..runtime import is_own_flag
-
-Config = Annotated[Path, Argument(metavar="CONFIG", help="Configuration file (YAML).")]
-Settings = Annotated[
-    list[str] | None,
-    Option(
-        "--set",
-        metavar="KEY.PATH=VALUE",
-        help="Replace a value of the configuration; the value is read as YAML. May be repeated.",
-    ),
-]
-Parameters = Annotated[
-    Path | None, Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
-]
-Overwrite = Annotated[
-    bool, Option("--overwrite", help="Replace files that are there and are not results of the same command.")
-]
-Strict = Annotated[
-    bool, Option("--strict", help="Refuse a case of GOTM with what is odd in its files, instead of a note.")
-]
-Resume = Annotated[bool, Option("--resume", help="Go on with what is in the folder.")]
-Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that holds such results.")]
-Folder = Annotated[
-    Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
-]
-_Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
-
-
-def command(when_interrupted: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command, which turns errors into messages and has `--debug`.
-
-    `when_interrupted` is what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
-    says it better later.
-    """
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def whole(*, debug: bool = False, **options: Any) -> None:
-            with errors_as_messages(debug, when_interrupted):
-                function(**options)
-
-        given = inspect.signature(function)
-        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
-        whole.__signature__ = given.replace(parameters=[*given.parameters.values(), debug])  # type: ignore
-        whole.__annotations__ = function.__annotations__ | {"debug": _Debug}
-        return whole
-
-    return decorate
-
+from ..runtime import configure, is_own_flag
+from ..runtime.memory import lift_limits
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -244,7 +191,21 @@ def build_source(
     return dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
 
 
-def check_flags() -> None:
+def set_up_jax(
+    cache_folder: Path | None, cache_seconds: float | None, no_cache: bool, no_limits: bool
+) -> None:
+    """Set up JAX as the options before a command say."""
+    lift_limits(no_limits)
+    if no_cache and cache_folder is not None:
+        raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
+    folder = None if no_cache else "auto" if cache_folder is None else cache_folder
+    # The precision is that of the configuration; `precision` sets it.
+    _check_flags()
+    configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
+    _check_devices()
+
+
+def _check_flags() -> None:
     """Raise where XLA would end the process because of $XLA_FLAGS; ask only about flags of the user."""
     flags = os.environ.get("XLA_FLAGS", "")
     if all(is_own_flag(flag) for flag in flags.split()):
@@ -263,7 +224,7 @@ def check_flags() -> None:
         )
 
 
-def check_devices() -> None:
+def _check_devices() -> None:
     """Start JAX where the environment says on what, so that a device that is not there is one message."""
     variables = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
     given = [f"{name}={os.environ[name]}" for name in variables if os.environ.get(name)]
@@ -277,15 +238,3 @@ def check_devices() -> None:
             f"{', '.join(given)}: expected a device of this machine, got: {reason}; correct the variable or "
             "unset it."
         ) from error
-
-
-def prepare_terminal() -> None:
-    """Print letters that its encoding lacks as escapes, and warnings as messages, without lines of code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-    def show(message, category, filename, lineno, file=None, line=None) -> None:
-        echo(f"tunax-lite: warning: {message}", err=True)
-
-    warnings.showwarning = show

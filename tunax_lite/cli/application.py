@@ -1,0 +1,141 @@
+"""The application: the options before a command, and what is around every command.
+
+Neither this module nor `commands` imports what computes: help, completion and the version come without JAX.
+"""
+
+import functools
+import gc
+import inspect
+import io
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer import Exit, Option, echo
+
+from .limits import check_limits
+
+app = typer.Typer(
+    name="tunax-lite",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A differentiable one-dimensional model of the ocean water column.",
+    epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
+    "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
+)
+
+
+class Before(NamedTuple):
+    """The options before a command."""
+
+    cache_folder: Path | None = None
+    cache_seconds: float | None = None
+    no_cache: bool = False
+    no_limits: bool = False
+
+
+_before = Before()
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        from .. import __version__
+
+        echo(f"tunax_lite {__version__}")
+        raise Exit
+    return wanted
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+    cache_folder: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
+        ),
+    ] = None,
+    cache_seconds: Annotated[
+        float | None,
+        Option(
+            metavar="S",
+            min=0.0,
+            help="Do not keep programs that compile in less; by default "
+            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.5.",
+        ),
+    ] = None,
+    no_cache: Annotated[
+        bool, Option("--no-cache", help="Neither keep compiled programs nor use kept ones.")
+    ] = False,
+    no_limits: Annotated[
+        bool,
+        Option(
+            "--no-limits",
+            help="Start what takes more than 1e9 time steps, or more memory or disk than is free.",
+        ),
+    ] = False,
+) -> None:
+    global _before
+    _before = Before(cache_folder, cache_seconds, no_cache, no_limits)
+
+
+_Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
+
+
+def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[[Callable[..., None]], None]:
+    """Add a function to the application, with JAX set up before it, errors as messages, and `--debug`.
+
+    `when_interrupted` is what the user can do after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise`
+    says it better later; `name` is that of the command, where the function cannot have it.
+    """
+
+    def add(function: Callable[..., None]) -> None:
+        @functools.wraps(function)
+        def whole(*, debug: bool = False, **options: Any) -> None:
+            session = _import_session()
+            with session.errors_as_messages(debug, when_interrupted):
+                session.set_up_jax(*_before)
+                function(**options)
+
+        given = inspect.signature(function)
+        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
+        whole.__signature__ = given.replace(parameters=[*given.parameters.values(), debug])  # type: ignore
+        whole.__annotations__ = function.__annotations__ | {"debug": _Debug}
+        app.command(name)(whole)
+
+    return add
+
+
+def _import_session():
+    """What commands share, and with it JAX, where the limits of the process let it start."""
+    check_limits()
+    was_enabled = gc.isenabled()
+    gc.disable()  # what is imported is no garbage, and searching it for some takes a tenth of the time
+    try:
+        from . import session
+    except ValueError as error:  # JAX reads its variables while it is imported
+        echo(f"tunax-lite: error: {error}; correct the variable of the environment or unset it.", err=True)
+        raise Exit(2) from None
+    finally:
+        if was_enabled:
+            gc.enable()
+    return session
+
+
+def prepare_terminal() -> None:
+    """Print letters that its encoding lacks as escapes, and warnings as messages, without lines of code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        echo(f"tunax-lite: warning: {message}", err=True)
+
+    warnings.showwarning = show

@@ -1,0 +1,41 @@
+"""Arguments and options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+Config = Annotated[Path, Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+Settings = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        metavar="KEY.PATH=VALUE",
+        help="Replace a value of the configuration; the value is read as YAML. May be repeated.",
+    ),
+]
+Parameters = Annotated[
+    Path | None, Option(metavar="FILE", help="Closure parameters that a calibration found (YAML).")
+]
+Overwrite = Annotated[
+    bool, Option("--overwrite", help="Replace files that are there and are not results of the same command.")
+]
+Strict = Annotated[
+    bool, Option("--strict", help="Refuse a case of GOTM with what is odd in its files, instead of a note.")
+]
+Resume = Annotated[bool, Option("--resume", help="Go on with what is in the folder.")]
+Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that holds such results.")]
+Folder = Annotated[
+    Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
+]
+Workers = Annotated[
+    int | None,
+    Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
+]
+Scheduler = Annotated[
+    str | None,
+    Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
+]
+SchedulerFile = Annotated[
+    Path | None, Option(metavar="FILE", help="The same, by the file that the scheduler wrote.")
+]
