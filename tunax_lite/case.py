@@ -46,6 +46,8 @@ class Case(eqx.Module):
         terms: what else acts on the column, by a name of your choice; nothing by default.
         ice: that may form on the water; none by default.
         initial_correction: what is added to the initial state; nothing by default.
+        background_viscosity, background_diffusivity: of the water itself, constant as large-eddy simulations
+            have them, instead of the molecular ones of the model [m2 s-1].
         duration: length of the case [s].
         name: for messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
@@ -69,6 +71,8 @@ class Case(eqx.Module):
     terms: dict[str, AbstractTerm] = eqx.field(default_factory=dict)
     ice: AbstractIce | None = None
     initial_correction: InitialCorrection | None = None
+    background_viscosity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
+    background_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     duration: float = eqx.field(default=172800.0, static=True)
     name: str = eqx.field(default="case", static=True)
     start_time: str | None = eqx.field(default=None, static=True)
@@ -185,7 +189,8 @@ class Case(eqx.Module):
         return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
 
     def on(self, grid: Grid) -> "Case":
-        """The same case on another grid of the same depth; contents and precision are conserved.
+        """The same case on another grid of the same depth; contents, the transport of waves and precision are
+        conserved.
 
         A grid without areas takes those of the case. Between other faces a lake has another volume: there
         means over it are conserved.
@@ -201,7 +206,11 @@ class Case(eqx.Module):
         old = self.initial_state
         state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_surface())
         state = dataclasses.replace(state, surface=old.surface)
-        return eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
+        moved = eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
+        drift = self.interior.stokes_drift
+        if drift is None:
+            return moved
+        return eqx.tree_at(lambda case: case.interior.stokes_drift, moved, drift.on(self.grid, grid))
 
 
 def stack_cases(cases: Sequence[Case]) -> Case:

@@ -45,7 +45,8 @@ class Model(eqx.Module):
 
     Args:
         closure: how turbulence mixes.
-        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1].
+        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1], but where the
+            case has its own.
         molecular_salt_diffusivity: that of salinity [m2 s-1]; by default it shares that of heat, and with it
             one matrix, which makes a step about a tenth faster.
         coefficient_memory: under-relaxation: fraction of the eddy coefficients that is kept from the step
@@ -181,7 +182,8 @@ class Model(eqx.Module):
         if level is not None:
             elevation, density = state.surface[ELEVATION], case.equation_of_state.reference_density
             column = level.moved(column, at_rest, elevation, case.interior.streams, density)
-        for term in (CoriolisForce(), *case.acting()):
+        turning = CoriolisForce(drifts=case.interior.velocities == "lagrangian")
+        for term in (turning, *case.acting()):
             column = column.starting_from(term.before(column))
         return column, case
 
@@ -227,8 +229,10 @@ class Model(eqx.Module):
         )
         solver = Solver(self.theta, self.like_gotm, self.solver)
         terms = (ShortwaveHeating(), *case.acting(), SurfaceExchange(), *clo_state.terms(column.state))
-        molecular = self.molecular_viscosity, self.molecular_diffusivity, self.molecular_salt_diffusivity
-        mixing = Mixing.of_quantities(clo_state, *molecular)
+        own = case.background_viscosity, case.background_diffusivity
+        usual = self.molecular_viscosity, self.molecular_diffusivity
+        molecular = (m if of_case is None else of_case for of_case, m in zip(own, usual, strict=True))
+        mixing = Mixing.of_quantities(clo_state, *molecular, self.molecular_salt_diffusivity)
         new_state = transport(column, terms, mixing, case.interior.held, solver)
         return new_state, stepper.step(clo_state, self._closure_inputs(new_state, column, case, terms), dt)
 
@@ -304,6 +308,7 @@ def _waves(state: State, column: Column, case: Case) -> SurfaceWaves | None:
         shear=gradient(state.u, grid) * by_drift[0] + gradient(state.v, grid) * by_drift[1],
         shear_squared=by_drift[0] * by_drift[0] + by_drift[1] * by_drift[1],
         height=None if height is None else height.at(column.time),
+        in_velocity=case.interior.velocities == "lagrangian",
     )
 
 

@@ -1,10 +1,11 @@
-"""Leave-one-case-out: each case in turn has no part in the calibration, and says what it was worth.
+"""Leave-one-out: each case, or group of cases, in turn has no part in the calibration, and says what it was
+worth.
 
 All calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
 reported. The folder holds the calibration on all cases, and one in a folder of its own for each case left
 out. All have their checkpoints: what was interrupted goes on, what is done is only read. A case at several
 resolutions or time steps, `strong_wind@32` and `strong_wind@64`, is one case here: all of it is left out at
-once.
+once. So are the cases of a group: simulations of one source have more in common than their physics.
 """
 
 import csv
@@ -79,7 +80,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Calibrate on all cases, and on all but each; goes on with what the folder holds.
 
-    Targets that differ in what follows an `@` in their names are left out together.
+    Targets of one group are left out together, and so are those that differ in what follows an `@` in their
+    names.
 
     Args:
         model, free_parameters, targets, method, n_iterations: as for `calibrate`; at least two targets with a
@@ -95,7 +97,8 @@ def cross_validate(
         ValueError: fewer than two cases to leave out, or what `calibrate` raises.
         FloatingPointError, MemoryError: as for `calibrate`.
     """
-    together = left_out_together([target.case.name for target in targets if target.weight > 0.0])
+    counted = [target for target in targets if target.weight > 0.0]
+    together = left_out_together({target.case.name: target.group for target in counted})
     if len(together) < 2:
         raise ValueError(
             f"cross_validate: expected at least two cases with a positive weight, got {len(together)}; there "
@@ -137,12 +140,16 @@ def cross_validate(
     return CrossValidation(tuple(rows), on_all, without)
 
 
-def left_out_together(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Cases by the name that they share before an `@`; one that shares it with none keeps its whole name."""
-    by_base: dict[str, list[str]] = {}
-    for name in names:
-        by_base.setdefault(name.partition("@")[0], []).append(name)
-    return {base if len(same) > 1 else same[0]: tuple(same) for base, same in by_base.items()}
+def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
+    """Cases by their group, or by the name that they share before an `@`, from the groups of all cases.
+
+    One without a group that shares its name with none keeps the whole name.
+    """
+    found: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        found.setdefault(group or name.partition("@")[0], []).append(name)
+    alone = {of: same[0] for of, same in found.items() if len(same) == 1 and groups[same[0]] is None}
+    return {alone.get(of, of): tuple(same) for of, same in found.items()}
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:

@@ -34,13 +34,17 @@ class CloState(eqx.Module):
 
 
 class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves, eastward and northward; at the surface where it is known there."""
+    """Stokes drift U_s of surface waves, eastward and northward; at the surface where it is known there.
+
+    Velocities that contain it have its shear in S² and in dU/dz.
+    """
 
     drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
     at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
     height: Scalar | None = None  # of the waves, significant [m]; `None` where it is not known
+    in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities contain the drift
 
 
 class BottomFlow(eqx.Module):

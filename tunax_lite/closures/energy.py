@@ -158,6 +158,8 @@ class EnergyStepper(AbstractEnergyStepper):
             driven = clo_state.stokes_viscosity[1:-1]
             by_shear = by_shear + driven * waves.shear
             by_waves = by_waves + driven * waves.shear_squared
+        if waves.in_velocity:
+            by_shear = by_shear - by_waves
         return Production(by_shear, by_buoyancy, by_waves)
 
     def _eddy_numbers(
@@ -172,7 +174,8 @@ class EnergyStepper(AbstractEnergyStepper):
             return EddyNumbers(*functions.in_flow(flow), None)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
-        waves = Waves(given.shear, given.shear_squared, stokes_production, length, depth, spacing)
+        shear = given.shear - given.shear_squared if given.in_velocity else given.shear
+        waves = Waves(shear, given.shear_squared, stokes_production, length, depth, spacing)
         return EddyNumbers(*functions.in_waves(flow, waves))
 
     def advanced(
@@ -212,13 +215,16 @@ class EnergyStepper(AbstractEnergyStepper):
 
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
-        driven = None if numbers.stokes is None else with_end_faces(numbers.stokes * scale)
+        driven = None if numbers.stokes is None else numbers.stokes * scale
+        if driven is not None and inputs.waves is not None and inputs.waves.in_velocity:
+            driven = driven - viscosity  # which acts down the shear of the drift, too
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         ends = zip(*map(self._at_wall, (start.bottom, start.surface)), strict=True)
         found = zip((tke, dissipation), ends, strict=True)
         of_turbulence = [with_end_faces(values, *both) for values, both in found]
         coefficients = map(with_end_faces, (viscosity, diffusivity))
+        driven = None if driven is None else with_end_faces(driven)
         return TurbulenceState(*coefficients, *of_turbulence, stokes_viscosity=driven)
 
     def _new_tke(self, now: Step) -> InnerFaceArray:

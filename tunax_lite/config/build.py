@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import io
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
@@ -55,13 +57,23 @@ def build_run(loaded: Loaded[RunConfig], parameters: dict[str, float] | None = N
         start=_start(own.config.case, own.place.below("case"), built, case),
         observations=made.observations,
         dt=time.step,
-        output_interval=chosen.output_interval,
+        output_interval=_output_interval(config, chosen.output_interval, time.step, made.observations),
         duration=config.time.duration,
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
         notes=(*told, *made.notes),
     )
+
+
+def _output_interval(
+    config: RunConfig, interval: float, step: float, observations: Observations | None
+) -> float:
+    """Time between frames [s], shorter where these are to meet the observed times, to the nearest step."""
+    if not config.output.observed_times or observations is None:
+        return interval
+    steps = np.rint(np.append(np.asarray(observations.time), interval) / step).astype(int)
+    return step * int(np.gcd.reduce(steps))
 
 
 def _start(section: Any, where: Place, model: Model, case: Case) -> Restart | None:

@@ -145,6 +145,7 @@ def _target(
         observations=observations,
         weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
         weight=section.weight,
+        group=section.group,
         dt=step,
         time_window=(first - misfit.initial_time, last - misfit.initial_time),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),

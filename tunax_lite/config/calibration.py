@@ -23,6 +23,7 @@ from .schema import (
     ObservedVariable,
     Precision,
     StretchedGrid,
+    Thickness,
     UniformGrid,
 )
 from .section import Section, closest, invalid, key
@@ -266,6 +267,7 @@ class TargetSection(Section):
     case: CaseSection = key("where the case and its observations come from")
     weight: float = key("weight of the case among the others [1]", 1.0, ge=0.0)
     weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
+    group: str | None = key("cases that `cross-validate` leaves out together; null for it alone", None)
     corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
 
 
@@ -277,13 +279,17 @@ def _as_grids(value: object) -> list[Any]:
     """One grid, several, or one with several numbers of cells, as a list."""
     grids = []
     for grid in _as_list(value):
-        several = isinstance(grid, dict) and isinstance(grid.get("n_cells"), list)
-        grids += [{**grid, "n_cells": n} for n in grid["n_cells"]] if several else [grid]
+        given = grid if isinstance(grid, dict) else {}
+        several = next(
+            (name for name in ("n_cells", "cell_thickness") if isinstance(given.get(name), list)), ""
+        )
+        grids += [{**given, several: size} for size in given[several]] if several else [grid]
     return grids
 
 
 class _UniformGrids(UniformGrid):
-    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
+    n_cells: list[NCells] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    cell_thickness: list[Thickness] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _StretchedGrids(StretchedGrid):

@@ -216,7 +216,9 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
             return terms.Seagrass(**profiles, **self.given())
 
 
-class InteriorSection(part_of(terms.Interior, "plume bottom_friction lid_friction stokes_shear held")):
+class InteriorSection(
+    part_of(terms.Interior, "plume bottom_friction lid_friction stokes_shear velocities held")
+):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())

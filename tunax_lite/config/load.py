@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pydantic
 
 from ..closures import AbstractClosure
+from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .calibration import CalibrationConfig
 from .cases import GotmCase
@@ -88,7 +89,7 @@ def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:
 
 def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any = None) -> Loaded[Any]:
     """A file of one kind, or of any; one of another kind, known by one of its keys, is refused."""
-    document = with_overrides(read_document(Path(path)), overrides)
+    document = with_overrides(with_cases(read_document(Path(path))), overrides)
     found = [key for key in _KINDS if key in document.data]
     if model is None:
         kinds = {key: kind for key, kind in _KINDS.items() if kind.model is not None}
@@ -105,6 +106,28 @@ def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any =
                 f"`{key}`); {todo}."
             )
     return Loaded(validated(document, model), Place(Path(path), document.origins))
+
+
+def with_cases(document: Document) -> Document:
+    """The document with the cases of another file in their place, where `cases` names one.
+
+    Raises:
+        ConfigError: a file that is missing, or that has not a list of cases alone.
+    """
+    name = document.data.get("cases")
+    if not isinstance(name, str):
+        return document
+    where = f"{document.source}: {document.origins['cases',]}: cases"
+    try:
+        path = resolve(name, Path(document.source).parent)
+    except FileNotFoundError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    other = read_document(path)
+    if list(other.data) != ["cases"] or not isinstance(other.data["cases"], list):
+        got = ", ".join(other.data) or "no keys"
+        raise ConfigError(f"{where}: expected a file with a list of `cases` alone, got {path} with {got}.")
+    origins = {key: f"{path}: {line}" for key, line in other.origins.items() if key}
+    return Document({**document.data, **other.data}, {**document.origins, **origins}, document.source)
 
 
 class _Kind(NamedTuple):

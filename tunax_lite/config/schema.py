@@ -33,15 +33,30 @@ class ModelSection(part_of(Model, _MODEL)):
 
 
 NCells = Annotated[int, key("number of cells", ge=3, le=MOST_CELLS)]
+Thickness = Annotated[float, key("of all cells, as near to it as fills the depth [m]", gt=0.0, le=1000.0)]
 Zoom = Annotated[float, key("refinement; 0 for none [1]", ge=0.0, le=20.0)]
 
 
 class UniformGrid(Section):
     kind: Literal["uniform"]
-    n_cells: NCells
+    n_cells: NCells | None = None
+    cell_thickness: Thickness | None = None
 
     def of(self, depth: float) -> Grid:
-        return Grid.uniform(depth, self.n_cells)
+        if self.cell_thickness is None:
+            return Grid.uniform(depth, self.n_cells or 3)
+        n = max(3, round(depth / self.cell_thickness))
+        if n > MOST_CELLS:
+            raise ValueError(
+                f"expected cells of which at most {MOST_CELLS} fill the depth, {depth:g} m, got a "
+                f"cell_thickness of {self.cell_thickness:g} m; choose thicker ones."
+            )
+        return Grid.uniform(depth, n)
+
+    def _check(self) -> None:
+        if (self.n_cells is None) == (self.cell_thickness is None):
+            got = "neither" if self.n_cells is None else "both"
+            raise invalid("`n_cells` or `cell_thickness`", got, "give one of them")
 
 
 class StretchedGrid(Section):
@@ -169,6 +184,9 @@ class RunOutputSection(Section):
         "the only ones to keep in the file; null for all, which a restart needs", None, min_length=1
     )
     means: bool = key("whether to write means between saved frames too", False)
+    observed_times: bool = key(
+        "whether to save so much oftener than time.output_interval that frames meet the observed times", False
+    )
 
     @field_validator("diagnostics")
     @classmethod

@@ -19,6 +19,7 @@ from .netcdf import Contents, read_contents
 from .series import Series, on_common_times
 
 STATE_VARIABLES = ("temperature", "salinity", "u", "v")
+DRIFT_VARIABLES = ("stokes_drift_u", "stokes_drift_v")
 FLUXES = ("stress_u", "stress_v", "heat_flux", "shortwave_flux", "freshwater_flux", "salt_flux")
 _NUMBERS = "thermal_expansion haline_contraction reference_temperature reference_salinity gravity"
 STATED: dict[str, tuple[type, list[str]]] = {
@@ -37,7 +38,8 @@ class Mapping:
     """What a file does not say of itself; everything left out is found by name or CF attributes.
 
     Args:
-        variables: name in the file of `temperature`, `salinity`, `u` or `v`; `None` leaves one out.
+        variables: name in the file of `temperature`, `salinity`, `u`, `v`, `stokes_drift_u` or
+            `stokes_drift_v`; `None` leaves one out.
         tracers: name in the file by name of the passive tracer.
         time, vertical: names of the coordinate variables.
         positive: direction in which the vertical coordinate increases.
@@ -49,6 +51,8 @@ class Mapping:
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
         salinity: constant value where the file has none [g kg-1].
+        velocities: what u and v are the means of beside a Stokes drift, `eulerian` or `lagrangian`, which
+            contain it; by default as words in attributes of the file say.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
         duration: of the case [s]; by default up to the last profile.
         start: ISO 8601 time, Universal Time without an offset, before which profiles are left out.
@@ -70,19 +74,23 @@ class Mapping:
     latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
     coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
     salinity: float = setting(35.0, at_least=0.0, at_most=60.0)
+    velocities: str | None = setting(None, choices=("eulerian", "lagrangian"))
     depth: float | None = setting(None, above=0.0, at_most=12000.0)
     duration: float | None = setting(None, above=0.0)
     start: str | None = setting(None)
     name: str | None = setting(None)
 
     def __post_init__(self):
-        check_names("mapping.variables", self.variables, STATE_VARIABLES)
+        check_names("mapping.variables", self.variables, (*STATE_VARIABLES, *DRIFT_VARIABLES))
         check_names("mapping.fluxes", self.fluxes, FLUXES)
         check_names("mapping.upward", self.upward, FLUXES)
-        with_units = (*STATE_VARIABLES, *FLUXES, *self.tracers, "time", "z")
+        with_units = (*STATE_VARIABLES, *DRIFT_VARIABLES, *FLUXES, *self.tracers, "time", "z")
         check_names("mapping.units", self.units, with_units)
         if self.positive not in (None, "up", "down"):
             raise ValueError(f"mapping.positive: expected 'up' or 'down', got '{self.positive}'.")
+        if self.velocities not in (None, "eulerian", "lagrangian"):
+            expected = "expected 'eulerian' or 'lagrangian'"
+            raise ValueError(f"mapping.velocities: {expected}, got '{self.velocities}'.")
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise ValueError("mapping: expected latitude or coriolis_parameter, got both.")
         if self.latitude is not None and not -90.0 <= self.latitude <= 90.0:
@@ -106,7 +114,7 @@ def read_forcing(
             if axis is None:
                 constants[flux] = float(values)
             else:
-                series[flux] = Series(_since(axis, flux, start, epoch), values)
+                series[flux] = Series(since_start(axis, flux, start, epoch), values)
         elif name is not None:
             check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(float(name)))
             constants[flux] = float(name) * _sign(flux, "", mapping)
@@ -165,12 +173,12 @@ def _read_flux(file: Contents, flux: str, name: str, mapping: Mapping) -> tuple[
     return values, axis
 
 
-def _since(axis: TimeAxis, flux: str, start: float, epoch: datetime.datetime | None) -> np.ndarray:
-    """Times of a flux [s] since the start of the case."""
+def since_start(axis: TimeAxis, what: str, start: float, epoch: datetime.datetime | None) -> np.ndarray:
+    """Times of a flux or a drift [s] since the start of the case."""
     if axis.epoch is None or epoch is None:
         if axis.epoch is not epoch:
-            expected = "times with a reference date ('since') for both profiles and fluxes, or for neither"
-            got = f"{axis.epoch or 'none'} for {flux}, {epoch or 'none'} for the profiles"
+            expected = f"times with a reference date ('since') for both profiles and {what}, or for neither"
+            got = f"{axis.epoch or 'none'} for {what}, {epoch or 'none'} for the profiles"
             raise axis.variable.error(expected, got, "give the unit of time in the mapping (units)")
         return axis.seconds + (0.0 - start)
     return axis.seconds + ((axis.epoch - epoch).total_seconds() - start)

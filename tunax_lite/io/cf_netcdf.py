@@ -21,6 +21,7 @@ from ..physics.stratification import coriolis_parameter
 from ..state import State
 from .axes import TimeAxis, find_axis, read_time
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
+from .cf_waves import read_waves
 from .errors import check_declared, check_possible, names_its_file
 from .heights import VerticalAxis, read_vertical
 from .netcdf import Contents, Variable, read_contents
@@ -31,11 +32,12 @@ from .yaml_file import NAMES
 
 @names_its_file("a CF NetCDF file")
 def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observations]:
-    """Read profiles over time, the forcing and the rotation, of a file or a dataset of xarray.
+    """Read profiles over time, forcing, rotation and Stokes drift, of a file or a dataset of xarray.
 
     The case starts at the first record at which every profile is complete; earlier ones are left out.
     Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top
-    face at the surface; initial values are interpolated linearly from the levels to its centers.
+    face at the surface; initial values are interpolated linearly from the levels to its centers. Attributes
+    `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case.
 
     Returns:
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
@@ -65,6 +67,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     if duration <= 0.0:
         got, advice = f"only {time.describe(-1)}", "give 'duration' [s] in the mapping"
         raise time.variable.error("a complete profile and later ones", got, advice)
+    velocities = [one for key, one in variables.items() if key in ("u", "v")]
+    interior, notes = read_waves(file, mapping, velocities, vertical, grid, start, time.epoch)
     start_time = None
     # The project's own files of idealised cases count from a date that means nothing.
     if time.epoch is not None and file.attrs.get("start_time") != "":
@@ -74,6 +78,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         initial_state=_initial_state(grid, vertical, profiles, first, mapping),
         forcing=read_forcing(file, mapping, start, time.epoch),
         coriolis_parameter=_coriolis_parameter(file, mapping),
+        interior=interior,
+        **_number_attributes(file, Case, ("background_viscosity", "background_diffusivity")),
         **{part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in STATED.items()},
         duration=duration,
         name=name,
@@ -88,6 +94,7 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         name=name,
         # Whether title or source speak of a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
+        notes=notes,
     )
 
 

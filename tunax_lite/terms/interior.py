@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import CenterArray, Scalar, ScalarLike, SeriesOrScalar, array_field, is_traced, parameter
-from ..declarations import setting
+from ..declarations import check_settings, setting
 from ..grid import Grid
 from ..time_series import TimeSeries
 from .advection import VerticalVelocity
@@ -141,6 +141,8 @@ class Interior(eqx.Module):
         lid_friction: drag of a lid, ice for one, on the water below it.
         stokes_drift: of surface waves.
         stokes_shear: whether turbulence feels the shear of that drift.
+        velocities: `eulerian`, or `lagrangian` for u and v that contain that drift: the Coriolis force and
+            fluxes of momentum then follow from them alone.
         wave_height: significant height of the waves [m], `(n_times, *batch)`, for Langmuir turbulence in KPP.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             get thicker and thinner together, and keep their temperature, salinity and velocity. Output
@@ -163,12 +165,14 @@ class Interior(eqx.Module):
     lid_friction: LidFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
     stokes_shear: bool = setting(True)
+    velocities: str = setting("eulerian", choices=("eulerian", "lagrangian"))
     wave_height: TimeSeries[SeriesOrScalar] | None = None
     surface_elevation: TimeSeries[SeriesOrScalar] | None = None
     level: LakeLevel | None = None
     held: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
+        check_settings(self)
         unknown = [name for name in self.held if name not in HOLDABLE]
         if unknown:
             raise ValueError(

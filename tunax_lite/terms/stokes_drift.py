@@ -4,7 +4,9 @@ import abc
 import math
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
@@ -25,6 +27,10 @@ class AbstractStokesDrift(eqx.Module):
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
         """Drift at the surface [m s-1]; `None` where only that of the cells is known."""
         return None
+
+    def on(self, source: Grid, target: Grid) -> "AbstractStokesDrift":
+        """The same drift for cells of another grid of the same depth."""
+        return self
 
     def check_covers(self, start: float, end: float) -> None:
         """Raise `ValueError` if the drift is not known from `start` to `end` [s]."""
@@ -86,11 +92,33 @@ class DriftProfiles(AbstractStokesDrift):
         now = self.series.at(time)
         return now.u, now.v
 
+    def on(self, source: Grid, target: Grid) -> "DriftProfiles":
+        matrix = jnp.asarray(_means_over(np.asarray(source.z_face), np.asarray(target.z_face)))
+        moved = jax.tree.map(lambda x: jnp.einsum("ij,tj...->ti...", matrix, x), self.series.values)
+        return DriftProfiles(TimeSeries(self.series.time, moved, self.series.name), self.surface)
+
     def at_surface(self, time: ScalarLike) -> tuple[Scalar, Scalar] | None:
         if self.surface is None:
             return None
         now = self.surface.at(time)
         return now.u, now.v
+
+
+def _means_over(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The matrix from means over cells to those over others, both by their faces [m].
+
+    Within a cell values are linear, with the slope between its two neighbours: of constant ones a finer grid
+    would see all shear at their edges. The integral over the column is conserved.
+    """
+    if source.shape == target.shape and np.allclose(source, target, rtol=0.0, atol=1e-9 * -source[0]):
+        return np.eye(source.size - 1)
+    means, thickness = np.eye(source.size - 1), np.diff(source)[:, None]
+    slopes = np.gradient(means, 0.5 * (source[1:] + source[:-1]), axis=0)
+    content = np.cumsum(np.pad(means * thickness, ((1, 0), (0, 0))), axis=0)
+    cell = np.clip(np.searchsorted(source, target, side="right") - 1, 0, source.size - 2)
+    above = (target - source[cell])[:, None]
+    bent = 0.5 * slopes[cell] * above * (above - thickness[cell])
+    return np.diff(content[cell] + means[cell] * above + bent, axis=0) / np.diff(target)[:, None]
 
 
 class WindVector(eqx.Module):

@@ -5,6 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 
 from .._types import FaceArray, Scalar
+from ..declarations import setting
 from ..forcing import SurfaceFluxes
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import rotate
@@ -13,10 +14,16 @@ from .base import AbstractTerm, Column, Tendency, or_zero
 
 
 class CoriolisForce(AbstractTerm):
-    """Turns the velocity together with its Stokes drift, before anything else acts."""
+    """Turns the velocity together with its Stokes drift, before anything else acts.
+
+    Args:
+        drifts: whether the velocity contains that drift already, and turns alone.
+    """
+
+    drifts: bool = setting(False)
 
     def before(self, column: Column) -> State:
-        state, drift = column.state, column.stokes_drift
+        state, drift = column.state, None if self.drifts else column.stokes_drift
         u, v = (state.u, state.v) if drift is None else (state.u + drift[0], state.v + drift[1])
         u, v = rotate(u, v, column.coriolis_parameter, column.dt)
         if drift is not None:

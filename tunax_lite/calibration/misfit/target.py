@@ -31,8 +31,10 @@ class AbstractScale(abc.ABC):
     """What a difference of a variable is divided by."""
 
     @abc.abstractmethod
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
-        """Scale of a variable in its unit, from the values that count."""
+    def of(
+        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
+    ) -> float:
+        """Scale of a variable in its unit, from the values that count, and the first ones of their places."""
 
 
 @named("physical")
@@ -40,7 +42,9 @@ class AbstractScale(abc.ABC):
 class Physical(AbstractScale):
     """One unit of the variable: the misfit of temperature is in K."""
 
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+    def of(
+        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
+    ) -> float:
         return 1.0
 
 
@@ -49,7 +53,9 @@ class Physical(AbstractScale):
 class ZScore(AbstractScale):
     """The standard deviation of what was observed, as in Wagner et al. (2025)."""
 
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+    def of(
+        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
+    ) -> float:
         deviation = float(np.std(observed))
         # Round-off of a constant profile is no variability.
         if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(observed)))):
@@ -65,7 +71,9 @@ class ZScore(AbstractScale):
 class Uncertainty(AbstractScale):
     """The standard deviation that comes with the observations."""
 
-    def of(self, variable: str, observed: np.ndarray, observations: Observations) -> float:
+    def of(
+        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
+    ) -> float:
         if variable not in observations.uncertainty:
             known = ", ".join(observations.uncertainty) or "none"
             raise ValueError(
@@ -80,6 +88,45 @@ class Uncertainty(AbstractScale):
         return deviation
 
 
+@named("change")
+@dataclasses.dataclass(frozen=True)
+class Change(AbstractScale):
+    """What was observed to change since the first profile, sqrt(mean((y(t) - y(0))²) + noise²).
+
+    A storm then counts no more than a night of convection. What is chance in the means of a large-eddy
+    simulation, or of little consequence, keeps a case in which hardly anything changes from counting most.
+
+    Args:
+        temperature: its noise [K].
+        salinity: its noise [g kg-1].
+        velocity: that of u and v [m s-1].
+        mixed_layer_depth: that of depths of the mixed layer [m].
+    """
+
+    temperature: float = setting(0.005, at_least=0.0)
+    salinity: float = setting(0.002, at_least=0.0)
+    velocity: float = setting(0.01, at_least=0.0)
+    mixed_layer_depth: float = setting(2.0, at_least=0.0)
+
+    def of(
+        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
+    ) -> float:
+        known = np.isfinite(initial)
+        squared = float(np.mean((observed - initial)[known] ** 2)) if known.any() else math.nan
+        noise = 0.0
+        if variable.startswith("mixed_layer_depth"):
+            noise = self.mixed_layer_depth
+        elif variable in ("temperature", "salinity", "u", "v"):
+            noise = getattr(self, "velocity" if variable in ("u", "v") else variable)
+        scale = math.sqrt(squared + noise**2)
+        if not scale > 0.0:
+            raise ValueError(
+                f"{observations.name}: expected {variable} to change from its first profile, which has to be "
+                f"complete, so that this can scale the misfit, got {scale:g}; choose another scale."
+            )
+        return scale
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """A case and what the model should give there.
@@ -90,6 +137,7 @@ class Target:
         weights: by variable: what was observed, or an observable that follows from observed profiles; 0 only
             reports a variable.
         weight: of the case among others.
+        group: of cases that a cross-validation leaves out together; `None` for the case alone.
         dt: time step [s].
         time_window: first and last time that counts [s] since the start of the case.
         depth_window: lowest and highest height that counts [m], at most 0; of cells those that lie wholly in
@@ -109,6 +157,7 @@ class Target:
     observations: Observations
     weights: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"temperature": 1.0})
     weight: float = 1.0
+    group: str | None = None
     dt: float = 60.0
     time_window: tuple[float, float] = (0.0, math.inf)
     depth_window: tuple[float, float] = (-math.inf, 0.0)
@@ -188,7 +237,10 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
         return placed
 
     placed = on_rows(valid)
-    scale = target.scale.of(variable, values[valid], target.observations) if weight else 1.0
+    scale = 1.0
+    if weight:
+        first = np.broadcast_to(sampled.values[0], values.shape)[valid]
+        scale = target.scale.of(variable, values[valid], first, target.observations)
     fraction = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
     white = None
     if target.correlation is not None and weight:

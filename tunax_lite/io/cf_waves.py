@@ -1,0 +1,111 @@
+"""The Stokes drift of surface waves in a CF NetCDF file of profiles, and what its velocities are means of."""
+
+import datetime
+import re
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..grid import Grid
+from ..terms import DriftProfiles, DriftVector, DriftVectors, Interior
+from ..time_series import TimeSeries
+from .axes import find_axis, read_time
+from .cf_forcing import DRIFT_VARIABLES, Mapping, since_start
+from .errors import check_possible
+from .heights import VerticalAxis
+from .netcdf import Contents, Variable
+from .series import Series, on_common_times
+
+
+def read_waves(
+    file: Contents,
+    mapping: Mapping,
+    velocities: Sequence[Variable],
+    vertical: VerticalAxis,
+    grid: Grid,
+    start: float,
+    epoch: datetime.datetime | None,
+) -> tuple[Interior, tuple[str, ...]]:
+    """The drift of the cells from `start` [s] since `epoch` on, and what the user should know of it.
+
+    It lies on the levels of the profiles, at times of its own, or at none: then it does not change. At the
+    surface it follows from the two uppermost levels, linearly.
+
+    Raises:
+        FileFormatError: gaps, another shape or unit, impossible values, or velocities of both means.
+    """
+    found: dict[str, Series | float] = {}
+    for key in DRIFT_VARIABLES:
+        name = mapping.variables.get(key, key if key in file else None)
+        if name is not None:
+            variable = file.named(name, key, "correct the mapping")
+            found[key] = _read(file, variable, key, mapping, vertical, start, epoch)
+    if not found:
+        return Interior(), ()
+    time, values = on_common_times({key: found.get(key, 0.0) for key in DRIFT_VARIABLES}, 0.0)
+    z, centers = vertical.z, np.asarray(grid.z_center)
+    profiles = [np.broadcast_to(values[key], (time.size, z.size)) for key in DRIFT_VARIABLES]
+    cells = [np.stack([np.interp(centers, z, row) for row in each]) for each in profiles]
+    rising = -z[-1] / (z[-1] - z[-2])
+    at_surface = [each[:, -1] + rising * (each[:, -1] - each[:, -2]) for each in profiles]
+
+    def over_time(kind: type, parts: Sequence[np.ndarray]) -> TimeSeries:
+        arrays = kind(*(jnp.asarray(part, dtype=float) for part in parts))
+        return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
+
+    drift = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
+    mean, notes = _mean_of(file, mapping, velocities)
+    return Interior(stokes_drift=drift, velocities=mean), notes
+
+
+def _read(
+    file: Contents,
+    variable: Variable,
+    key: str,
+    mapping: Mapping,
+    vertical: VerticalAxis,
+    start: float,
+    epoch: datetime.datetime | None,
+) -> Series:
+    """Profiles over time [m s-1], bottom first."""
+    (level,) = vertical.variable.dims
+    variable = variable.without_single((level,))
+    axis, times = None, np.array([-1e12, 1e12])
+    if len(variable.dims) == 2:
+        of_profiles = file.variables.get(mapping.time or "")
+        shares_time = of_profiles is not None and of_profiles.dims[0] in variable.dims
+        coordinate = find_axis(file, variable, mapping.time if shares_time else None, "time")
+        axis = read_time(coordinate, mapping.units.get("time"))
+        times = since_start(axis, key, start, epoch)
+    dims = (level,) if axis is None else (axis.variable.dims[0], level)
+    variable = variable.along(dims, "give it on the levels of the profiles")
+    values = variable.converted(key, mapping.units.get(key))
+    check_possible(file.path, variable.name, key, values)
+    values = values[..., ::-1] if vertical.is_reversed else values
+    if axis is not None:
+        axis.check_complete(variable, values.sum(axis=1), "a Stokes drift without gaps")
+        return Series(times, values)
+    if not np.isfinite(values).all():
+        raise variable.error("a Stokes drift without gaps", "missing values", "fill them")
+    return Series(times, np.stack([values, values]))
+
+
+def _mean_of(file: Contents, mapping: Mapping, velocities: Sequence[Variable]) -> tuple[str, tuple[str, ...]]:
+    """Whether velocities are Eulerian or Lagrangian means: as the mapping says, or words in attributes."""
+    if mapping.velocities is not None:
+        return mapping.velocities, ()
+    stated = file.attrs.get("velocities")
+    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), file.attrs]
+    words = (str(text).lower() for attributes in sources for text in attributes.values())
+    means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
+    if len(means) > 1:
+        expected, got = (
+            "velocities that are either Eulerian or Lagrangian means",
+            "attributes with both words",
+        )
+        raise file.error("u, v", expected, got, "say which in the mapping (velocities)")
+    if means or not velocities:
+        return (means or ["eulerian"])[0], ()
+    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); taken as eulerian"
+    return "eulerian", (note,)
