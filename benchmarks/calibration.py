@@ -13,6 +13,7 @@ import numpy as np
 
 from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, calibrate
 from tunax_lite.config import build_calibration, load_calibration
+from tunax_lite.engine import ThisProcess
 
 from .harness import Row, Setting
 
@@ -39,7 +40,7 @@ def measure_calibration(setting: Setting) -> list[Row]:
             method,
             min(n_iterations, n_adam) if setting.quick else n_iterations,
             score=setup.score,
-            n_threads=setup.n_threads,
+            engine=ThisProcess(setup.n_threads),
             report=lambda *_: seconds.append(time.perf_counter() - begin),  # noqa: B023
         )
         losses, rejected = np.asarray(result.history.loss), np.asarray(result.history.rejected)

@@ -19,6 +19,7 @@ import tunax_lite as tl
 from tunax_lite.calibration import calibrate, with_case_parameters
 from tunax_lite.case import Case
 from tunax_lite.config import build_calibration, load_calibration
+from tunax_lite.engine import ThisProcess
 from tunax_lite.io import resolve
 from tunax_lite.model import Model
 from tunax_lite.physics.teos10 import surface_temperature
@@ -55,7 +56,8 @@ def estimate(closure: str, years: tuple[int, int]) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         result = calibrate(
             made.model, made.free_parameters, made.targets, made.method, made.n_iterations,
-            score=made.score, prior_weight=made.prior_weight, n_threads=made.n_threads, folder=Path(folder),
+            score=made.score, prior_weight=made.prior_weight, folder=Path(folder),
+            engine=ThisProcess(made.n_threads),
         )  # fmt: skip
     return list(result.best.values())
 

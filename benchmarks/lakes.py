@@ -292,9 +292,7 @@ def measure(quick: bool = False) -> Iterator[Row]:
     for name, case_of, measured, spans in given[:1] if quick else given:
         fitted = period(case_of, measured, spans[0])
         target = Target(*fitted[:2], dt=DT, frame_interval=0.5 * DAY)
-        found = calibrate(
-            plain, free(fitted[0]), [target], LevenbergMarquardt(), 2 if quick else 12, n_threads=1
-        )
+        found = calibrate(plain, free(fitted[0]), [target], LevenbergMarquardt(), 2 if quick else 12)
         values = found.free_parameters.by_path(found.history.values[found.history.best_iteration])
         calibrated = dataclasses.replace(plain, closure=with_parameters(plain.closure, values))
         for span, part in zip(spans, (fitted, period(case_of, measured, spans[1])), strict=True):

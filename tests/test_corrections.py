@@ -215,24 +215,24 @@ def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     free = FREE.resolve(PacanowskiPhilander(), CASES)
     assert free.units["cases.windy.forcing.heat_flux_bias[1]"] == "W m-2"
     assert free.units["case.initial_correction.temperature[0]"] == "K"
-    with Problem(Model(PacanowskiPhilander()), free, targets(), MeanSquare()) as problem:
-        assert [own.places for own in problem.of_cases] == [(0, 1, 2, 3, *range(7, 11)), (0, *range(4, 11))]
-        x = free.start() + 0.2
-        gradient = GradientEvaluator(problem)
-        assert gradient.n_compiled == 1
-        reverse = gradient(x).gradient
-        forward = NormalEquationsEvaluator(problem)(x)
-        np.testing.assert_allclose(forward.gradient, reverse, rtol=1e-9, atol=1e-14)
-        assert np.all(reverse != 0.0)
-        loss = lambda x: gradient(x).fit.loss  # noqa: E731
-        differences = [(loss(x.at[i].add(1e-5)) - loss(x.at[i].add(-1e-5))) / 2e-5 for i in range(len(x))]
-        np.testing.assert_allclose(reverse, differences, rtol=1e-6, atol=1e-9 * np.abs(reverse).max())
-        # A number of one case has no curvature with one of the other.
-        np.testing.assert_array_equal(forward.matrix[1:4, 4:7], 0.0)
-        assert np.all(forward.matrix[1:4, 7:10] != 0.0)
-        members = jnp.stack([x, x - 0.3], axis=1)
-        ensemble = EnsembleEvaluator(problem)(members)
-        np.testing.assert_allclose(ensemble.losses, [loss(member) for member in members.T], rtol=1e-10)
+    problem = Problem(Model(PacanowskiPhilander()), free, targets(), MeanSquare())
+    assert [own.places for own in problem.of_cases] == [(0, 1, 2, 3, *range(7, 11)), (0, *range(4, 11))]
+    x = free.start() + 0.2
+    gradient = GradientEvaluator(problem)
+    reverse = gradient(x).gradient
+    assert gradient.n_compiled == 1
+    forward = NormalEquationsEvaluator(problem)(x)
+    np.testing.assert_allclose(forward.gradient, reverse, rtol=1e-9, atol=1e-14)
+    assert np.all(reverse != 0.0)
+    loss = lambda x: gradient(x).fit.loss  # noqa: E731
+    differences = [(loss(x.at[i].add(1e-5)) - loss(x.at[i].add(-1e-5))) / 2e-5 for i in range(len(x))]
+    np.testing.assert_allclose(reverse, differences, rtol=1e-6, atol=1e-9 * np.abs(reverse).max())
+    # A number of one case has no curvature with one of the other.
+    np.testing.assert_array_equal(forward.matrix[1:4, 4:7], 0.0)
+    assert np.all(forward.matrix[1:4, 7:10] != 0.0)
+    members = jnp.stack([x, x - 0.3], axis=1)
+    ensemble = EnsembleEvaluator(problem)(members)
+    np.testing.assert_allclose(ensemble.losses, [loss(member) for member in members.T], rtol=1e-10)
 
 
 METHODS = {

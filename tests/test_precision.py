@@ -137,8 +137,8 @@ def test_a_calibration_in_float32_moves_its_parameters_in_float64():
     for precision in ("float32", "float64"):
         case = in_precision(target.case, precision)
         cast = in_precision(model, precision), [dataclasses.replace(target, case=case)]
-        with Problem(cast[0], free, cast[1], RootMeanSquare()) as problem:
-            gradients.append(GradientEvaluator(problem)(free.start()).gradient)
+        problem = Problem(cast[0], free, cast[1], RootMeanSquare())
+        gradients.append(GradientEvaluator(problem)(free.start()).gradient)
     np.testing.assert_allclose(*gradients, rtol=1e-3, atol=1e-6)
 
 

@@ -85,7 +85,22 @@ class JacobianResult:
 def _normal_equations(residuals, matrix, limit) -> NormalEquations:
     largest = jnp.max(jnp.abs(matrix), axis=1, keepdims=True)
     scaled = matrix * jnp.minimum(1.0, limit / jnp.maximum(largest, jnp.finfo(matrix.dtype).tiny))
-    return NormalEquations(scaled.T @ scaled, matrix.T @ residuals, residuals @ residuals)
+    return NormalEquations(sums_of_products(scaled), matrix.T @ residuals, residuals @ residuals)
+
+
+_ROWS = 128
+"""That are added up at a time."""
+
+
+def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column column"]:
+    """MᵀM, added in an order that does not depend on the number of processors, as that of `@` does."""
+    n_blocks, n_columns = len(matrix) // _ROWS, matrix.shape[1]
+    blocks, rest = matrix[: n_blocks * _ROWS], matrix[n_blocks * _ROWS :]
+
+    def add(total, rows):
+        return total + rows.T @ rows, None
+
+    return lax.scan(add, rest.T @ rest, blocks.reshape(n_blocks, _ROWS, n_columns))[0]
 
 
 def _forward_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):

@@ -37,6 +37,7 @@ from tunax_lite.calibration.evaluation import (
 )
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.engine import ThisProcess
 from tunax_lite.model import Model
 
 MODEL = Model(PacanowskiPhilander())
@@ -125,8 +126,8 @@ def evaluators():
     free = CHEAP_FREE.resolve(MODEL.closure)
     first, second = cheap_targets()
     targets = [first, dataclasses.replace(second, weight=3.0)]
-    with Problem(MODEL, free, targets, RootMeanSquare()) as problem:
-        yield problem, NormalEquationsEvaluator(problem), GradientEvaluator(problem)
+    problem = Problem(MODEL, free, targets, RootMeanSquare())
+    return problem, NormalEquationsEvaluator(problem), GradientEvaluator(problem)
 
 
 @pytest.mark.long  # of a run: test_sensitivity
@@ -335,8 +336,10 @@ def test_bad_settings_are_refused(make, message):
         make()
 
 
-def test_threads_compute_in_the_precision_of_the_caller(evaluators):
-    problem, *_ = evaluators
+def test_threads_compute_in_the_precision_of_the_caller():
+    engine = ThisProcess(2)
     with jax.enable_x64(False):
-        assert problem.map_cases(lambda index: jnp.zeros(1).dtype.name) == ["float32", "float32"]
-    assert problem.map_cases(lambda index: jnp.zeros(1).dtype.name) == ["float64", "float64"]
+        assert engine.map(lambda index: jnp.zeros(1).dtype.name, [0, 1]) == ["float32", "float32"]
+        (found,) = engine.side_by_side([lambda check: jnp.zeros(1).dtype.name])
+        assert found == "float32"
+    assert engine.map(lambda index: jnp.zeros(1).dtype.name, [0, 1]) == ["float64", "float64"]

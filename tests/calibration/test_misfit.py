@@ -23,6 +23,7 @@ from tunax_lite.calibration.misfit.operators import AtCenters
 from tunax_lite.calibration.problem import Problem
 from tunax_lite.checkpointing import Auto, SaveEverything, SaveSegments
 from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.engine import ThisProcess
 from tunax_lite.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite.model import Model
 from tunax_lite.observations import Observations
@@ -129,8 +130,8 @@ def test_a_perfect_fit_has_zero_loss_and_gradient(perfect):
 def perfect():
     twin = Target(CASE, observe(MODEL, CASE, dt=DT, interval=1800.0), dt=DT)
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Problem(MODEL, free, [twin], MeanSquare()) as problem:
-        return GradientEvaluator(problem)(free.start())
+    problem = Problem(MODEL, free, [twin], MeanSquare())
+    return GradientEvaluator(problem)(free.start())
 
 
 @pytest.mark.parametrize("score", [MeanSquare(), RootMeanSquare()], ids=repr)
@@ -150,12 +151,13 @@ def evaluated():
         for case, weight in ((CASE, 1.0), (make_case(0.2, 50.0), 3.0), (make_case(0.05, 0.0), 0.0))
     ]
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Problem(MODEL, free, targets, RootMeanSquare()) as problem:
-        yield targets, free, GradientEvaluator(problem)
+    problem = Problem(MODEL, free, targets, RootMeanSquare())
+    return targets, free, GradientEvaluator(problem, ThisProcess(2))
 
 
 def test_cases_of_equal_shape_compile_once(evaluated):
-    _, _, evaluate = evaluated
+    _, free, evaluate = evaluated
+    evaluate(free.start())
     assert evaluate.n_compiled == 1
 
 
@@ -199,16 +201,16 @@ def test_a_case_without_weight_cannot_spoil_the_loss():
         Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
     ]
     free = CHEAP_FREE.resolve(MODEL.closure)
-    with Problem(MODEL, free, targets, MeanSquare()) as problem:
-        evaluation = GradientEvaluator(problem)(free.start())
+    problem = Problem(MODEL, free, targets, MeanSquare())
+    evaluation = GradientEvaluator(problem)(free.start())
     assert not np.isfinite(evaluation.fit.scores[1])
     assert evaluation.is_finite
 
 
 def test_checkpointing_does_not_change_the_gradient(evaluated):
     targets, free, evaluate = evaluated
-    with Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything()) as problem:
-        expected = GradientEvaluator(problem)(free.start()).gradient
+    problem = Problem(MODEL, free, targets, RootMeanSquare(), SaveEverything())
+    expected = GradientEvaluator(problem)(free.start()).gradient
     np.testing.assert_allclose(evaluate(free.start()).gradient, expected, rtol=1e-10)
 
 
@@ -280,14 +282,13 @@ def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
     target, free = Target(CASE, OBSERVED, dt=DT), CHEAP_FREE.resolve(MODEL.closure)
     chosen = []
     for budget in (2**28, 40_000, 100):
-        problem = Problem(MODEL, free, [target], MeanSquare(), Auto(budget), n_threads=1)
+        problem = Problem(MODEL, free, [target], MeanSquare(), Auto(budget))
         if budget == 100:
             with pytest.raises(MemoryError, match="most frugal"):
                 GradientEvaluator(problem)
             continue
-        with problem:
-            evaluate = GradientEvaluator(problem)
-            chosen.append((evaluate.explanations, evaluate(free.start())))
+        evaluate = GradientEvaluator(problem)
+        chosen.append((evaluate.explanations, evaluate(free.start())))
     (roomy, first), (tight, second) = chosen
     assert (
         roomy[0].startswith("SaveSteps") and "SaveSteps" in tight[0] and not tight[0].startswith("SaveSteps")

@@ -64,7 +64,7 @@ def sample_line(method: NUTS, scale: float = 1.0, **options):
         start_chain(method, chain, mean, value, gradient, scale * covariance)
         for chain in range(method.n_chains)
     ]
-    return sample_chains(method, of_line, arguments, starts, identity="line", **options)
+    return sample_chains(method, lambda: (of_line, arguments, "line"), starts, **options)
 
 
 def test_both_methods_find_the_exact_posterior_of_a_linear_model():
@@ -142,7 +142,7 @@ def test_what_breaks_down_is_no_draw_and_counts():
     method = NUTS(n_draws=100, n_warmup=60)
     value, gradient = jax.value_and_grad(of_line)(jnp.zeros(3), *arguments)
     starts = [start_chain(method, chain, np.zeros(3), value, gradient, np.eye(3)) for chain in range(2)]
-    chains = sample_chains(method, of_line, arguments, starts, identity="line")
+    chains = sample_chains(method, lambda: (of_line, arguments, "line"), starts)
     assert np.isfinite(chains.draws.position).all() and (chains.draws.position[..., 0] < 1.5).all()
     assert chains.draws.is_divergent.sum() > 0
     assert np.isfinite(chains.draws.log_density).all()
@@ -153,8 +153,8 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     case = dataclasses.replace(twin.target.case, name="other")
     other = dataclasses.replace(twin.target, case=case, weight=3.0)
     weight = twin.likelihood.prior_weight
-    with Problem(MODEL, FREE, [twin.target, other], MeanSquare(), prior_weight=weight) as problem:
-        log_density, arguments, _ = log_posterior(problem)
+    problem = Problem(MODEL, FREE, [twin.target, other], MeanSquare(), prior_weight=weight)
+    log_density, arguments, _ = log_posterior(problem)
     both = jax.jit(jax.value_and_grad(log_density))
     x = np.array([0.3, -0.2, 0.5])
     value, gradient = both(jnp.asarray(x), *arguments)
@@ -171,8 +171,8 @@ def test_the_density_is_that_of_normal_errors_and_priors():
 
 def test_noise_and_what_observations_are_worth():
     twin = noisy_twin(0)
-    with Problem(MODEL, FREE, [twin.target], MeanSquare()) as problem:
-        found = estimate_likelihood(problem, jnp.asarray(twin.truth))
+    problem = Problem(MODEL, FREE, [twin.target], MeanSquare())
+    found = estimate_likelihood(problem, jnp.asarray(twin.truth))
     n = twin.likelihood.n_observations
     assert found.noise == pytest.approx(NOISE, rel=5.0 / math.sqrt(2.0 * n))
     assert 0.75 * n < found.n_observations <= n  # a correlation found by chance makes them fewer

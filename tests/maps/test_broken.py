@@ -15,7 +15,8 @@ from tests.maps.test_run import RUN, SMALL
 from tunax_lite.cli.commands import app
 from tunax_lite.cli.map import bytes_of
 from tunax_lite.config import ConfigError
-from tunax_lite.engine import ThisProcess, _Raised, open_engine
+from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.engine.worker import Raised
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
@@ -101,7 +102,7 @@ def test_sizes_of_memory_are_read():
 
 def test_errors_come_back_from_workers():
     told = FileFormatError("ocean.nc", "wind", "numbers", "none", "fill them")
-    error = pickle.loads(pickle.dumps(_Raised(type(told), told.args))).error()
+    error = pickle.loads(pickle.dumps(Raised(type(told), told.args))).error()
     assert isinstance(error, FileFormatError) and str(error) == str(told)
 
 

@@ -178,8 +178,8 @@ def test_cases_of_equal_shapes_share_one_program_and_one_of_another_length_has_i
     targets = (*targets[:4], dataclasses.replace(targets[4], time_window=(0.0, 5400.0)))
     closure = tl.PacanowskiPhilander()
     free = CHEAP_FREE.resolve(closure)
-    with counting() as counts, Problem(tl.Model(closure), free, targets, RootMeanSquare()) as problem:
-        evaluator = GradientEvaluator(problem)
+    with counting() as counts:
+        evaluator = GradientEvaluator(Problem(tl.Model(closure), free, targets, RootMeanSquare()))
         evaluator(free.start())
         evaluator(free.start() + 0.1)
     assert evaluator.n_compiled == 2

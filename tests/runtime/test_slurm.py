@@ -256,3 +256,23 @@ def test_map_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, 
     assert one.keys() == two.keys()
     for name, values in one.items():
         np.testing.assert_array_equal(two[name], values, err_msg=name)
+
+
+def test_calibration_on_two_nodes_that_lose_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
+    config = ROOT / "configs" / "calibrations" / "synthetic.yaml"
+    grids = "grid=[{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 20}]"
+    settings = [*"--set n_iterations=100 --set output.figures=false --set".split(), grids]
+    command = ["tunax-lite", "calibrate", str(config), "--output", str(tmp_path / "one"), *settings]
+    subprocess.run(command, env=slurm, cwd=tmp_path, check=True, capture_output=True)
+    job = submit(slurm, tmp_path, "calibrate.sbatch", str(config), "two", *settings)
+    assert wait_for(lambda: ended(slurm, job) or (tmp_path / "two" / "checkpoint.eqx").exists(), 300.0)
+    assert not ended(slurm, job), log_of(tmp_path, job)
+    subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
+    assert wait_for(lambda: ended(slurm, job), 300.0)
+    assert state_of(slurm, job) == "COMPLETED", log_of(tmp_path, job)
+    with (
+        xr.open_dataset(tmp_path / "one/history.nc") as one,
+        xr.open_dataset(tmp_path / "two/history.nc") as two,
+    ):
+        for name in one.variables:
+            np.testing.assert_array_equal(two[name], one[name], err_msg=str(name))

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..checkpointing import AbstractCheckpointing
+from ..engine import AbstractEngine, ThisProcess
 from ..io.writing import claims
 from ..model import Model
 from . import files
@@ -51,7 +52,7 @@ def calibrate(
     score: AbstractScore | None = None,
     prior_weight: float = 0.0,
     checkpointing: AbstractCheckpointing | None = None,
-    n_threads: int = 2,
+    engine: AbstractEngine | None = None,
     max_non_finite: int = 10,
     report: Report | None = None,
     announce: Callable[[str], None] | None = None,
@@ -77,7 +78,7 @@ def calibrate(
             medians that pull. An ensemble Kalman method has its prior in the ensemble and takes 0.
         checkpointing: what reverse mode keeps of the time loop; by default segments. `Auto` compiles its
             candidates and takes the first that fits its memory budget.
-        n_threads: cases evaluated at the same time.
+        engine: what computes the cases, by default this process, two at a time. It changes no bit.
         max_non_finite: evaluations in a row that may break down before the calibration ends with the
             best result so far.
         report: called on the host after each iteration.
@@ -97,22 +98,21 @@ def calibrate(
         )
     score = RootMeanSquare() if score is None else score
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
-    with Problem(model, free_parameters, targets, score, checkpointing, n_threads, prior_weight) as problem:
+    problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
 
-        def evaluator() -> AbstractEvaluator:
-            made = method.evaluator(problem)
-            if announce is not None:
-                for explanation in made.explanations:
-                    announce(explanation)
-            return made
+    def evaluator() -> AbstractEvaluator:
+        made = method.evaluator(problem, ThisProcess(2) if engine is None else engine)
+        if announce is not None:
+            for explanation in made.explanations:
+                announce(explanation)
+        return made
 
-        return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
+    return _solve(problem, method, n_iterations, evaluator, place, resume, max_non_finite, report)
 
 
 @claims("folder", folder=True)
 def calibrate_weighted(
     problem: Problem,
-    weights: Sequence[float],
     method: AbstractMethod,
     n_iterations: int,
     evaluator: Callable[[], AbstractEvaluator],
@@ -124,12 +124,10 @@ def calibrate_weighted(
 ) -> CalibrationResult:
     """Calibrate once more with other weights of the cases, which are no part of the programs.
 
-    Goes on with what the folder holds; what is finished there is only read. The problem, inside of its `with`
-    block, keeps the weights; the evaluator is asked for only if there is anything to evaluate. All else as
-    for `calibrate`.
+    Goes on with what the folder holds; what is finished there is only read. The evaluator, of the weighed
+    problem, is asked for only if there is anything to evaluate. All else as for `calibrate`.
     """
     place = _open_folder(Path(folder), not overwrite, overwrite)
-    problem.weigh(weights)
     return _solve(problem, method, n_iterations, evaluator, place, not overwrite, max_non_finite, report)
 
 

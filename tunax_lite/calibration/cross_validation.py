@@ -13,16 +13,18 @@ import dataclasses
 import functools
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..checkpointing import AbstractCheckpointing
+from ..engine import AbstractEngine, Check, ThisProcess
 from ..io.errors import names_its_file, read_text
 from ..io.writing import claims, write_csv
 from ..model import Model
 from ..observables import unit_of_difference
-from .calibrate import Report, calibrate_weighted
+from .calibrate import Iteration, Report, calibrate_weighted
 from .checks import LARGEST_GROWTH, CheckRow, persistence_errors
 from .files import write_results
 from .history import CalibrationResult
@@ -73,7 +75,7 @@ def cross_validate(
     score: AbstractScore | None = None,
     prior_weight: float = 0.0,
     checkpointing: AbstractCheckpointing | None = None,
-    n_threads: int = 2,
+    engine: AbstractEngine | None = None,
     max_non_finite: int = 10,
     attributes: Mapping[str, str] | None = None,
     begin: Callable[[str | None], Report | None] = lambda left_out: None,
@@ -88,10 +90,12 @@ def cross_validate(
             positive weight.
         folder: of the calibration on all cases; one without the case `x` is in `without_x` in it.
         overwrite: start anew in a folder that holds calibrations.
-        score, prior_weight, checkpointing, n_threads, max_non_finite: as for `calibrate`.
+        score, prior_weight, checkpointing, max_non_finite: as for `calibrate`.
+        engine: what computes the cases of all calibrations, some of which go on at the same time; by default
+            this process.
         attributes: where the numbers come from, for the files in the folders of the cases left out.
         begin: called before each calibration with the case that is left out, `None` for all; what it returns
-            is called after each iteration.
+            is called after each iteration, on the thread of that calibration.
 
     Raises:
         ValueError: fewer than two cases to leave out, or what `calibrate` raises.
@@ -106,37 +110,49 @@ def cross_validate(
         )
     folder = Path(folder)
     score = RootMeanSquare() if score is None else score
-    with Problem(model, free_parameters, targets, score, checkpointing, n_threads, prior_weight) as problem:
+    engine = ThisProcess(2) if engine is None else engine
+    problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
+    made, alone = list[AbstractEvaluator](), threading.Lock()
 
-        @functools.cache
-        def evaluator() -> AbstractEvaluator:
-            return method.evaluator(problem)
+    def evaluator(weighed: Problem) -> AbstractEvaluator:
+        with alone:
+            if not made:
+                made.append(method.evaluator(problem, engine))
+        return made[0].of(weighed)
 
-        def calibrated(name: str | None) -> CalibrationResult:
-            left_out = () if name is None else together[name]
-            weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
-            place = folder if name is None else folder / folder_without(name, list(together))
-            result = calibrate_weighted(
-                problem, weights, method, n_iterations, evaluator, place,
-                overwrite=overwrite, max_non_finite=max_non_finite, report=begin(name),
-            )  # fmt: skip
-            if name is not None:
+    def calibrated(name: str | None, check: Check) -> CalibrationResult:
+        left_out = () if name is None else together[name]
+        weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
+        place = folder if name is None else folder / folder_without(name, list(together))
+        weighed, told = problem.weighed(weights), begin(name)
+
+        def report(iteration: Iteration) -> None:
+            if told is not None:
+                told(iteration)
+            check()
+
+        result = calibrate_weighted(
+            weighed, method, n_iterations, functools.partial(evaluator, weighed), place,
+            overwrite=overwrite, max_non_finite=max_non_finite, report=report,
+        )  # fmt: skip
+        if name is not None:
+            with alone:  # the library of NetCDF is for one thread
                 write_results(result, place, attributes)
-            return result
+        return result
 
-        on_all = calibrated(None)
-        by_group = {name: calibrated(name) for name in together}
-        without = {case: by_group[name] for name, cases in together.items() for case in cases}
-        comparisons = dict(zip(problem.case_names, problem.comparisons, strict=True))
-        rows = []
-        for case, result in without.items():
-            found = [source[case] for source in (on_all.errors(0), on_all.errors(), result.errors())]
-            for variable, kept in persistence_errors(comparisons[case]).items():
-                # NaN where a run of a case that does not count broke down.
-                errors = [each.get(variable, math.nan) for each in found]
-                errors = [error if math.isfinite(error) else math.nan for error in errors]
-                unit = unit_of_difference(variable)
-                rows.append(CrossValidationRow(case, variable, unit, kept, *errors))
+    on_all, *others = engine.side_by_side([functools.partial(calibrated, name) for name in (None, *together)])
+    by_group = dict(zip(together, others, strict=True))
+    without = {case: by_group[name] for name, cases in together.items() for case in cases}
+    comparisons = dict(zip(problem.case_names, problem.comparisons, strict=True))
+    rows = []
+    for case, result in without.items():
+        found = [source[case] for source in (on_all.errors(0), on_all.errors(), result.errors())]
+        for variable, kept in persistence_errors(comparisons[case]).items():
+            # NaN where a run of a case that does not count broke down.
+            errors = [each.get(variable, math.nan) for each in found]
+            errors = [error if math.isfinite(error) else math.nan for error in errors]
+            unit = unit_of_difference(variable)
+            rows.append(CrossValidationRow(case, variable, unit, kept, *errors))
     return CrossValidation(tuple(rows), on_all, without)
 
 

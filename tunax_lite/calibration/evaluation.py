@@ -24,6 +24,7 @@ where m_c is the mean square of the mean of the ensemble. For the mean square as
 diagonal holds the losses. What an ensemble Kalman method needs of the residuals is in these products.
 """
 
+import dataclasses
 import functools
 import math
 
@@ -34,12 +35,12 @@ from jaxtyping import Array, Float
 
 from ..checkpointing import AbstractCheckpointing, Auto
 from ..model import Model
-from ..planning import choose_checkpointing
-from ..runtime import Program, compile_program
-from ..sensitivity import CompiledJacobian
+from ..planning import CheckpointingChoice, choose_checkpointing
+from ..runtime import Program, Shared, compile_program, free_memory
+from ..sensitivity import CompiledJacobian, sums_of_products
 from .misfit.comparison import Comparison, misfit, residuals
 from .parameters import UnconstrainedVector
-from .problem import AbstractEvaluator, CaseParameters, Evaluation, MiniBatch, Problem
+from .problem import AbstractEvaluator, CaseWork, Evaluation, MiniBatch, Problem
 
 Members = Float[Array, "parameter member"]
 
@@ -48,128 +49,183 @@ class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode.
 
     `Auto` as checkpointing takes the fastest of its candidates that fits, as the compiler counts it, with its
-    budget shared among the threads.
+    budget shared among what is computed on this machine at the same time. It is chosen here, for all workers.
     """
 
-    def __init__(self, problem: Problem):
-        self._problem = problem
-        self._programs, self.n_compiled = problem.programs(self._compile)
+    def _prepare(self) -> None:
+        problem, n_cases = self._problem, len(self._problem.weights)
+        if not isinstance(problem.checkpointing, Auto):
+            self._work = _Gradient(problem, (problem.checkpointing,) * n_cases)
+            return
+        found: Shared[CheckpointingChoice] = Shared()
+        budget = problem.checkpointing.memory_budget // self._engine.n_here
+        choices = []
+        for index, (comparison, own) in enumerate(zip(problem.comparisons, problem.of_cases, strict=True)):
+            choose = functools.partial(_choose, problem, index, problem.checkpointing, budget)
+            choices.append(found.get(choose, comparison, own.free))
+        self.explanations = tuple(choice.explanation for choice in found.all)
+        self._work = _Gradient(problem, tuple(choice.checkpointing for choice in choices))
+        self._work.take([choice.program for choice in choices])
+
+    @property
+    def n_compiled(self) -> int:
+        """Programs, in this process."""
+        return self._work.n_compiled
 
     def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
         """Fit and gradient at an unconstrained vector, of all cases or of a few."""
-        problem, n_cases = self._problem, len(self._problem.weights)
+        problem, n_cases, x = self._problem, len(self._problem.weights), np.asarray(x)
         weights = None if batch is None else batch.weights(problem.weights)
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
         scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, x.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        for case, found in zip(cases, problem.run(self._programs, x, cases), strict=True):
-            (scores[case], mean_squares[case]), gradient = found
+        found = self._engine.map(self._work, [(case, x) for case in cases])
+        for case, ((score, of_case), gradient) in zip(cases, found, strict=True):
+            scores[case], mean_squares[case] = score, of_case
             gradients[case] = problem.of_cases[case].spread(gradient)
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
         if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * np.asarray(x)
+            gradient = gradient + problem.prior_weight * x
         return Evaluation(problem.fit(x, scores, mean_squares, weights), gradient)
 
-    def _compile(self, comparison: Comparison, own: CaseParameters) -> Program:
-        problem, chosen = self._problem, self._problem.checkpointing
 
-        def of(checkpointing: AbstractCheckpointing):
-            def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
-                def loss(x):
-                    return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
+def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractCheckpointing):
+    own = problem.of_cases[index]
 
-                return jax.value_and_grad(loss, has_aux=True)(x)
+    def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
+        def loss(x):
+            return misfit(*own.insert(x, model, comparison), problem.score, checkpointing)
 
-            return value_and_gradient
+        return jax.value_and_grad(loss, has_aux=True)(x)
 
-        arguments = own.free.start(), problem.model, comparison
-        if not isinstance(chosen, Auto):
-            return compile_program(of(chosen), *arguments)
-        budget = chosen.memory_budget // problem.n_threads
-        choice = choose_checkpointing(of, arguments, budget, candidates=chosen.candidates)
-        self.explanations += (choice.explanation,)
-        return choice.program
+    return value_and_gradient
+
+
+def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> CheckpointingChoice:
+    of = functools.partial(_value_and_gradient, problem, index)
+    arguments = problem.of_cases[index].free.start(), problem.model, problem.comparisons[index]
+    return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)
+
+
+@dataclasses.dataclass(eq=False)
+class _Gradient(CaseWork):
+    """Score with mean squares, and the gradient to what the case sees, for a case and a vector."""
+
+    checkpointings: tuple[AbstractCheckpointing, ...]  # of the cases
+
+    def __call__(self, item: tuple[int, np.ndarray]):
+        return self.run(*item)
+
+    def compile(self, index: int, columns: int) -> Program:
+        problem = self.problem
+        function = _value_and_gradient(problem, index, self.checkpointings[index])
+        arguments = problem.of_cases[index].free.start(), problem.model, problem.comparisons[index]
+        return compile_program(function, *arguments)
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
     """Evaluates the loss by a plain run, and the normal equations by the Jacobian of the residuals.
 
-    The Jacobian of one case per thread is in memory at a time.
+    The Jacobian of one case per thread or worker is in memory at a time.
     """
 
-    def __init__(self, problem: Problem):
-        self._problem = problem
-        self._runs, self.n_compiled = problem.programs(self._compile_run)
-        self._jacobians, _ = problem.programs(self._compile_jacobian)
-        self._slope = jax.jit(jax.grad(problem.score))
-        largest = [float(largest) for *_, largest in problem.run(self._runs, problem.free_parameters.start())]
+    def _prepare(self) -> None:
+        problem = self._problem
+        self._runs = _Run(problem)
+        start = np.asarray(problem.free_parameters.start())
+        found = self._engine.map(self._runs, [(index, start) for index in range(len(problem.weights))])
+        largest = [float(largest) for *_, largest in found]
         # No limit where the start fits perfectly or breaks down.
-        self._limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
+        limits = [each if math.isfinite(each) and each > 0.0 else math.inf for each in largest]
+        self._equations = _NormalEquations(problem, tuple(limits), int(_SHARE_OF_MEMORY * free_memory()))
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
-        problem, x = self._problem, jnp.asarray(x)
-        results = problem.run(self._runs, x)
+        problem, engine, x = self._problem, self._engine, np.asarray(x)
+        results = engine.map(self._runs, [(index, x) for index in range(len(problem.weights))])
         scores = np.array([float(score) for score, *_ in results])
         fit = problem.fit(x, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
-        parts = problem.map_cases(lambda index: self._normal_equations(x, index))
-        gradient, matrix = (problem.weighted_sum(part) for part in zip(*parts, strict=True))
+        cases = np.flatnonzero(problem.weights).tolist()
+        gradients, matrices = zip(*engine.map(self._equations, [(case, x) for case in cases]), strict=True)
+        weights = problem.weights[cases]
+        gradient = problem.weighted_sum(gradients, weights)
+        matrix = problem.weighted_sum(matrices, weights)
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(x, float)
             matrix = matrix + problem.prior_weight * np.eye(x.size)
         return Evaluation(fit, gradient, matrix)
 
-    def _normal_equations(self, x: UnconstrainedVector, index: int) -> tuple[np.ndarray, np.ndarray]:
-        problem, own = self._problem, self._problem.of_cases[index]
-        if problem.weights[index] == 0.0:
-            return np.zeros(x.shape), np.zeros((x.size, x.size))
-        jacobian = self._jacobians[index](own.of(x), problem.model, problem.comparisons[index])
-        found = jacobian.normal_equations(self._limits[index])
-        slope = float(self._slope(found.sum_of_squares))
-        gradient, matrix = jax.device_get((found.gradient, found.matrix))
-        return 2.0 * slope * own.spread(gradient), 2.0 * slope * own.spread(matrix)
 
-    def _compile_run(self, comparison: Comparison, own: CaseParameters) -> Program:
-        """A program for score, mean squares and largest residual of a case."""
-        problem = self._problem
+_SHARE_OF_MEMORY = 0.5  # of what is free here, for the Jacobian of a case wherever it is computed
+
+
+class _Run(CaseWork):
+    """Score, mean squares and largest residual, for a case and a vector."""
+
+    def __call__(self, item: tuple[int, np.ndarray]):
+        return self.run(*item)
+
+    def compile(self, index: int, columns: int) -> Program:
+        problem, own = self.problem, self.problem.of_cases[index]
 
         def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
             by_variable, mean_squares = residuals(*own.insert(x, model, comparison))
             flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
             return problem.score(flat @ flat), mean_squares, jnp.max(jnp.abs(flat))
 
-        return compile_program(run, own.free.start(), problem.model, comparison)
+        return compile_program(run, own.free.start(), problem.model, problem.comparisons[index])
 
-    def _compile_jacobian(self, comparison: Comparison, own: CaseParameters) -> CompiledJacobian:
+
+@dataclasses.dataclass(eq=False)
+class _NormalEquations(CaseWork):
+    """What a case adds to gradient and matrix, but for its weight, at a vector."""
+
+    limits: tuple[float, ...]  # of the derivatives, by case
+    memory_budget: int
+
+    def __call__(self, item: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        (index, x), problem = item, self.problem
+        own = problem.of_cases[index]
+        jacobian = self.program(index)(own.of(x), problem.model, problem.comparisons[index])
+        found = jacobian.normal_equations(self.limits[index])
+        slope = float(self._slope(found.sum_of_squares))
+        gradient, matrix = jax.device_get((found.gradient, found.matrix))
+        return 2.0 * slope * own.spread(gradient), 2.0 * slope * own.spread(matrix)
+
+    @functools.cached_property
+    def _slope(self):
+        return jax.jit(jax.grad(self.problem.score))
+
+    def compile(self, index: int, columns: int) -> CompiledJacobian:
+        problem, own = self.problem, self.problem.of_cases[index]
+
         def of_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
             return residuals(*own.insert(x, model, comparison))[0]
 
-        arguments = own.free.start(), self._problem.model, comparison
-        return CompiledJacobian(of_parameters, *arguments, mode="forward")
+        arguments = own.free.start(), problem.model, problem.comparisons[index]
+        return CompiledJacobian(of_parameters, *arguments, mode="forward", memory_budget=self.memory_budget)
 
 
 class EnsembleEvaluator(AbstractEvaluator):
     """Evaluates members and their mean as columns of a batch, compiled when their number is known."""
 
-    def __init__(self, problem: Problem):
+    def _prepare(self) -> None:
+        problem = self._problem
         if problem.prior_weight > 0.0:
             raise ValueError(
                 "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
                 f"{problem.prior_weight:g}; leave it out."
             )
-        self._problem = problem
-        self._programs: list[Program] = []
+        self._work = _Members(problem)
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
         """Fit of the mean, which is one more column, and what the members gave."""
-        problem = self._problem
-        columns = jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1)
-        if not self._programs:
-            self._programs, self.n_compiled = problem.programs(functools.partial(self._compile, columns))
-        results = problem.run(self._programs, columns)
+        problem, members = self._problem, jnp.asarray(members)
+        columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
+        results = self._engine.map(self._work, [(index, columns) for index in range(len(problem.weights))])
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: found[-1] for name, found in mean_squares.items()} for *_, mean_squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
@@ -179,13 +235,22 @@ class EnsembleEvaluator(AbstractEvaluator):
             products=np.asarray(problem.weighted_sum(products)),
         )
 
-    def _compile(self, columns: Members, comparison: Comparison, own: CaseParameters) -> Program:
-        problem = self._problem
+
+class _Members(CaseWork):
+    """Scores, products of residuals and mean squares, for a case and members."""
+
+    def __call__(self, item: tuple[int, np.ndarray]):
+        return self.run(*item)
+
+    def compile(self, index: int, columns: int) -> Program:
+        problem, own = self.problem, self.problem.of_cases[index]
 
         def evaluate(columns: Members, model: Model, comparison: Comparison):
             by_variable, mean_squares = residuals(*own.insert(columns, model, comparison))
             flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
-            products = flat.T @ flat
+            products = sums_of_products(flat)
             return problem.score(jnp.diagonal(products)), products, mean_squares
 
-        return compile_program(evaluate, own.of(columns), problem.model, comparison)
+        start = own.free.start()
+        members = jax.ShapeDtypeStruct((start.size, columns), start.dtype)
+        return compile_program(evaluate, members, problem.model, problem.comparisons[index])

@@ -1,16 +1,17 @@
-"""The cases of a calibration as arrays, with their weights, on threads; and what every evaluation of them is.
+"""The cases of a calibration as arrays, with their weights; what is computed of one, and what of all.
 
 Cases are not batched on a CPU (docs/architecture.md says why): one compiled program is run for one case at a
-time, on a few threads. Compiled code releases the interpreter lock, so threads run them side by side. Sums
-over cases have a fixed order: a result does not depend on which thread was faster.
+time, on a few threads, or on workers. Compiled code releases the interpreter lock, so threads run them side
+by side. Sums over cases have a fixed order: a result does not depend on which thread or worker was faster.
 """
 
 import abc
+import copy
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -18,20 +19,20 @@ import numpy as np
 from jaxtyping import Array, ArrayLike
 
 from ..checkpointing import AbstractCheckpointing, SaveSegments
+from ..engine import AbstractEngine, ThisProcess
 from ..model import Model
-from ..runtime import Shared, for_threads
+from ..runtime import Shared
 from .misfit.comparison import AbstractScore, Comparison
 from .misfit.target import Target
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
 
-P = TypeVar("P")
-R = TypeVar("R")
 X = TypeVar("X", np.ndarray, Array)
 Calibrated = tuple[Model, Comparison]
 
 _HUGE = 100.0
 """Times the median of the losses: what a member that has left the region of sense gives."""
 _nothing = functools.partial(np.zeros, 0)
+_HERE = ThisProcess()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class CaseParameters:
 
 
 class Problem:
-    """What a calibration lowers, ready to be evaluated inside of a `with` block, at whose end its threads go.
+    """What a calibration lowers.
 
     Targets are at least one, with different names, and not all of weight 0; `ValueError` for others. The
     arguments are those of `calibrate`.
@@ -72,7 +73,6 @@ class Problem:
         targets: Sequence[Target],
         score: AbstractScore,
         checkpointing: AbstractCheckpointing | None = None,
-        n_threads: int = 2,
         prior_weight: float = 0.0,
     ):
         self.cases = {target.case.name: target.case for target in targets}
@@ -89,24 +89,21 @@ class Problem:
             raise ValueError(f"targets: expected cases of different names, got {', '.join(repeated)} twice.")
         self.variables = tuple(sorted({name for target in targets for name in target.weights}))
         self.comparisons = tuple(target.comparison for target in targets)
-        self.weigh([target.weight for target in targets])
+        self.weights = self._shares([target.weight for target in targets])
         self.model = model
         n_all = len(free_parameters.paths)
         self.of_cases = tuple(CaseParameters(*free_parameters.seen_by(n), n_all) for n in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
-        self.n_threads = max(1, n_threads)
         self.prior_weight = float(prior_weight)
-        self._pool = ThreadPoolExecutor(max_workers=self.n_threads)
 
-    def __enter__(self) -> "Problem":
-        return self
+    def weighed(self, weights: Sequence[float]) -> "Problem":
+        """The same with other weights, none negative, not all 0; a case of weight 0 is only reported."""
+        other = copy.copy(self)
+        other.weights = self._shares(weights)
+        return other
 
-    def __exit__(self, *exception) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def weigh(self, weights: Sequence[float]) -> None:
-        """Give the cases other weights, none negative, not all 0; a case of weight 0 is only reported."""
+    def _shares(self, weights: Sequence[float]) -> np.ndarray:
         given = np.array(weights, dtype=float)
         if given.shape != (len(self.case_names),) or not (given >= 0.0).all():
             raise ValueError(
@@ -115,34 +112,12 @@ class Problem:
             )
         if not given.sum() > 0.0:
             raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
-        self.weights = given / given.sum()
+        return given / given.sum()
 
     def calibrated(self, x: UnconstrainedVector, index: int) -> Calibrated:
         """Model and case of one number with the parameters of an unconstrained vector."""
         own = self.of_cases[index]
         return own.insert(own.of(x), self.model, self.comparisons[index])
-
-    def programs(self, compile_for: Callable[[Comparison, CaseParameters], P]) -> tuple[list[P], int]:
-        """A program for each case, and their number: one for equal shapes in which the same is free."""
-        # Made here and not in the threads, so that no two threads compile the same.
-        shared: Shared[P] = Shared()
-        cases = list(zip(self.comparisons, self.of_cases, strict=True))
-        programs = [shared.get(lambda case=case: compile_for(*case), case[0], case[1].free) for case in cases]
-        return programs, len(shared.all)
-
-    def map_cases(self, function: Callable[[int], R], cases: Sequence[int] | None = None) -> list[R]:
-        """Results of a function of the number of the case, of all cases or of some, on the threads."""
-        chosen = range(len(self.comparisons)) if cases is None else cases
-        return list(self._pool.map(for_threads(function), chosen))
-
-    def run(self, programs: Sequence[Callable], x: X, cases: Sequence[int] | None = None) -> list[Any]:
-        """Results of the program of each case at parameters, on the host."""
-
-        def of_case(index: int):
-            own = self.of_cases[index].of(x)
-            return jax.device_get(programs[index](own, self.model, self.comparisons[index]))
-
-        return self.map_cases(of_case, cases)
 
     def weighted_sum(self, by_case: Sequence[Any] | np.ndarray, weights: np.ndarray | None = None) -> Any:
         """Sum over the cases in their order, with their weights or with others."""
@@ -154,7 +129,7 @@ class Problem:
 
     def fit(
         self,
-        x: UnconstrainedVector,
+        x: ArrayLike,
         scores: np.ndarray,
         mean_squares: Sequence[Mapping[str, Any]],
         weights: np.ndarray | None = None,
@@ -220,18 +195,79 @@ class Evaluation:
             return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
 
 
-class AbstractEvaluator(abc.ABC):
-    """Programs that evaluate a problem; making one compiles them. `MemoryError` if none fits a budget."""
+@dataclasses.dataclass(eq=False)
+class CaseWork(abc.ABC):
+    """What is computed of one case at a time: a function of items that begin with the number of the case.
 
-    explanations: tuple[str, ...] = ()
-    n_compiled: int = 0
+    A program is compiled when a case first needs it, one for equal shapes in which the same is free, and
+    stays in the process: a pickle holds the problem and the other fields alone. Weights of cases and priors
+    have no part in it.
+    """
+
+    problem: Problem
+
+    def __post_init__(self):
+        self._shared: Shared[Any] = Shared()
+        self._programs: dict[tuple[int, int], Any] = {}
+        self._compiling = threading.Lock()  # no two threads compile the same
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @abc.abstractmethod
-    def __init__(self, problem: Problem): ...
+    def __call__(self, item: tuple) -> Any:
+        """What an evaluator adds up, on the host."""
+
+    @abc.abstractmethod
+    def compile(self, index: int, columns: int) -> Any:
+        """A program for a case and so many columns of a batch, 0 for none."""
+
+    def program(self, index: int, columns: int = 0) -> Any:
+        with self._compiling:
+            if (index, columns) not in self._programs:
+                own = self.problem.comparisons[index], self.problem.of_cases[index].free
+                make = functools.partial(self.compile, index, columns)
+                self._programs[index, columns] = self._shared.get(make, own[0], own[1], columns)
+            return self._programs[index, columns]
+
+    def run(self, index: int, x: np.ndarray) -> Any:
+        """Results of the program of a case at a vector, or members along a trailing axis, on the host."""
+        problem = self.problem
+        program = self.program(index, 0 if x.ndim == 1 else x.shape[1])
+        own = problem.of_cases[index].of(x)
+        return jax.device_get(program(own, problem.model, problem.comparisons[index]))
+
+    def take(self, programs: Sequence[Any]) -> None:
+        """Use programs that are there, one for each case."""
+        self._programs = {(index, 0): program for index, program in enumerate(programs)}
+
+    @property
+    def n_compiled(self) -> int:
+        return len(set(map(id, self._programs.values())))
+
+
+class AbstractEvaluator(abc.ABC):
+    """What evaluates a problem, with an engine that computes its cases."""
+
+    explanations: tuple[str, ...] = ()
+
+    def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
+        self._problem, self._engine = problem, engine
+        self._prepare()
+
+    @abc.abstractmethod
+    def _prepare(self) -> None:
+        """What is computed of a case, which all vectors share."""
 
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: of each evaluator its own
-        """Evaluate what `ask` of the method returned."""
+        """Evaluate what `ask` of the method returned; `MemoryError` if no program fits a budget."""
+
+    def of(self, problem: Problem) -> "AbstractEvaluator":
+        """The same for a problem that differs in its weights alone, with the same programs."""
+        other = copy.copy(self)
+        other._problem = problem
+        return other
 
 
 @dataclasses.dataclass(frozen=True)

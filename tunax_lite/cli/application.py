@@ -17,6 +17,7 @@ import typer
 from typer import Exit, Option, echo
 
 from .limits import check_limits
+from .options import Engine
 
 app = typer.Typer(
     name="tunax-lite",
@@ -97,17 +98,27 @@ def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[
     """
 
     def add(function: Callable[..., None]) -> None:
+        parameters = inspect.signature(function).parameters
+        on_engine = "engine" in parameters
+
         @functools.wraps(function)
         def whole(*, debug: bool = False, **options: Any) -> None:
+            if on_engine:
+                options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax(*_before)
                 function(**options)
 
-        given = inspect.signature(function)
-        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
-        whole.__signature__ = given.replace(parameters=[*given.parameters.values(), debug])  # type: ignore
-        whole.__annotations__ = function.__annotations__ | {"debug": _Debug}
+        own = {name: (one.default, one.annotation) for name, one in parameters.items() if name != "engine"}
+        if on_engine:
+            own |= {name: (None, Engine.__annotations__[name]) for name in Engine._fields}
+        own["debug"] = False, _Debug
+        kind = inspect.Parameter.KEYWORD_ONLY
+        whole.__signature__ = inspect.Signature(  # type: ignore
+            [inspect.Parameter(name, kind, default=a, annotation=b) for name, (a, b) in own.items()]
+        )
+        whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
         app.command(name)(whole)
 
     return add

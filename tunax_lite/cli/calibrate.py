@@ -1,9 +1,8 @@
 """`tunax-lite calibrate` and `cross-validate`: parameters from observations, and what they are worth."""
 
-import contextlib
 import dataclasses
-import itertools
 import math
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,23 @@ from ..calibration.checks import CheckRow, run_checks
 from ..calibration.files import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.known import units_in_short
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..engine import open_engine
 from ..interrupts import Interrupted, advise, ordered_end
 from ..io.writing import claimed
 from . import session
+from .options import Engine
 from .outputs import check_calibration_outputs
-from .progress import progress_of
+from .progress import fraction_of, progress_of
 
 
 def calibrate(
-    config: Path, settings: Sequence[str], output: Path | None, *, resume: bool, overwrite: bool
+    config: Path,
+    settings: Sequence[str],
+    output: Path | None,
+    engine: Engine,
+    *,
+    resume: bool,
+    overwrite: bool,
 ) -> None:
     """As `commands.calibrate` says."""
     loaded = load_calibration(config, settings)
@@ -43,7 +50,7 @@ def calibrate(
         check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
         with claimed(folder, folder=True):
             try:
-                result = _calibrate(setup, folder, resume, overwrite)
+                result = _calibrate(setup, folder, resume, overwrite, engine)
             except Interrupted:
                 advise(_write_so_far(setup, loaded, folder))
                 raise
@@ -53,27 +60,33 @@ def calibrate(
     session.report_written(written)
 
 
-def _calibrate(setup: Calibration, folder: Path, resume: bool, overwrite: bool) -> CalibrationResult:
+def _calibrate(
+    setup: Calibration, folder: Path, resume: bool, overwrite: bool, engine: Engine
+) -> CalibrationResult:
     session.say_notes(setup.notes)
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
     options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
     try:
-        with progress_of(setup.n_iterations) as show, ordered_end("this iteration") as safe_point:
+        with (
+            open_engine(*engine, n_threads=setup.n_threads) as opened,
+            progress_of(setup.n_iterations) as show,
+            ordered_end("this iteration") as safe_point,
+        ):
 
             def report(iteration: Iteration) -> None:
                 show(iteration)
                 safe_point()
 
-            return run_calibration(**_problem_of(setup), **options, report=report)
+            return run_calibration(**_problem_of(setup), **options, engine=opened, report=report)
     except ValueError as error:
         raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:
     """What is to be calibrated and how, as arguments."""
-    return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes")}
+    return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes", "n_threads")}
 
 
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
@@ -150,7 +163,9 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
         echo(sentence, err=any(row.too_large for row in rows))
 
 
-def cross_validate(config: Path, settings: Sequence[str], output: Path | None, *, overwrite: bool) -> None:
+def cross_validate(
+    config: Path, settings: Sequence[str], output: Path | None, engine: Engine, *, overwrite: bool
+) -> None:
     """As `commands.cross_validate` says."""
     loaded = load_calibration(config, settings)
     folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
@@ -161,7 +176,7 @@ def cross_validate(config: Path, settings: Sequence[str], output: Path | None, *
         check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
         with claimed(folder, folder=True):
             origin = session.origin_of(loaded, names, setup.model.closure)
-            found = _cross_validate(setup, folder, overwrite, origin)
+            found = _cross_validate(setup, folder, overwrite, origin, engine)
             written = _write(found.calibrated, setup, loaded, folder)
             written += _check(setup, found.calibrated, folder)
             written.append(folder / CROSS_VALIDATION_NAME)
@@ -176,22 +191,31 @@ def cross_validate(config: Path, settings: Sequence[str], output: Path | None, *
 
 
 def _cross_validate(
-    setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str]
+    setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str], engine: Engine
 ) -> cross_validation.CrossValidation:
-    n_begun, n_all = itertools.count(1), 1 + len(setup.targets)
-    with contextlib.ExitStack() as stack:
+    names = [target.case.name for target in setup.targets if target.weight > 0.0]
+    total = setup.n_iterations * (1 + len(cross_validation.left_out_together(names)))
+    done, alone = dict[str | None, int](), threading.Lock()
+    options = {"folder": folder, "overwrite": overwrite, "attributes": attributes}
+    opening = open_engine(*engine, n_threads=setup.n_threads)
+    try:
+        with opening as opened, fraction_of("cross-validation") as show:
 
-        def begin(left_out: str | None):
-            stack.close()  # the table of the calibration before
-            without = "all cases" if left_out is None else f"without {left_out}"
-            echo(f"calibration {next(n_begun)} of {n_all}: {without}; compiling ...")
-            return stack.enter_context(progress_of(setup.n_iterations))
+            def begin(left_out: str | None):
+                where = "all cases" if left_out is None else f"without {left_out}"
 
-        options = {"folder": folder, "overwrite": overwrite, "attributes": attributes, "begin": begin}
-        try:
-            return cross_validation.cross_validate(**_problem_of(setup), **options)
-        except ValueError as error:
-            raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
+                def report(iteration: Iteration) -> None:
+                    with alone:  # calibrations report from their threads
+                        done[left_out] = iteration.number + 1
+                        best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
+                        show(sum(done.values()) / total, f"{where}: {best}")
+
+                return report
+
+            problem = _problem_of(setup)
+            return cross_validation.cross_validate(**problem, **options, begin=begin, engine=opened)
+    except ValueError as error:
+        raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
 
 
 def _say_what_is_left_out(rows: Sequence[cross_validation.CrossValidationRow]) -> None:

@@ -73,6 +73,7 @@ def calibrate(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = None,
+    engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
@@ -80,7 +81,7 @@ def calibrate(
     """
     from .calibrate import calibrate
 
-    calibrate(config, settings or [], output, resume=resume, overwrite=overwrite)
+    calibrate(config, settings or [], output, engine, resume=resume, overwrite=overwrite)
 
 
 @command("What is done is saved: go on with --resume.")
@@ -100,6 +101,7 @@ def posterior(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = None,
+    engine: options.Engine = options.HERE,
 ) -> None:
     """Distribution of the free parameters of a calibration; write posterior.nc, posterior.yaml and figures.
 
@@ -108,8 +110,8 @@ def posterior(
     """
     from .posterior import posterior
 
-    chosen = [] if method is None else [f"posterior.method={method}"]
-    posterior(config, [*(settings or []), *chosen], parameters, output, resume=resume, overwrite=overwrite)
+    settings = [*(settings or []), *([] if method is None else [f"posterior.method={method}"])]
+    posterior(config, settings, parameters, output, engine, resume=resume, overwrite=overwrite)
 
 
 @command()
@@ -153,6 +155,7 @@ def compare(
     cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
     settings: options.Settings = None,
     overwrite: options.Overwrite = False,
+    engine: options.Engine = options.HERE,
 ) -> None:
     """Compare closures: errors against large-eddy simulations, and time per step.
 
@@ -161,7 +164,7 @@ def compare(
     """
     from .evaluate import compare
 
-    compare(config, settings or [], output, closures, cases, overwrite=overwrite)
+    compare(config, settings or [], output, closures, cases, engine, overwrite=overwrite)
 
 
 @command()
@@ -250,6 +253,7 @@ def cross_validate(
     output: options.Folder = None,
     overwrite: options.Anew = False,
     settings: options.Settings = None,
+    engine: options.Engine = options.HERE,
 ) -> None:
     """Calibrate on all cases and on all but each; say what the errors are on the case left out.
 
@@ -258,7 +262,7 @@ def cross_validate(
     """
     from .calibrate import cross_validate
 
-    cross_validate(config, settings or [], output, overwrite=overwrite)
+    cross_validate(config, settings or [], output, engine, overwrite=overwrite)
 
 
 @command()
@@ -280,9 +284,7 @@ def map_columns(
     memory: Annotated[
         str, Option(metavar="SIZE", help="Most memory of each process, such as 2GiB.")
     ] = "2GiB",
-    workers: options.Workers = None,
-    scheduler: options.Scheduler = None,
-    scheduler_file: options.SchedulerFile = None,
+    engine: options.Engine = options.HERE,
     resume: Annotated[bool, Option("--resume", help="Go on with the store.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Start anew in the place of a store.")] = False,
 ) -> None:
@@ -292,5 +294,5 @@ def map_columns(
     """
     from .map import map_columns
 
-    settings, engine = settings or [], (workers, scheduler, scheduler_file)
+    settings = settings or []
     map_columns(config, settings, output, parameters, memory, engine, resume=resume, overwrite=overwrite)

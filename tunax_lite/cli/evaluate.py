@@ -22,10 +22,12 @@ from ..config import (
     load_any,
     load_comparison,
 )
+from ..engine import open_engine
 from ..io.protection import check_outputs
 from ..io.writing import claimed, file_name, write_csv
 from . import session
 from .calibrate import say_checks
+from .options import Engine
 from .outputs import check_comparison_outputs, check_figures_of, seen_from
 from .progress import fraction_of
 
@@ -130,7 +132,14 @@ def report(folder: Path, path: Path, *, overwrite: bool) -> None:
 
 
 def compare(
-    config: Path, settings: Sequence[str], output: Path | None, closures: str, cases: str, *, overwrite: bool
+    config: Path,
+    settings: Sequence[str],
+    output: Path | None,
+    closures: str,
+    cases: str,
+    engine: Engine,
+    *,
+    overwrite: bool,
 ) -> None:
     """As `commands.compare` says."""
     setup = load_comparison(config, settings)
@@ -144,7 +153,7 @@ def compare(
         compared_here = [setup.config.model_dump_json(), *(one.label for one in candidates), *names]
         check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
         with claimed(folder, folder=True):
-            compared = _compare(setup, candidates, references, stored)
+            compared = _compare(setup, candidates, references, stored, engine)
             written = _write_comparison(compared, setup, folder)
     session.report_written(written)
 
@@ -158,6 +167,7 @@ def _compare(
     candidates: list[comparison.Candidate],
     references: list[comparison.Reference],
     stored: list[comparison.StoredResult],
+    engine: Engine,
 ) -> comparison.Compared:
     config = setup.config
     n_together = len(references) * len(config.time_steps)
@@ -165,7 +175,7 @@ def _compare(
     rows: list[comparison.ComparisonRow] = []
     echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
-    with fraction_of("comparison", n_lines=n_rows) as show:
+    with open_engine(*engine) as opened, fraction_of("comparison", n_lines=n_rows) as show:
 
         def add(row: comparison.ComparisonRow) -> None:
             """Show how each closure did at each resolution."""
@@ -186,6 +196,7 @@ def _compare(
             n_timings=config.n_timings,
             with_persistence=config.persistence,
             stored=stored,
+            engine=opened,
             report=add,
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")

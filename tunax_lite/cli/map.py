@@ -19,6 +19,7 @@ from ..maps.setup import MapRun
 from ..maps.store import MapStore
 from ..runtime.memory import check_disk
 from . import session
+from .options import Engine
 from .progress import fraction_of
 
 _NAMED = 10  # columns that broke down
@@ -32,12 +33,12 @@ def map_columns(
     output: Path,
     parameters: Path | None,
     memory: str,
-    engine: tuple[int | None, str | None, Path | None],
+    engine: Engine,
     *,
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """As `commands.map_columns` says; `engine` is the arguments of `open_engine`."""
+    """As `commands.map_columns` says."""
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     loaded, budget = load_map(config, settings), bytes_of(memory)
@@ -52,7 +53,7 @@ def map_columns(
             echo(f"{output}: complete; nothing to do")
             return
         with open_engine(*engine) as opened:
-            report = _run(run, output, store, opened, budget, engine[0])
+            report = _run(run, output, store, opened, budget, engine.workers)
     _say_broken(report.broken, run)
     session.report_written([output])
     if report.broken:

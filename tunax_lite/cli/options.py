@@ -1,7 +1,7 @@
 """Arguments and options that several commands take."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from typer import Argument, Option
 
@@ -28,14 +28,26 @@ Anew = Annotated[bool, Option("--overwrite", help="Start anew in a folder that h
 Folder = Annotated[
     Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
 ]
-Workers = Annotated[
-    int | None,
-    Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
-]
-Scheduler = Annotated[
-    str | None,
-    Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
-]
-SchedulerFile = Annotated[
-    Path | None, Option(metavar="FILE", help="The same, by the file that the scheduler wrote.")
-]
+
+
+class Engine(NamedTuple):
+    """Arguments of `open_engine`; a command with a parameter `engine` of this type has all as options."""
+
+    workers: Annotated[
+        int | None,
+        Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
+    ] = None
+    scheduler_file: Annotated[
+        Path | None, Option(metavar="FILE", help="The same, by the file that the scheduler wrote.")
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        Option(metavar="S", help="Of a worker at one piece of work, which then another one does."),
+    ] = None
+
+
+HERE = Engine()

@@ -19,8 +19,10 @@ from ..calibration.posterior import (
 )
 from ..calibration.posterior.chains import ChainReport
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
+from ..engine import open_engine
 from ..io.writing import claimed
 from . import session
+from .options import Engine
 from .outputs import check_posterior_outputs
 from .progress import ProgressReport, fraction_of
 
@@ -34,6 +36,7 @@ def posterior(
     settings: Sequence[str],
     parameters: Path | None,
     output: Path | None,
+    engine: Engine,
     *,
     resume: bool,
     overwrite: bool,
@@ -48,7 +51,7 @@ def posterior(
         setup = build_calibration(loaded, values)
         check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
         with claimed(folder, folder=True):
-            found = _infer(setup, loaded, values, folder, resume, overwrite)
+            found = _infer(setup, loaded, values, folder, resume, overwrite, engine)
             _summarise(found)
             written = _write(found, setup, loaded, folder)
     session.report_written(written)
@@ -61,13 +64,15 @@ def _infer(
     folder: Path,
     resume: bool,
     overwrite: bool,
+    engine: Engine,
 ) -> Posterior:
     section = loaded.config.posterior
     method, free = section.build(), setup.free_parameters
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"posterior of {len(free.paths)} parameters on {names}")
     try:
-        with fraction_of("posterior", "compiling, then the best fit") as show:
+        opening = open_engine(*engine, n_threads=setup.n_threads)
+        with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
             return infer(
                 setup.model,
                 free,
@@ -79,7 +84,7 @@ def _infer(
                 folder=folder,
                 resume=resume,
                 overwrite=overwrite,
-                n_threads=setup.n_threads,
+                engine=opened,
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
                 announce=echo,
             )

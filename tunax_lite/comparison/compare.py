@@ -6,6 +6,7 @@ goes on beyond its end where it has less than 5000 steps; compilation does not c
 """
 
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from jaxtyping import Array, Bool, Int
 
 from .._types import Scalar, precision_of, without_weak_types
 from ..case import Case
+from ..engine import AbstractEngine, ThisProcess
 from ..grid import Grid
 from ..model import Model
 from ..runtime import Program, Shared, compile_program
@@ -67,6 +69,7 @@ def compare_closures(
     n_timings: int = 5,
     with_persistence: bool = False,
     stored: Sequence[StoredResult] = (),
+    engine: AbstractEngine | None = None,
     report: Callable[[ComparisonRow], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
@@ -83,7 +86,9 @@ def compare_closures(
         with_persistence: whether the initial profiles kept have rows too, for each resolution and time step.
         stored: results of other models on these cases, each a row on its own grid, compared at the times that
             it has.
-        report: called after each row of a candidate.
+        engine: what runs a candidate at one resolution; by default this process. Times per step are those
+            of workers that run beside each other.
+        report: called with each row of a candidate.
 
     Returns:
         Rows by candidate, resolution, case and time step, then those of persistence and of stored results. A
@@ -103,20 +108,24 @@ def compare_closures(
         return reference.case.on(grid).unlabelled(), yardstick
 
     places = {n: [place(reference, n) for reference in references] for n in n_cells}
+    n_frames = [reference.observations.time.size - 1 for reference in references]
     kept: dict[str, ShownCase] = {}
     rows = []
-    for candidate in candidates:
-        for n in n_cells:
-            programs: Shared[Program] = Shared()
-            for index, dt, steps_per_frame in settings:
-                (case, stick), n_frames = places[n][index], references[index].observations.time.size - 1
-                run = candidate.model, case, dt, steps_per_frame, n_frames
-                row, profiles = _row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings))
-                rows.append(row)
-                report(row)
-                if shown == (n, dt) and profiles is not None:
-                    empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
-                    kept.setdefault(stick.name, empty).runs[candidate.label] = profiles
+    pairs = [(candidate, n) for candidate in candidates for n in n_cells]
+
+    def report_all(number: int, found: Sequence[tuple[ComparisonRow, Profiles | None]]) -> None:
+        for row, _ in found:
+            report(row)
+
+    engine = ThisProcess() if engine is None else engine
+    work = functools.partial(_rows_of, places, settings, n_frames, n_timings)
+    for (candidate, n), found in zip(pairs, engine.map(work, pairs, report_all), strict=True):
+        for (row, profiles), (index, dt, _) in zip(found, settings, strict=True):
+            stick = places[n][index][1]
+            rows.append(row)
+            if shown == (n, dt) and profiles is not None:
+                empty = ShownCase(stick.name, stick.time, stick.grid, stick.reference, {})
+                kept.setdefault(stick.name, empty).runs[candidate.label] = profiles
     if with_persistence:
         for n in n_cells:
             for index, dt, _ in settings:
@@ -126,6 +135,23 @@ def compare_closures(
         stick, profiles = at_common_times(result, by_name[result.case], start, temperature_difference)
         rows.append(_row(result.label, stick, result.time_step, profiles)[0])
     return Compared(tuple(rows), tuple(kept.values()))
+
+
+def _rows_of(
+    places: dict[int, list[tuple[Case, Yardstick]]],
+    settings: Sequence[tuple[int, float, int]],
+    n_frames: Sequence[int],
+    n_timings: int,
+    pair: tuple[Candidate, int],
+) -> list[tuple[ComparisonRow, Profiles | None]]:
+    """Rows and profiles of a candidate at one resolution; its settings share programs."""
+    (candidate, n), found = pair, []
+    programs: Shared[Program] = Shared()
+    for index, dt, steps_per_frame in settings:
+        case, stick = places[n][index]
+        run = candidate.model, case, dt, steps_per_frame, n_frames[index]
+        found.append(_row(candidate.label, stick, dt, *_outcome(*run, programs, n_timings)))
+    return found
 
 
 def _check(labels: list[str], stored: Sequence[StoredResult], reserved: set[str], names: list[str]) -> None:

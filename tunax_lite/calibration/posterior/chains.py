@@ -1,4 +1,4 @@
-"""The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, on threads.
+"""The no-U-turn sampler of blackjax: one compiled program for every draw of every chain, side by side.
 
 The inverse mass matrix starts as the covariance of the Laplace approximation, whose directions and widths the
 trajectories thereby know. The warm-up adapts the step size by dual averaging; from the draws of its middle
@@ -15,7 +15,6 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ...declarations import check_settings, named, setting
-from ...runtime import Program, Shared, compile_program, for_threads
+from ...engine import AbstractEngine, Check, ThisProcess
+from ...runtime import Program, Shared, compile_program
 from ..files import read_tree, write_tree
 from .likelihood import LogDensity
 
@@ -43,7 +43,7 @@ class NUTS:
     Args:
         n_draws: of each chain, after the warm-up.
         n_warmup: draws during which step size and mass matrix adapt; they do not count.
-        n_chains: independent chains, run at the same time as far as there are threads.
+        n_chains: independent chains, run at the same time as far as there are threads or workers.
         seed: of all random numbers.
         target_acceptance: mean acceptance that the step size aims at.
         most_doublings: of the length of a trajectory, which has at most 2 to this power steps.
@@ -199,10 +199,13 @@ def draws_like(n_draws: int, n_parameters: int) -> Draw:
 
 
 _DRAWS_PER_FILE = 10
-"""Draws between two versions of the file of a chain."""
+"""Draws between two versions of the file of a chain, which are one piece of work."""
 
 ChainReport = Callable[[int, int, Draw], None]
-"""Called from the thread of a chain with its number, the number of its draws so far, and the last one."""
+"""Called from the thread of a chain with its number, the number of a draw from 1, and the draw."""
+
+Density = Callable[[], tuple[LogDensity, PyTree, Hashable]]
+"""Gives a density, its arguments after the vector, and its identity, as `log_posterior` does; is pickled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,61 +221,78 @@ class Chains:
     step_sizes: np.ndarray
 
 
+class _Draws:
+    """So many draws of a chain from a state on; the program is compiled when the first are wanted."""
+
+    def __init__(self, method: NUTS, density: Density):
+        self._given, self._compiling = (method, density), threading.Lock()
+        self._program: tuple[Program, PyTree] | None = None
+
+    def __reduce__(self):
+        return type(self), self._given
+
+    def __call__(self, item: tuple[ChainState, int]) -> tuple[ChainState, list[Draw]]:
+        (state, n_draws), (method, density) = item, self._given
+        with self._compiling:
+            if self._program is None:
+                log_density, arguments, identity = density()
+                self._program = draw_program(method, log_density, state, arguments, identity), arguments
+        program, arguments = self._program
+        draws = []
+        for _ in range(n_draws):
+            following, draw = jax.device_get(program(state, arguments))
+            state = ChainState(*following)
+            draws.append(Draw(*draw))
+        return state, draws
+
+
 def sample_chains(
     method: NUTS,
-    log_density: LogDensity,
-    arguments: PyTree,
+    density: Density,
     starts: Sequence[ChainState],
     *,
-    identity: Hashable = None,
     folder: Path | None = None,
     parts: Mapping[str, str] | None = None,
-    n_threads: int = 2,
+    engine: AbstractEngine | None = None,
     report: ChainReport | None = None,
 ) -> Chains:
     """Run the chains from `start_chain` up to their number of draws; those that a folder holds go on.
 
-    The density is of a vector and of the arguments; its identity, by default itself, is that of
-    `draw_program`. Parts are what makes the chains those in the folder; `ValueError` for files of other
-    chains, or damaged ones.
+    Parts are what makes the chains those in the folder; `ValueError` for files of other chains, or damaged
+    ones.
     """
-    identity = log_density if identity is None else identity
-    program = draw_program(method, log_density, starts[0], arguments, identity)
-    stop, parts = threading.Event(), {} if parts is None else dict(parts)
+    engine = ThisProcess(2) if engine is None else engine
+    work, parts = _Draws(method, density), {} if parts is None else dict(parts)
     begin, total = method.n_warmup, method.n_warmup + method.n_draws
 
-    def run(chain: int) -> tuple[ChainState, Draw]:
-        state, done, n_parameters = starts[chain], 0, starts[chain].position.size
+    def run(chain: int, check: Check) -> tuple[ChainState, Draw]:
+        state, done, n_parameters = jax.device_get(starts[chain]), 0, starts[chain].position.size
         draws = draws_like(total, n_parameters)
         path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
         if path is not None and path.exists():
-            first = jax.device_get(state)
+            first = state
             like = lambda header: (first, draws_like(header["n_draws"], n_parameters))  # noqa: E731
             header, (state, known) = read_tree(path, parts, like, "file of a chain")
             done = header["n_draws"]
             for column, values in zip(draws, known, strict=True):
                 column[:done] = values[:total]
-        while done < total and not stop.is_set():
-            following, draw = jax.device_get(program(state, arguments))
-            state, draw = ChainState(*following), Draw(*draw)
-            for column, value in zip(draws, draw, strict=True):
-                column[done] = value
-            done += 1
-            if path is not None and (done % _DRAWS_PER_FILE == 0 or done == total):
+        while done < total:
+            check()
+            n_draws = min(_DRAWS_PER_FILE - done % _DRAWS_PER_FILE, total - done)
+            ((state, drawn),) = engine.map(work, [(state, n_draws)])
+            for draw in drawn:
+                for column, value in zip(draws, draw, strict=True):
+                    column[done] = value
+                done += 1
+                if report is not None:
+                    report(chain, done, draw)
+            if path is not None:
                 header = {"n_draws": done, "fingerprint": parts}
                 write_tree(path, header, (state, Draw(*(column[:done] for column in draws))))
-            if report is not None:
-                report(chain, done, draw)
         return state, draws
 
-    with ThreadPoolExecutor(max_workers=max(1, n_threads)) as pool:
-        futures = [pool.submit(for_threads(run), chain) for chain in range(len(starts))]
-        try:
-            states, found = zip(*(future.result() for future in futures), strict=True)
-        except BaseException:
-            stop.set()  # the others end after the draw at work
-            pool.shutdown(cancel_futures=True)
-            raise
+    found = engine.side_by_side([functools.partial(run, chain) for chain in range(len(starts))])
+    states, found = zip(*found, strict=True)
     return Chains(
         Draw(*(np.stack([part[begin:] for part in column]) for column in zip(*found, strict=True))),
         int(sum(draws.is_divergent[:begin].sum() for draws in found)),

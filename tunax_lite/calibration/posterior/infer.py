@@ -1,6 +1,7 @@
 """From observations to a posterior: likelihood, most probable vector, normal density, and chains from it."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...checkpointing import AbstractCheckpointing
+from ...engine import AbstractEngine, ThisProcess
 from ...io.writing import claims
 from ...model import Model
 from ..evaluation import NormalEquationsEvaluator
@@ -42,7 +44,7 @@ def infer(
     resume: bool = False,
     overwrite: bool = False,
     checkpointing: AbstractCheckpointing | None = None,
-    n_threads: int = 2,
+    engine: AbstractEngine | None = None,
     report: ChainReport | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Posterior:
@@ -57,8 +59,8 @@ def infer(
         folder: for what is needed to go on after an interruption; without one nothing is saved.
         resume: go on with what the folder holds, bit by bit as if nothing had happened.
         overwrite: start anew in a folder that holds a posterior.
-        n_threads: cases, then chains, that are computed at the same time.
-        report, announce: called after each draw of a chain, and with a line when a stage is done.
+        engine: what computes cases, then chains; by default this process, two at a time. It changes no bit.
+        report, announce: called with each draw of a chain, and with a line when a stage is done.
 
     Raises:
         ValueError: settings that do not fit each other, a folder that holds a posterior (without `resume` or
@@ -72,44 +74,42 @@ def infer(
         blackjax_module("")
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     weight = 1.0 if likelihood is None else likelihood.prior_weight
-    with Problem(model, free_parameters, targets, MeanSquare(), checkpointing, n_threads, weight) as problem:
-        free = problem.free_parameters
-        parts = _fingerprint(problem, method, likelihood, n_iterations)
-        path = None if place is None else place / MODE_NAME
-        known: tuple[Likelihood, np.ndarray] | None = None
-        if path is not None and path.exists():
-            header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
-            known = Likelihood(*header["likelihood"]), mode
-        evaluator = NormalEquationsEvaluator(problem)
-        x = free.start() if start is None else jnp.asarray(start)
-        believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
-        if path is not None and known is None:
-            write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
-        problem.prior_weight = believed.prior_weight
-        evaluation = evaluator(jnp.asarray(mode))
-        if place is not None and overwrite:
-            (place / POSTERIOR_NAME).unlink(missing_ok=True)
-        announce(
-            f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {believed.noise:.4g}, "
-            f"worth {believed.n_observations:.4g} independent observations"
-        )
-        information = fisher_information(evaluation, believed.prior_weight)
-        covariance = covariance_of(information)
-        found = type(model.closure).__name__, free, believed, mode, information
-        if isinstance(method, Laplace):
-            draws = draw_normal(method, mode, covariance)[None]
-            away = draws[0] - mode
-            density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-            never = np.zeros(density.shape, bool)
-            return Posterior("laplace", *found, mode, covariance, draws, density, is_divergent=never)
-        log_density, arguments, identity = log_posterior(problem)
-        given = believed.prior_weight, evaluator, mode, covariance
-        starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
-        chains = sample_chains(
-            method, log_density, arguments, starts,
-            identity=identity, folder=place, parts=parts, report=report, n_threads=problem.n_threads,
-        )  # fmt: skip
-        return _of_chains(found, chains)
+    engine = ThisProcess(2) if engine is None else engine
+    problem = Problem(model, free_parameters, targets, MeanSquare(), checkpointing, weight)
+    free = problem.free_parameters
+    parts = _fingerprint(problem, method, likelihood, n_iterations)
+    path = None if place is None else place / MODE_NAME
+    known: tuple[Likelihood, np.ndarray] | None = None
+    if path is not None and path.exists():
+        header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
+        known = Likelihood(*header["likelihood"]), mode
+    evaluator = NormalEquationsEvaluator(problem, engine)
+    x = free.start() if start is None else jnp.asarray(start)
+    believed, mode = known or _find(problem, evaluator, x, likelihood, n_iterations, announce)
+    if path is not None and known is None:
+        write_tree(path, {"likelihood": dataclasses.astuple(believed), "fingerprint": parts}, mode)
+    problem.prior_weight = believed.prior_weight
+    evaluation = evaluator(jnp.asarray(mode))
+    if place is not None and overwrite:
+        (place / POSTERIOR_NAME).unlink(missing_ok=True)
+    announce(
+        f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {believed.noise:.4g}, "
+        f"worth {believed.n_observations:.4g} independent observations"
+    )
+    information = fisher_information(evaluation, believed.prior_weight)
+    covariance = covariance_of(information)
+    found = type(model.closure).__name__, free, believed, mode, information
+    if isinstance(method, Laplace):
+        draws = draw_normal(method, mode, covariance)[None]
+        away = draws[0] - mode
+        density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
+        never = np.zeros(density.shape, bool)
+        return Posterior("laplace", *found, mode, covariance, draws, density, is_divergent=never)
+    given = believed.prior_weight, evaluator, mode, covariance
+    starts = [_start(method, chain, *given) for chain in range(method.n_chains)]
+    density = functools.partial(log_posterior, problem)
+    chains = sample_chains(method, density, starts, folder=place, parts=parts, engine=engine, report=report)
+    return _of_chains(found, chains)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:

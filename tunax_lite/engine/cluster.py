@@ -1,74 +1,31 @@
-"""An ordered map of a function over items: in this process, or on the workers of Dask.
+"""The workers of a Dask cluster."""
 
-Tiles of a map, members, cases of a calibration, folds and chains are functions of one picklable item each
-that do not see each other. What runs them here is a loop; on several processes it is Dask, which runs again
-what a worker that died was at, leaves out workers that do not answer, and shows all of it. A function may be
-run twice, also at the same time: what it writes must be whole at any moment, and the same each time.
-
-A worker runs one item at a time, on the cores (or the GPU) that are its own, in the precision of the process
-that asks, and JAX starts there only after it was told so.
-"""
-
-import abc
+import concurrent.futures
 import contextlib
 import functools
 import hashlib
+import itertools
 import os
 import pickle
+import queue
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-ItemT = TypeVar("ItemT")
-ResultT = TypeVar("ResultT")
-Report = Callable[[int, Any], None]
-"""Called with the number of an item and its result as soon as there is one, in any order."""
+from ..runtime import configuration
+from . import worker
+from .base import AbstractEngine, ThisProcess, WorkersLost
+from .watch import Watch
 
 RETRIES = 3
 """Of an item that met an error of the system: a disk, a connection, memory."""
 DEATHS = 50
 """Of local workers at one item, before it is taken for the cause."""
-
-
-class AbstractEngine(abc.ABC):
-    """What runs a function for many items."""
-
-    @abc.abstractmethod
-    def map(
-        self,
-        function: Callable[[ItemT], ResultT],
-        items: Sequence[ItemT],
-        report: Report = lambda number, result: None,
-    ) -> list[ResultT]:
-        """Results in the order of the items.
-
-        Raises what the function raises, for the first item of which that is known; `WorkersLost` where no
-        worker survived one.
-        """
-
-
-class ThisProcess(AbstractEngine):
-    """One item after the other, here."""
-
-    def map(self, function, items, report=lambda number, result: None):
-        results = []
-        for number, item in enumerate(items):
-            results.append(function(item))
-            report(number, results[-1])
-        return results
-
-
-class WorkersLost(OSError):
-    """Workers that ended while they were at an item, again and again."""
-
-
-class _Setup(NamedTuple):
-    """What a worker has to know before JAX starts: precision, and its place by its name."""
-
-    precision: Any
-    places: dict[str, dict[str, Any]]
+SILENCE = 60.0
+"""After which a local worker that is not heard of any more counts as dead [s]."""
 
 
 class DaskEngine(AbstractEngine):
@@ -77,27 +34,32 @@ class DaskEngine(AbstractEngine):
     Args:
         client: of `distributed`.
         places: processors and variables of the environment of local workers, by their names.
+        time_limit: for an item [s]; a worker that takes longer is started anew.
     """
 
-    def __init__(self, client: Any, places: dict[str, dict[str, Any]]):
+    def __init__(self, client: Any, places: dict[str, dict[str, Any]], time_limit: float | None = None):
+        super().__init__(max(1, len(places)), 64)
         self._client, self._places = client, places
+        self._sent: deque[tuple[Callable, str, Any]] = deque(maxlen=worker.N_FUNCTIONS)
+        self._sending, self._n_maps = threading.Lock(), itertools.count()
+        self._watch = Watch(client, time_limit)
 
     def map(self, function, items, report=lambda number, result: None):
         import cloudpickle
-        from distributed import KilledWorker, as_completed
+        from distributed import KilledWorker
 
-        from .runtime import configuration
-
-        setup = _Setup(configuration().precision, self._places)
-        data = cloudpickle.dumps(function)
-        name = f"tunax-lite-{hashlib.sha256(data).hexdigest()[:12]}-{os.urandom(4).hex()}"
-        # A result of the cluster, which it can make again where all copies are lost.
-        shared = self._client.submit(_same, data, key=f"{name}-function", retries=RETRIES)
-        send = functools.partial(self._client.submit, _run, setup, shared, retries=RETRIES, pure=False)
+        name, shared = self._shared(function)
+        name = f"{name}-{next(self._n_maps)}"
+        setup = worker.Setup(configuration().precision, self._places)
+        finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        send = functools.partial(self._client.submit, worker.run, setup, shared, retries=RETRIES, pure=False)
         futures = {send(cloudpickle.dumps(item), key=f"{name}-{i}"): i for i, item in enumerate(items)}
         results: list[Any] = [None] * len(items)
         try:
-            for future in as_completed(futures):
+            for future in futures:
+                future.add_done_callback(finished.put)
+            for _ in items:
+                future = self._watch.wait_for(finished)
                 number = futures[future]
                 try:
                     found = pickle.loads(future.result())
@@ -106,74 +68,40 @@ class DaskEngine(AbstractEngine):
                         f"item {number + 1} of {len(items)}: expected a worker that survives it, got some "
                         "that ended at it, one after the other; give them more memory, and see their logs."
                     ) from error
-                if isinstance(found, _Raised):
+                except concurrent.futures.CancelledError as error:
+                    raise self._watch.lost(error) from error
+                if isinstance(found, worker.Raised):
                     raise found.error()
                 results[number] = found
                 report(number, found)
         finally:
-            self._client.cancel([*futures, shared])
+            self._client.cancel([future for future in futures if not future.done()])
         return results
 
+    def _shared(self, function: Callable) -> tuple[str, Any]:
+        """A name for a function, and where workers find it."""
+        import cloudpickle
 
-class _Raised(NamedTuple):
-    """An error that would be the same on another worker; as a whole some cannot be pickled."""
-
-    kind: type[Exception]
-    args: tuple
-
-    def error(self) -> Exception:
-        return self.kind.__new__(self.kind, *self.args)  # `__init__` may want what the message was made of
-
-
-_turn = threading.Lock()
-"""One item at a time, whatever the number of threads that a worker was started with."""
-
-
-def _same(data: bytes) -> bytes:
-    return data
-
-
-def _run(setup: _Setup, function: bytes, item: bytes) -> bytes:
-    """The pickled result for an item, on a worker: what is pickled may hold arrays, which start JAX."""
-    with _turn:
-        _prepare(setup)
-        try:
-            result = _unpickled(function)(pickle.loads(item))
-        except OSError:
-            raise  # Dask tries again
-        except Exception as error:
-            result = _Raised(type(error), error.args)
-        return pickle.dumps(result)
-
-
-_is_prepared = False
-
-
-def _prepare(setup: _Setup) -> None:
-    """Put this process in its place, and set JAX up, before JAX starts."""
-    global _is_prepared
-    from distributed import get_worker
-
-    from .runtime import configure
-
-    place = setup.places.get(str(get_worker().name))
-    if place is not None and not _is_prepared:
-        os.environ.update(place["environment"])
-        for thread in Path("/proc/self/task").glob("*"):  # those that these start follow
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(int(thread.name), place["cores"])
-    configure(precision=setup.precision)
-    _is_prepared = True
-
-
-@functools.lru_cache(maxsize=1)
-def _unpickled(function: bytes) -> Callable[[Any], Any]:
-    return pickle.loads(function)
+        with self._sending:
+            for known, name, shared in self._sent:
+                if known is function:
+                    return name, shared
+            data = cloudpickle.dumps(function)
+            name = f"tunax-lite-{hashlib.sha256(data).hexdigest()[:12]}-{os.urandom(4).hex()}"
+            # A result of the cluster, which it can make again where all copies are lost.
+            shared = self._client.submit(worker.same, data, key=f"{name}-function", retries=RETRIES)
+            self._sent.append((function, name, shared))
+            return name, shared
 
 
 @contextlib.contextmanager
 def open_engine(
-    workers: int | None = None, scheduler: str | None = None, scheduler_file: Path | None = None
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: Path | None = None,
+    time_limit: float | None = None,
+    *,
+    n_threads: int = 1,
 ) -> Iterator[AbstractEngine]:
     """What runs items: this process, unless told otherwise.
 
@@ -181,9 +109,13 @@ def open_engine(
         workers: processes on this machine, each with its share of the cores, or one of the GPUs.
         scheduler: address of a Dask scheduler whose workers do the work, such as `tcp://node1:8786`.
         scheduler_file: its file, `dask scheduler --scheduler-file`.
+        time_limit: for an item [s], after which a worker is started anew, and the item done by another one.
+            Without it Dask leaves out workers that are silent, but waits for those that live.
+        n_threads: items at the same time where this process runs them.
 
     Raises:
-        ValueError: more than one of them, no worker, or Dask that is not installed.
+        ValueError: more than one of the first three, no worker, a limit without them or that is not above 0,
+            or Dask that is not installed.
         OSError: a scheduler that does not answer, or a file that is not there.
     """
     given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
@@ -192,8 +124,12 @@ def open_engine(
         raise ValueError(f"expected one of {', '.join(given)}, got {' and '.join(named)}; choose one.")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: expected at least 1.")
+    if time_limit is not None and not (named and time_limit > 0.0):
+        raise ValueError(
+            f"--time-limit {time_limit:g}: expected a number of seconds above 0, with {' or '.join(given)}."
+        )
     if not named or workers == 1:
-        yield ThisProcess()
+        yield ThisProcess(n_threads)
         return
     try:
         import dask.config
@@ -205,6 +141,7 @@ def open_engine(
         ) from error
     quiet = {
         "distributed.scheduler.allowed-failures": DEATHS,
+        "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
         "distributed.admin.large-graph-warning-threshold": "1TB",
     }
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
@@ -215,7 +152,7 @@ def open_engine(
         else:
             places = {}
             client = stack.enter_context(_client(scheduler, scheduler_file))
-        yield DaskEngine(client, places)
+        yield DaskEngine(client, places, time_limit)
 
 
 def _local_cluster(workers: int) -> Any:
@@ -237,8 +174,6 @@ def _local_cluster(workers: int) -> Any:
 
 def _environment() -> dict[str, str]:
     """What local workers take over of the set-up of JAX here, besides the environment."""
-    from .runtime import configuration
-
     folder = configuration().cache_folder
     if folder is None:
         return {"JAX_ENABLE_COMPILATION_CACHE": "false"}

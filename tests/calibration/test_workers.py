@@ -1,0 +1,143 @@
+"""The same bits on workers, whatever happens to these; and what is said where none is left."""
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tests.calibration.test_posterior import sample_line
+from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets
+from tests.helpers import some_long
+from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
+from tunax_lite.calibration.cross_validation import cross_validate
+from tunax_lite.calibration.posterior import NUTS
+from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.engine import ThisProcess, WorkersLost, open_engine, watch
+from tunax_lite.model import Model
+
+METHODS = "levenberg_marquardt", "adam", "ensemble_kalman"
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Two workers, which take a few seconds to start."""
+    with open_engine(workers=2, time_limit=20.0) as engine:
+        yield engine
+
+
+def processes(engine) -> list[int]:
+    return list(engine._client.run(os.getpid).values())
+
+
+def assert_same_history(first, second) -> None:
+    for field in dataclasses.fields(first):
+        found, expected = getattr(first, field.name), getattr(second, field.name)
+        np.testing.assert_array_equal(found, expected, err_msg=field.name)
+
+
+@pytest.mark.parametrize("method", some_long(METHODS, lambda method: method != METHODS[0]))
+def test_two_workers_give_the_bits_of_one_process_and_resume_goes_on(workers, tmp_path, method):
+    one = calibrate_cheap(None, method, 6, engine=ThisProcess())
+    calibrate_cheap(tmp_path, method, 3, engine=workers)
+    two = calibrate_cheap(tmp_path, method, 6, resume=True, engine=workers)
+    assert_same_history(two.history, one.history)
+    assert two.best == one.best
+
+
+def slow_square(number: int) -> int:
+    time.sleep(0.2)
+    return number**2
+
+
+class Marked:
+    """Notes where each worker made it, and how often it was called there."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, item: float) -> tuple[int, int]:
+        self.calls += 1
+        time.sleep(item)
+        return os.getpid(), self.calls
+
+
+def test_a_function_stays_on_the_workers(workers):
+    mark = Marked()
+    found = [call for _ in range(3) for call in workers.map(mark, [0.1] * 4)]
+    most = {process: max(n for where, n in found if where == process) for process, _ in found}
+    assert sum(most.values()) == 12 and os.getpid() not in most and mark.calls == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
+def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
+    """One that is stopped is started anew after the time limit."""
+    one = processes(workers)[0]
+    reported: list[int] = []
+
+    def report(item: int, result: int) -> None:
+        reported.append(item)
+        if len(reported) == 3:
+            os.kill(one, number)
+
+    assert workers.map(slow_square, range(12), report) == [i**2 for i in range(12)]
+    assert sorted(reported) == list(range(12))
+    workers._client.wait_for_workers(2, timeout=60)
+    assert one not in processes(workers)
+
+
+def test_functions_side_by_side_share_the_workers_and_end_together(workers):
+    def three(check):
+        return sum(workers.map(slow_square, [1, 2, 3]))
+
+    assert workers.side_by_side([three] * 4) == [14] * 4
+    failed = threading.Event()
+
+    def fails(check):
+        failed.set()
+        raise FloatingPointError("broken")
+
+    def never_ends(check):
+        failed.wait()
+        while True:
+            check()
+            time.sleep(0.01)
+
+    for engine in (workers, ThisProcess(2)):
+        failed.clear()
+        with pytest.raises(FloatingPointError, match="broken"):
+            engine.side_by_side([never_ends, fails])
+
+
+def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
+    import distributed
+
+    monkeypatch.setattr(watch, "PATIENCE", 0.5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster:  # pyright: ignore
+        with open_engine(scheduler=cluster.scheduler_address, time_limit=2.0) as engine:
+            with pytest.raises(WorkersLost, match="expected workers of the Dask scheduler, got none for"):
+                engine.map(slow_square, [1])
+    with pytest.raises(ValueError, match="--time-limit 5: expected a number of seconds above 0, with"):
+        with open_engine(time_limit=5.0):
+            pass
+
+
+@pytest.mark.long  # evaluations on workers: above
+def test_folds_and_chains_on_workers_have_the_bits_of_one_process(workers, tmp_path):
+    given = Model(PacanowskiPhilander()), CHEAP_FREE, cheap_targets(), LevenbergMarquardt(), 3
+    found = [
+        cross_validate(*given, tmp_path / name, score=MeanSquare(), engine=engine)
+        for name, engine in (("one", ThisProcess()), ("two", workers))
+    ]
+    assert found[0].rows == found[1].rows
+    for case, one in found[0].without.items():
+        assert_same_history(found[1].without[case].history, one.history)
+    chains = [
+        sample_line(NUTS(n_draws=30, n_warmup=20, n_chains=3), engine=engine)
+        for engine in (ThisProcess(), workers)
+    ]
+    for one, two in zip(chains[0].draws, chains[1].draws, strict=True):
+        np.testing.assert_array_equal(one, two)

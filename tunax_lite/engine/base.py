@@ -1,0 +1,91 @@
+"""What every engine is, and the one that is this process."""
+
+import abc
+import concurrent.futures
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from ..runtime import for_threads
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+Report = Callable[[int, Any], None]
+"""Called with the number of an item and its result as soon as there is one, in any order."""
+
+Check = Callable[[], None]
+"""Raises `CancelledError` where what it is called by is not wanted any more."""
+
+
+class AbstractEngine(abc.ABC):
+    """What runs a function for many items.
+
+    Args:
+        n_here: items at the same time that share the memory of this machine.
+        n_drivers: functions of `side_by_side` at the same time.
+    """
+
+    def __init__(self, n_here: int, n_drivers: int):
+        self.n_here, self._n_drivers = n_here, n_drivers
+
+    @abc.abstractmethod
+    def map(
+        self,
+        function: Callable[[ItemT], ResultT],
+        items: Sequence[ItemT],
+        report: Report = lambda number, result: None,
+    ) -> list[ResultT]:
+        """Results in the order of the items.
+
+        Raises what the function raises, for the first item of which that is known; `WorkersLost` where no
+        worker survived one, or none is left. Where the same function is given again, all is there already.
+        """
+
+    def side_by_side(self, functions: Sequence[Callable[[Check], ResultT]]) -> list[ResultT]:
+        """Results of functions that stay in this process, on threads of it, and give the engine maps.
+
+        Each is called with what it calls between its maps, in case that another one has failed. Raises what
+        the first of them raises.
+        """
+        stop = threading.Event()
+
+        def check() -> None:
+            if stop.is_set():
+                raise concurrent.futures.CancelledError
+
+        with ThreadPoolExecutor(max(1, min(self._n_drivers, len(functions)))) as pool:
+            futures = [pool.submit(for_threads(function), check) for function in functions]
+            try:
+                concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+        errors = [None if future.cancelled() else future.exception() for future in futures]
+        for error in errors:
+            if error is not None and not isinstance(error, concurrent.futures.CancelledError):
+                raise error
+        return [future.result() for future in futures]
+
+
+class ThisProcess(AbstractEngine):
+    """Here: one item after the other, or a few at a time on threads, as compiled programs can run."""
+
+    def __init__(self, n_threads: int = 1):
+        super().__init__(n_threads, n_threads)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def map(self, function, items, report=lambda number, result: None):
+        if self._pool is None:
+            found = map(function, items)
+        else:
+            found = self._pool.map(for_threads(function), items)
+        results = []
+        for number, result in enumerate(found):
+            results.append(result)
+            report(number, result)
+        return results
+
+
+class WorkersLost(OSError):
+    """Workers that ended while they were at an item, again and again; or none, or no scheduler, any more."""

@@ -1,0 +1,74 @@
+"""Whether there are workers, and whether one of them is stuck."""
+
+import concurrent.futures
+import contextlib
+import queue
+import threading
+import time
+from typing import Any
+
+from .base import WorkersLost
+
+PATIENCE = 300.0
+"""Without any worker, before that is an error [s]: new ones have to start."""
+
+
+class Watch:
+    """Looks from time to time whether there are workers, and whether one is at an item for too long."""
+
+    def __init__(self, client: Any, time_limit: float | None):
+        self._client, self._limit = client, time_limit
+        self._address = client.scheduler.address
+        self._every = 5.0 if time_limit is None else min(5.0, max(0.2, 0.1 * time_limit))
+        self._lock, self._next_look = threading.Lock(), 0.0
+        self._last_worker = time.monotonic()
+        self._held: dict[str, tuple[frozenset[str], float]] = {}
+
+    def wait_for(self, finished: "queue.SimpleQueue[Any]") -> Any:
+        """The next of what is put into a queue; raises `WorkersLost`."""
+        while True:
+            self._look()
+            with contextlib.suppress(queue.Empty):
+                return finished.get(timeout=self._every)
+
+    def lost(self, error: BaseException) -> WorkersLost:
+        return WorkersLost(
+            f"{self._address}: expected the Dask scheduler to answer, got: {error or type(error).__name__}; "
+            "start it again, and go on with what is saved."
+        )
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now < self._next_look or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._next_look = now + self._every
+            try:
+                held = self._client.processing()
+            except (OSError, concurrent.futures.CancelledError, RuntimeError) as error:
+                raise self.lost(error) from error
+            if held:
+                self._last_worker = now
+            elif now - self._last_worker > PATIENCE:
+                raise WorkersLost(
+                    f"{self._address}: expected workers of the Dask scheduler, got none for "
+                    f"{PATIENCE:.0f} s; start some, and go on with what is saved."
+                )
+            self._restart_stuck(held, now)
+        finally:
+            self._lock.release()
+
+    def _restart_stuck(self, held: dict[str, Any], now: float) -> None:
+        """Start workers anew that hold the same items for longer than the limit; others get these."""
+        before, self._held = self._held, {}
+        for worker, keys in held.items():
+            same, since = before.get(worker, (None, now))
+            self._held[worker] = frozenset(keys), since if frozenset(keys) == same else now
+        if self._limit is None:
+            return
+        stuck = [worker for worker, (keys, since) in self._held.items() if keys and now - since > self._limit]
+        if stuck:
+            for worker in stuck:
+                del self._held[worker]
+            with contextlib.suppress(ValueError, TimeoutError):  # no nanny, which starts workers
+                self._client.restart_workers(stuck, timeout=30, raise_for_error=False)

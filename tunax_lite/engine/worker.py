@@ -1,0 +1,78 @@
+"""What runs on a worker: JAX is set up in its place, and the last functions that it was given are kept."""
+
+import contextlib
+import functools
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+N_FUNCTIONS = 4
+"""Functions that a worker keeps, with what they compiled."""
+
+
+class Setup(NamedTuple):
+    """What a worker has to know before JAX starts: precision, and its place by its name."""
+
+    precision: Any
+    places: dict[str, dict[str, Any]]
+
+
+class Raised(NamedTuple):
+    """An error that would be the same on another worker; as a whole some cannot be pickled."""
+
+    kind: type[Exception]
+    args: tuple
+
+    def error(self) -> Exception:
+        return self.kind.__new__(self.kind, *self.args)  # `__init__` may want what the message was made of
+
+
+_turn = threading.Lock()
+"""One item at a time, whatever the number of threads that a worker was started with."""
+
+
+def same(data: bytes) -> bytes:
+    return data
+
+
+def run(setup: Setup, function: bytes, item: bytes) -> bytes:
+    """The pickled result for an item, on a worker: what is pickled may hold arrays, which start JAX."""
+    with _turn:
+        _prepare(setup)
+        try:
+            result = _unpickled(function)(pickle.loads(item))
+        except OSError:
+            raise  # Dask tries again
+        except Exception as error:
+            result = Raised(type(error), error.args)
+        return pickle.dumps(result)
+
+
+_prepared: Setup | None = None
+
+
+def _prepare(setup: Setup) -> None:
+    """Put this process in its place, and set JAX up, before JAX starts."""
+    global _prepared
+    if _prepared == setup:
+        return
+    from distributed import get_worker
+
+    from ..runtime import configure
+
+    place = setup.places.get(str(get_worker().name))
+    if place is not None and _prepared is None:
+        os.environ.update(place["environment"])
+        for thread in Path("/proc/self/task").glob("*"):  # those that these start follow
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(int(thread.name), place["cores"])
+    configure(precision=setup.precision)
+    _prepared = setup
+
+
+@functools.lru_cache(maxsize=N_FUNCTIONS)
+def _unpickled(function: bytes) -> Callable[[Any], Any]:
+    return pickle.loads(function)
