@@ -9,7 +9,6 @@ import time
 import numpy as np
 import pytest
 
-from tests.calibration.test_posterior import sample_line
 from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets
 from tests.helpers import some_long
 from tunax_lite.calibration import LevenbergMarquardt, MeanSquare
@@ -19,7 +18,7 @@ from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.engine import ThisProcess, WorkersLost, open_engine, watch
 from tunax_lite.model import Model
 
-METHODS = "levenberg_marquardt", "adam", "ensemble_kalman"
+METHODS = "adam", "levenberg_marquardt", "ensemble_kalman"
 
 
 @pytest.fixture(scope="module")
@@ -42,30 +41,28 @@ def assert_same_history(first, second) -> None:
 @pytest.mark.parametrize("method", some_long(METHODS, lambda method: method != METHODS[0]))
 def test_two_workers_give_the_bits_of_one_process_and_resume_goes_on(workers, tmp_path, method):
     one = calibrate_cheap(None, method, 6, engine=ThisProcess())
-    calibrate_cheap(tmp_path, method, 3, engine=workers)
+    calibrate_cheap(tmp_path, method, 3, engine=ThisProcess(2))
     two = calibrate_cheap(tmp_path, method, 6, resume=True, engine=workers)
     assert_same_history(two.history, one.history)
     assert two.best == one.best
 
 
-def slow_square(number: int) -> int:
-    time.sleep(0.2)
-    return number**2
-
-
-class Marked:
-    """Notes where each worker made it, and how often it was called there."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self, item: float) -> tuple[int, int]:
-        self.calls += 1
-        time.sleep(item)
-        return os.getpid(), self.calls
+def slow_square():
+    """A function that goes to the workers as it is: they need not import these tests."""
+    return lambda number: time.sleep(0.2) or number**2
 
 
 def test_a_function_stays_on_the_workers(workers):
+    class Marked:
+        """Counts how often it was called in each process."""
+
+        calls = 0
+
+        def __call__(self, item: float) -> tuple[int, int]:
+            self.calls += 1
+            time.sleep(item)
+            return os.getpid(), self.calls
+
     mark = Marked()
     found = [call for _ in range(3) for call in workers.map(mark, [0.1] * 4)]
     most = {process: max(n for where, n in found if where == process) for process, _ in found}
@@ -83,15 +80,17 @@ def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
         if len(reported) == 3:
             os.kill(one, number)
 
-    assert workers.map(slow_square, range(12), report) == [i**2 for i in range(12)]
+    assert workers.map(slow_square(), range(12), report) == [i**2 for i in range(12)]
     assert sorted(reported) == list(range(12))
     workers._client.wait_for_workers(2, timeout=60)
     assert one not in processes(workers)
 
 
 def test_functions_side_by_side_share_the_workers_and_end_together(workers):
+    square = slow_square()
+
     def three(check):
-        return sum(workers.map(slow_square, [1, 2, 3]))
+        return sum(workers.map(square, [1, 2, 3]))
 
     assert workers.side_by_side([three] * 4) == [14] * 4
     failed = threading.Event()
@@ -116,10 +115,10 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
     import distributed
 
     monkeypatch.setattr(watch, "PATIENCE", 0.5)
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster:  # pyright: ignore
+    with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", processes=False) as cluster:
         with open_engine(scheduler=cluster.scheduler_address, time_limit=2.0) as engine:
             with pytest.raises(WorkersLost, match="expected workers of the Dask scheduler, got none for"):
-                engine.map(slow_square, [1])
+                engine.map(slow_square(), [1])
     with pytest.raises(ValueError, match="--time-limit 5: expected a number of seconds above 0, with"):
         with open_engine(time_limit=5.0):
             pass
@@ -127,6 +126,8 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
 
 @pytest.mark.long  # evaluations on workers: above
 def test_folds_and_chains_on_workers_have_the_bits_of_one_process(workers, tmp_path):
+    from tests.calibration.test_posterior import sample_line
+
     given = Model(PacanowskiPhilander()), CHEAP_FREE, cheap_targets(), LevenbergMarquardt(), 3
     found = [
         cross_validate(*given, tmp_path / name, score=MeanSquare(), engine=engine)

@@ -165,7 +165,8 @@ def _local_cluster(workers: int) -> Any:
         threads_per_worker=1,
         processes=True,  # spawned: JAX does not survive a fork
         memory_limit=None,  # what an item needs is known before; Dask would end what comes near its own guess
-        dashboard_address=None,  # pyright: ignore[reportArgumentType]
+        dashboard_address="127.0.0.1:0",  # of its server, at a port that is free
+        scheduler_kwargs={"dashboard": False},
         host="127.0.0.1",
         silence_logs=logging.CRITICAL,
         env=_environment(),
