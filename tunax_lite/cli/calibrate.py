@@ -68,20 +68,20 @@ def _calibrate(
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}; compiling ...")
     options = {"folder": folder, "resume": resume, "overwrite": overwrite, "announce": echo}
-    try:
-        with (
-            open_engine(*engine, n_threads=setup.n_threads) as opened,
-            progress_of(setup.n_iterations) as show,
-            ordered_end("this iteration") as safe_point,
-        ):
+    with (
+        open_engine(*engine, n_threads=setup.n_threads) as opened,
+        progress_of(setup.n_iterations) as show,
+        ordered_end("this iteration") as safe_point,
+    ):
 
-            def report(iteration: Iteration) -> None:
-                show(iteration)
-                safe_point()
+        def report(iteration: Iteration) -> None:
+            show(iteration)
+            safe_point()
 
+        try:
             return run_calibration(**_problem_of(setup), **options, engine=opened, report=report)
-    except ValueError as error:
-        raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
+        except ValueError as error:
+            raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:
@@ -198,24 +198,24 @@ def _cross_validate(
     done, alone = dict[str | None, int](), threading.Lock()
     options = {"folder": folder, "overwrite": overwrite, "attributes": attributes}
     opening = open_engine(*engine, n_threads=setup.n_threads)
-    try:
-        with opening as opened, fraction_of("cross-validation") as show:
+    with opening as opened, fraction_of("cross-validation") as show:
 
-            def begin(left_out: str | None):
-                where = "all cases" if left_out is None else f"without {left_out}"
+        def begin(left_out: str | None):
+            where = "all cases" if left_out is None else f"without {left_out}"
 
-                def report(iteration: Iteration) -> None:
-                    with alone:  # calibrations report from their threads
-                        done[left_out] = iteration.number + 1
-                        best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
-                        show(sum(done.values()) / total, f"{where}: {best}")
+            def report(iteration: Iteration) -> None:
+                with alone:  # calibrations report from their threads
+                    done[left_out] = iteration.number + 1
+                    best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
+                    show(sum(done.values()) / total, f"{where}: {best}")
 
-                return report
+            return report
 
+        try:
             problem = _problem_of(setup)
             return cross_validation.cross_validate(**problem, **options, begin=begin, engine=opened)
-    except ValueError as error:
-        raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
+        except ValueError as error:
+            raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
 
 
 def _say_what_is_left_out(rows: Sequence[cross_validation.CrossValidationRow]) -> None:

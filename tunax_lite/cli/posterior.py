@@ -70,9 +70,9 @@ def _infer(
     method, free = section.build(), setup.free_parameters
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"posterior of {len(free.paths)} parameters on {names}")
-    try:
-        opening = open_engine(*engine, n_threads=setup.n_threads)
-        with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
+    opening = open_engine(*engine, n_threads=setup.n_threads)
+    with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
+        try:
             return infer(
                 setup.model,
                 free,
@@ -88,8 +88,8 @@ def _infer(
                 report=_progress(method, show) if isinstance(method, NUTS) else None,
                 announce=echo,
             )
-    except (ValueError, ImportError) as error:
-        raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
+        except (ValueError, ImportError) as error:
+            raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
 
 
 def _progress(method: NUTS, show: ProgressReport) -> ChainReport:
