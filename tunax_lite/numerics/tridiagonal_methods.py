@@ -203,17 +203,21 @@ class TwistedThomas(AbstractTridiagonalMethod):
             rows, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, handed))
 
         center = [_close(s, middle, *ends) for s, *ends in zip(systems, *handed, strict=True)]
-        solution = _set_row([r for _, r in rows], middle, center)
+        # In place of the right-hand sides: of other arrays XLA would make a copy first.
+        ratios, solution = [ratio for ratio, _ in rows], [r for _, r in rows]
+        solution = _set_row(solution, middle, center)
 
         def substitute(j: Any, carry: Any):
             solution, (above, below) = carry
             low, high = middle - 1 - j, middle + 1 + j
-            above, below = _substitute_at(rows, low, above), _substitute_at(rows, high, below)
-            return _set_row(_set_row(solution, low, above), high, below), (above, below)
+            above = _substitute_at(ratios, solution, low, above)
+            solution = _set_row(solution, low, above)
+            below = _substitute_at(ratios, solution, high, below)
+            return _set_row(solution, high, below), (above, below)
 
         solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
-            solution = _set_row(solution, 0, _substitute_at(rows, 0, near[0]))
+            solution = _set_row(solution, 0, _substitute_at(ratios, solution, 0, near[0]))
         return tuple(solution)
 
 
@@ -278,8 +282,9 @@ def _close(system: Any, index: int, below: Any, above: Any) -> PyTree:
     return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
 
 
-def _substitute_at(rows: Any, index: Any, ahead: Any) -> list[PyTree]:
-    return [_substitute(row, x) for row, x in zip(_row(rows, index), ahead, strict=True)]
+def _substitute_at(ratios: Any, rhs: Any, index: Any, ahead: Any) -> list[PyTree]:
+    rows = zip(_row(ratios, index), _row(rhs, index), ahead, strict=True)
+    return [_substitute((ratio, r), x) for ratio, r, x in rows]
 
 
 def _substitute(row: Any, ahead: PyTree) -> PyTree:
