@@ -215,3 +215,22 @@ def test_a_batch_is_not_written(tmp_path):
 def test_mistakes_in_a_mapping(arguments, message):
     with pytest.raises(ValueError, match=message):
         Mapping(**arguments)
+
+
+@pytest.mark.parametrize(("leaving", "expected"), [(1.0, -41.0), (0.0, None)], ids=["held", "closed"])
+def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, leaving, expected):
+    """Of diffusion alone: 1e-4 m2 s-1 times 0.1 K m-1 leave, or nothing does."""
+    dataset = cf_dataset()
+    seconds = 3600.0 * np.arange(4)[:, None]
+    first, density, capacity = np.asarray(dataset["TEMP"])[0], 1025.0, 4000.0
+    entering = -100.0 / (density * capacity)
+    uniform = (entering - leaving * 1e-4 * 0.1) * seconds / 16.0
+    dataset["TEMP"] = (("TIME", "DEPTH"), first + uniform, dataset["TEMP"].attrs)
+    stated = {"background_diffusivity": 1e-4, "reference_density": density, "heat_capacity": capacity}
+    dataset.attrs.update(stated)
+    case, _ = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
+    assert float(case.background_diffusivity) == 1e-4
+    heat = case.interior.bottom_heat
+    assert (heat is None) == (expected is None)
+    if heat is not None:
+        np.testing.assert_allclose(heat.heat_flux, expected)

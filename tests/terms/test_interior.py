@@ -25,6 +25,7 @@ from tunax_lite import (
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.physics import LinearEquationOfState
 from tunax_lite.terms import (
+    BottomHeat,
     AdvectionScheme,
     BottomFriction,
     BuoyancyGradient,
@@ -574,3 +575,13 @@ def test_a_canopy_has_a_constant_of_its_own_in_the_equation_for_the_length():
     np.testing.assert_allclose(without[2], dissipation(None, stirred), rtol=1e-13)
     np.testing.assert_allclose(without[1], 0.5 * (without[0] + without[2]), rtol=1e-12)
     assert np.all(without[2] > 1.5 * without[0])
+
+
+def test_heat_through_the_bottom_is_that_of_its_flux():
+    grid = Grid.uniform(20.0, 8)
+    case = still_case(grid, Interior(bottom_heat=BottomHeat(heat_flux=-40.0)))
+    state = final(case, 600.0, 36)
+    eos = case.equation_of_state
+    gained = (np.asarray(state.temperature) - np.asarray(case.initial_state.temperature)) @ np.full(8, 2.5)
+    per_area = float(eos.reference_density * eos.heat_capacity)
+    np.testing.assert_allclose(gained * per_area, -40.0 * 36 * 600.0, rtol=1e-9)

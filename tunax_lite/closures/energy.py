@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import named
+from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_sqrt, with_end_faces
 from ..state import State
 from ..terms import AbstractTerm, CounterGradientHeat, StokesMixing
@@ -124,8 +124,9 @@ class EnergyStepper(AbstractEnergyStepper):
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
-        driven = isinstance(self.functions, AbstractWaveFunctions) and inputs.waves is not None
         settings = self.settings
+        driven = isinstance(self.functions, AbstractWaveFunctions) or settings.lagrangian_stress
+        driven = driven and inputs.waves is not None
         return TurbulenceState(
             eddy_viscosity=faces + settings.initial_eddy_coefficient,
             eddy_diffusivity=faces + settings.initial_eddy_coefficient,
@@ -171,12 +172,17 @@ class EnergyStepper(AbstractEnergyStepper):
         functions, given = self.functions, inputs.waves
         flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
-            return EddyNumbers(*functions.in_flow(flow), None)
+            return self.of_flow(*functions.in_flow(flow), inputs)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
         shear = given.shear - given.shear_squared if given.in_velocity else given.shear
         waves = Waves(shear, given.shear_squared, stokes_production, length, depth, spacing)
         return EddyNumbers(*functions.in_waves(flow, waves))
+
+    def of_flow(self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
+        """With c_mu for the shear of the Stokes drift, too, where momentum goes down that of both."""
+        both = self.settings.lagrangian_stress and inputs.waves is not None
+        return EddyNumbers(c_mu, c_mu_prime, c_mu if both else None)
 
     def advanced(
         self,
@@ -248,7 +254,12 @@ class EnergyStepper(AbstractEnergyStepper):
             of_sea = charnock_length(inputs.friction_velocity_of_sea, settings.charnock_constant)
             roughness = at_least(of_sea, roughness)
         slope = self.von_karman if self.waves is None else self.waves.length_slope
-        surface = Wall(settings.surface, friction_velocity, roughness, thickness[-1], slope, self.waves)
+        convection = None
+        if settings.convective_flux_factor is not None:
+            lost = at_least(-inputs.surface_buoyancy_flux, 0.0)
+            convection = 0.5 * settings.convective_flux_factor * lost * thickness[-1]
+        surface = settings.surface, friction_velocity, roughness, thickness[-1], slope, self.waves
+        surface = Wall(*surface, convection)
         at_bottom = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
         if inputs.bottom is not None:
             at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
@@ -288,6 +299,9 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         bottom_roughness_length: z_0 of the bottom where the model has no bottom friction [m].
         charnock_constant: of z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa of the first step [m2 s-1].
+        convective_flux_factor: fraction c of the k that the surface buoyancy flux B_0 makes above the center
+            of the uppermost cell, c B_0 dz / 2, which turbulence brings down [1]; `None` for none, as in GOTM.
+        lagrangian_stress: whether momentum goes down the gradient of the velocity with the Stokes drift.
         stability: stability functions.
         surface, bottom: conditions at the ends.
         internal_waves: mixing by internal waves where turbulence is weak.
@@ -304,6 +318,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     bottom_roughness_length: Scalar = parameter(0.0015, unit="m", valid_range=(1e-6, 10.0))
     charnock_constant: Scalar | None = parameter(None, valid_range=(0.0, 1e6))
     initial_eddy_coefficient: Scalar = parameter(1e-6, unit="m2 s-1", valid_range=(0.0, 10.0))
+    convective_flux_factor: Scalar | None = parameter(None, valid_range=(0.0, 10.0))
+    lagrangian_stress: bool = setting(False)
     stability: AbstractStability = eqx.field(default_factory=SecondMomentClosure)
     surface: Boundary = eqx.field(default_factory=Boundary)
     bottom: Boundary = eqx.field(default_factory=Boundary)

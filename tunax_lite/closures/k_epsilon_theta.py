@@ -28,7 +28,7 @@ from ..numerics.elementary import at_least, gradient, mean_of_neighbours, quotie
 from ..physics.stratification import buoyancy_per_kelvin
 from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
-from .k_equation import EddyNumbers, Production, advance
+from .k_equation import Production, advance
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
 from .stability import AbstractStability, Flow, WaveFunctions
 from .two_equation import AbstractKEpsilon
@@ -129,7 +129,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         squared = quotient(dissipation, tke) ** 2
         flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
-        numbers = EddyNumbers(c_mu, c_mu_prime, None)
+        numbers = self.energy.of_flow(c_mu, c_mu_prime, inputs)
         new = self.energy.advanced(clo_state, self.production(clo_state, inputs), numbers, inputs, dt)
         # The variance at the end of the step, from the flux of the step; it stays positive (Patankar).
         (variance, flux), diffusivity = _variance_and_flux(clo_state), clo_state.eddy_diffusivity[1:-1]

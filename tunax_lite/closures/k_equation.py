@@ -22,7 +22,16 @@ import jax.numpy as jnp
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
 from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
-from ..numerics.elementary import at_least, at_most, mean_of_neighbours, quotient, reciprocal, safe_sqrt
+from ..numerics.elementary import (
+    at_least,
+    at_most,
+    mean_of_neighbours,
+    quotient,
+    reciprocal,
+    safe_sqrt,
+    smallest_downward,
+    smallest_upward,
+)
 from .base import ClosureInputs
 from .stability import AbstractStabilityFunctions
 from .walls import EndCondition, Wall
@@ -163,24 +172,37 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma.
+    """nu / sigma; or of eddies that come from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma,
 
-    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies.
+    l_e(z) = max over z' of l(z') - r |z - z'|: those of a mixed layer reach into the stratified water below.
+
+    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for one that varies; l_e after Bougeault and
+    Lacarrere (1989), Mon. Weather Rev. 117, 1872-1890, whose lengths have the slope 1.
     """
 
     sigma: Scalar  # turbulent Schmidt number [1]
     shear_free: Scalar  # that below breaking waves [1]
     varies: bool = eqx.field(default=False, static=True)  # to the second where eps exceeds P + B
+    slope: Scalar | None = None  # r [1]; `None` for eddies of the place
 
     def conductance(self, now: Step) -> ColumnArray:
         thickness, sigma, shear_free = now.inputs.grid.cell_thickness[1:-1], self.sigma, self.shear_free
         if not self.varies:
-            return mean_of_neighbours(now.viscosity) * reciprocal(sigma * thickness)
+            viscosity = now.viscosity if self.slope is None else now.viscosity + self._of_elsewhere(now)
+            return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
         # For constants with which it would fall below both, and through zero.
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
+
+    def _of_elsewhere(self, now: Step) -> InnerFaceArray:
+        """c_mu0 sqrt(k) (l_e - l) [m2 s-1]."""
+        root, falling = safe_sqrt(now.tke), self.slope * now.inputs.grid.z_face[1:-1]
+        length = now.functions.c_mu_0**3 * root * now.time_scale
+        from_above = falling - smallest_upward(falling - length)
+        from_below = -falling - smallest_downward(-falling - length)
+        return now.functions.c_mu_0 * root * (jnp.maximum(from_above, from_below) - length)
 
     def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
         return functions.c_mu_shear_free / self.shear_free if shear_free else functions.c_mu_0 / self.sigma

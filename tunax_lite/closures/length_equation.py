@@ -244,10 +244,11 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants: LengthScaleConstants,
         sigma: Scalar,
         shear_free: Scalar | None = None,
+        eddy_slope: Scalar | None = None,
     ) -> EnergyStepper:
         """A constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if it is given.
 
-        With one below breaking waves it varies towards this.
+        With one below breaking waves it varies towards this. With a slope of eddies these carry k.
         """
         varies = shear_free is not None
         functions = self.stability.stability_functions()
@@ -264,7 +265,8 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants = self._with_stable_constant(constants, constants.c_2, functions)
         diffusion = SchmidtNumber(sigma, shear_free, varies)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
-        parts = SchmidtNumber(self.sigma_k, self.sigma_k), length_scale, functions, von_karman, waves
+        of_tke = SchmidtNumber(self.sigma_k, self.sigma_k, slope=eddy_slope)
+        parts = of_tke, length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, repeats=self.long_steps)
 
     def _von_karman(

@@ -46,6 +46,8 @@ class AbstractKEpsilon(AbstractTwoEquation):
         sigma_eps: turbulent Schmidt number of epsilon [1]; ignored with `imposed_von_karman`.
         varying_schmidt_number: whether the Schmidt number grows where epsilon exceeds P + B, up to that of a
             layer below breaking waves in which l = kappa z; for this `imposed_von_karman` must be given.
+        eddy_slope: what the eddies that carry k lose of their length per distance from where they are [1]:
+            those of a mixed layer reach into the stratified water below; `None` for eddies of the place.
 
     Raises:
         ValueError: a Schmidt number that varies without `imposed_von_karman`.
@@ -58,6 +60,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
     sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0))
     varying_schmidt_number: bool = setting(False)
+    eddy_slope: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
 
     def __check_init__(self):
         if self.varying_schmidt_number and self.imposed_von_karman is None:
@@ -82,7 +85,8 @@ class AbstractKEpsilon(AbstractTwoEquation):
             ratio = self.imposed_von_karman / self.stability.stability_functions().c_mu_shear_free
             decay = safe_sqrt(1.5 * self.sigma_k) / ratio
             shear_free = (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
-        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), constants, self.sigma_eps, shear_free)
+        parts = constants, self.sigma_eps, shear_free, self.eddy_slope
+        return self._with_schmidt_numbers(Exponents(3.0, 1.5, -1.0), *parts)
 
 
 @named("k_epsilon", k_epsilon_oceananigans="as_in_oceananigans")

@@ -82,6 +82,7 @@ class Wall(NamedTuple):
     thickness: Scalar  # of the end cell [m]
     length_slope: Scalar  # l / (z + z_0) [1]
     waves: ShearFreeLayer | None  # the layer below breaking waves; `None` for a logarithmic layer
+    convection: Scalar | None = None  # flux of k that the surface buoyancy flux makes [m3 s-3]
 
     def distance(self, condition: str) -> Scalar:
         """z + z_0 [m] of the place where a condition holds."""
@@ -101,10 +102,11 @@ class Wall(NamedTuple):
         if condition == "value":
             return EndCondition(value=self.tke_at(distance, c_mu_0))
         if self.waves is None:
-            return EndCondition()
+            return EndCondition(flux=self.convection)
         energy_flux = self.waves.energy_flux_factor * self.friction_velocity**3
         decayed = jnp.exp(1.5 * self.waves.decay * jnp.log(distance / self.roughness_length))
-        return EndCondition(flux=energy_flux * decayed)
+        flux = energy_flux * decayed
+        return EndCondition(flux=flux if self.convection is None else flux + self.convection)
 
 
 def charnock_length(friction_velocity: Scalar, constant: Scalar) -> Scalar:

@@ -47,6 +47,15 @@ def closure_names() -> list[str]:
     return list(names_of(AbstractClosure))
 
 
+def constants_of(name: str) -> list[str]:
+    """Sets of constants that a closure has by name: what follows its own in the names of its variants."""
+    kinds = names_of(AbstractClosure)
+    variants = (
+        each for each, known in kinds.items() if known.is_variant and known.kind is closure_class(name)
+    )
+    return [each.removeprefix(f"{name}_") for each in variants if each.startswith(f"{name}_")]
+
+
 def closure_class(name: str) -> type[AbstractClosure]:
     """The class of a name, or of an import path `package.module:Class`; `PydanticCustomError` if neither."""
     return _class_of(AbstractClosure, name, "closure")
@@ -166,6 +175,9 @@ class ClosureSection(Section):
     """A closure by its name, with its parts and numbers."""
 
     name: str = key("name of the closure, or package.module:Class", "k_epsilon")
+    constants: str | None = key(
+        "set of constants by its name, `recommended` for one; null for the default ones", None
+    )
     options: dict[str, Any] = key(
         "settings of the closure that are not numbers, by name", default_factory=dict
     )
@@ -176,6 +188,16 @@ class ClosureSection(Section):
     def _check_name(cls, name: str) -> str:
         closure_class(name)
         return name
+
+    @field_validator("constants")
+    @classmethod
+    def _check_constants(cls, constants: str | None, info: Any) -> str | None:
+        if constants is not None and "name" in info.data:
+            sets = constants_of(info.data["name"])
+            if constants not in sets:
+                hint = closest(constants, sets) if sets else "leave the key out"
+                raise invalid(f"constants of {info.data['name']}", f"'{constants}'", hint)
+        return constants
 
     @field_validator("options")
     @classmethod
@@ -190,7 +212,8 @@ class ClosureSection(Section):
 
     def build(self) -> AbstractClosure:
         """The closure."""
-        return closure_with(self.name, self.options, self.parameters)
+        name = self.name if self.constants is None else f"{self.name}_{self.constants}"
+        return closure_with(name, self.options, self.parameters)
 
 
 _NameAlone = BeforeValidator(

@@ -217,7 +217,7 @@ class SeagrassSection(part_of(terms.Seagrass, "efficiency")):
 
 
 class InteriorSection(
-    part_of(terms.Interior, "plume bottom_friction lid_friction stokes_shear velocities held")
+    part_of(terms.Interior, "plume bottom_friction bottom_heat lid_friction stokes_shear velocities held")
 ):
     """What acts on the water besides the fluxes through the surface; each part is absent by default."""
 

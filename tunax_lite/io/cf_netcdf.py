@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,6 +21,7 @@ from ..grid import Grid
 from ..observations import Observations
 from ..physics.stratification import coriolis_parameter
 from ..state import State
+from ..terms import BottomHeat
 from .axes import TimeAxis, find_axis, read_time
 from .cf_forcing import STATE_VARIABLES, STATED, Mapping, read_forcing
 from .cf_waves import read_waves
@@ -37,7 +40,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     The case starts at the first record at which every profile is complete; earlier ones are left out.
     Its grid has faces midway between the levels (or at the bounds of the vertical coordinate) and a top
     face at the surface; initial values are interpolated linearly from the levels to its centers. Attributes
-    `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case.
+    `background_viscosity` and `background_diffusivity` [m2 s-1] are those of the case; where the profiles show
+    that heat leaves down the first gradient at the bottom, which a simulation may hold, so it does in the case.
 
     Returns:
         The case on that grid, and the profiles on the levels of the file, NaN where values are missing.
@@ -85,6 +89,9 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         name=name,
         start_time=start_time,
         **_place(file, mapping),
+    )
+    case = _with_heat_through_bottom(
+        case, vertical.z, time.seconds[first:] - start, profiles["temperature"][first:]
     )
     return case, Observations(
         time=jnp.asarray(time.seconds[first:] - start, dtype=float),
@@ -202,6 +209,30 @@ def _initial_state(
     initial = {key: jnp.asarray(values, dtype=float) for key, values in initial.items()}
     state = {name: initial.pop(name) for name in STATE_VARIABLES if name in initial}
     return State.from_profiles(grid, **{"salinity": mapping.salinity} | state, tracers=initial)
+
+
+def _with_heat_through_bottom(case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray) -> Case:
+    """Where background mixing down the first gradient at the bottom [K m s-1] closes the budget of heat."""
+    diffusivity, complete = case.background_diffusivity, np.flatnonzero(np.isfinite(profiles).all(axis=1))
+    if diffusivity is None or z.size < 2 or complete[-1] == 0:
+        return case
+    eos, last = case.equation_of_state, complete[-1]
+    per_area = float(eos.reference_density * eos.heat_capacity)
+    out = float(diffusivity) * (profiles[0, 1] - profiles[0, 0]) / (z[1] - z[0])
+    times = np.linspace(0.0, time[last], 1001)
+    fluxes = jax.vmap(case.forcing.at)(jnp.asarray(times))
+    entered = sum(
+        np.trapezoid(np.asarray(flux), times) / per_area
+        for flux in (fluxes.heat_flux, fluxes.shortwave_flux)
+        if flux is not None
+    )
+    thickness = np.diff(np.asarray(case.grid.z_face))
+    gained = float((profiles[last] - profiles[0]) @ thickness)
+    # Nearer to a gradient that is held than to a bottom through which nothing passes.
+    if not 0.5 < (entered - gained) / (out * time[last] or np.inf) < 1.5:
+        return case
+    heat = BottomHeat(heat_flux=-out * per_area)
+    return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
 
 
 def _number(file: Contents, key: str, value: Any) -> float:

@@ -98,6 +98,21 @@ class Relaxation(AbstractTerm):
         return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
 
+class BottomHeat(AbstractTerm):
+    """Heat through the bottom, into the lowest cell: geothermal, or down a gradient that is held there.
+
+    Args:
+        heat_flux: into the water, per area of the surface [W m-2].
+    """
+
+    heat_flux: Scalar = parameter(0.0, unit="W m-2", valid_range=(-1e4, 1e4))
+
+    def on_scalars(self, column: Column) -> dict[str, Tendency]:
+        eos = column.equation_of_state
+        flux = self.heat_flux / (eos.reference_density * eos.heat_capacity)
+        return {"temperature": Tendency(bottom=flux)}
+
+
 def layered_rate(
     grid: Grid,
     time_scale: ScalarLike,
@@ -137,6 +152,7 @@ class Interior(eqx.Module):
         vertical_velocity: that carries all profiles up or down.
         streams: into a lake and out of it.
         bottom_friction: drag of the bottom.
+        bottom_heat: that enters there.
         seagrass: a canopy on the bottom.
         lid_friction: drag of a lid, ice for one, on the water below it.
         stokes_drift: of surface waves.
@@ -161,6 +177,7 @@ class Interior(eqx.Module):
     vertical_velocity: VerticalVelocity | None = None
     streams: Streams | None = None
     bottom_friction: BottomFriction | None = None
+    bottom_heat: BottomHeat | None = None
     seagrass: Seagrass | None = None
     lid_friction: LidFriction | None = None
     stokes_drift: AbstractStokesDrift | None = None
@@ -207,6 +224,7 @@ class Interior(eqx.Module):
             self.plume,
             self.relaxation,
             self.bottom_friction,
+            self.bottom_heat,
             self.seagrass,
             self.lid_friction,
         )
