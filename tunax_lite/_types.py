@@ -5,7 +5,7 @@ members) and broadcast.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -24,13 +24,15 @@ ColumnArray = Float[Array, "level *#batch"]
 """Values on any set of levels; the places follow from the context."""
 if TYPE_CHECKING:
     # Checkers do not see the converter of `parameter`, which takes Python numbers too.
-    Scalar = SeriesOrScalar = Any
+    Scalar = SeriesOrScalar = Any  # a number before the converter, an array after it
 else:
     Scalar = Float[Array, "*#batch"]
     """One number per column: shape `()` or the batch shape."""
     SeriesOrScalar = Float[Array, "..."]
     """One number per column, or a series of them in time."""
 ScalarLike = Float[Array, "*#batch"] | float | int
+FieldValue = Any  # of a module: of the type that its class annotates
+JSON = Any  # what YAML and JSON hold: a value of one type or another, and only its key says which
 
 
 def is_traced(tree: PyTree) -> bool:
@@ -42,13 +44,13 @@ class ParameterInfo(NamedTuple):
     """What is known of a calibratable number, or a vector of them with the `coordinate` where they are."""
 
     path: str
-    value: Any
+    value: PyTree
     unit: str
     valid_range: tuple[float, float]
-    coordinate: Any = None
+    coordinate: Array | np.ndarray | None = None
 
 
-def _to_float_array(value: Any) -> Any:
+def _to_float_array(value: PyTree) -> PyTree:
     # None marks a parameter that is derived from others; other leaves (the placeholders that JAX puts into
     # pytrees) pass through.
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -58,7 +60,7 @@ def _to_float_array(value: Any) -> Any:
     return value
 
 
-def as_float_array(value: Any) -> Any:
+def as_float_array(value: PyTree) -> PyTree:
     """Numbers and NumPy arrays as floating-point arrays; everything else as it is."""
     return jnp.asarray(value, dtype=float) if isinstance(value, (int, float, np.ndarray)) else value
 
@@ -70,11 +72,11 @@ def valid_range_of(kind: type, name: str) -> tuple[float, float]:
 
 
 def parameter(
-    default: Any = dataclasses.MISSING,
+    default: object = dataclasses.MISSING,
     *,
     unit: str = "1",
     valid_range: tuple[float, float] = (-float("inf"), float("inf")),
-) -> Any:
+) -> FieldValue:
     """Declare a calibratable number of a module.
 
     The value becomes a zero-dimensional floating-point array, because a Python `float` field of an
@@ -90,7 +92,7 @@ def parameter(
     return eqx.field(default=default, converter=_to_float_array, metadata=metadata)
 
 
-def array_field(leading_axes: int, **options: Any) -> Any:
+def array_field(leading_axes: int, **options: Any) -> FieldValue:  # Any: arguments of `equinox.field`
     """Declare a field of arrays with so many axes in front of those of the batch.
 
     Nested declarations add up: a series in time (one axis) of profiles (one axis) has two. Other options are
@@ -104,8 +106,8 @@ def vector_parameter(
     unit: str = "1",
     valid_range: tuple[float, float] = (-float("inf"), float("inf")),
     coordinate: str | None = None,
-    **options: Any,
-) -> Any:
+    **options: Any,  # arguments of `equinox.field`
+) -> FieldValue:
     """Declare a field of many calibratable numbers in one vector, with batch axes behind, or `None`.
 
     A calibration frees all of them under the name of the field. Arguments are those of `parameter` and of
@@ -140,14 +142,16 @@ def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
     return jnp.broadcast_shapes((), *(jnp.shape(leaf)[axes:] for leaf, axes in pairs if axes >= 0))
 
 
-def at_path(module: Any, path: str) -> Any:
+def at_path(module: PyTree, path: str) -> PyTree:
     """What a dotted path leads to, through modules and mappings."""
     for name in path.split("."):
         module = module[name] if isinstance(module, dict) else getattr(module, name)
     return module
 
 
-def _declared(module: eqx.Module, key: str, prefix: str = "") -> Iterator[tuple[str, Any, Any, eqx.Module]]:
+def _declared(
+    module: eqx.Module, key: str, prefix: str = ""
+) -> Iterator[tuple[str, PyTree, Mapping[str, Any], eqx.Module]]:  # Any: each key has a type of its own
     """Dotted path, value, metadata and owner of fields whose metadata has a key, in nested modules too."""
     for field in dataclasses.fields(module):
         value, path = getattr(module, field.name), prefix + field.name
@@ -236,7 +240,7 @@ def without_weak_types(tree: PyTree, dtype: DTypeLike) -> PyTree:
     A program is compiled for the types of what it is given, and for each Python number anew.
     """
 
-    def settle(leaf: Any) -> Any:
+    def settle(leaf: PyTree) -> PyTree:
         if isinstance(leaf, float):
             return jnp.asarray(leaf, dtype)
         return leaf.astype(dtype) if _is_floating(leaf) and _is_weak(leaf) else leaf
@@ -244,9 +248,9 @@ def without_weak_types(tree: PyTree, dtype: DTypeLike) -> PyTree:
     return jax.tree.map(settle, tree)
 
 
-def _is_weak(leaf: Any) -> bool:
+def _is_weak(leaf: object) -> bool:
     return isinstance(leaf, jax.Array) and leaf.weak_type
 
 
-def _is_floating(leaf: Any) -> bool:
+def _is_floating(leaf: PyTree) -> bool:
     return eqx.is_inexact_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating)

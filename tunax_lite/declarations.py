@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 
@@ -22,7 +22,7 @@ K = TypeVar("K", bound=type)
 
 
 def setting(
-    default: Any = dataclasses.MISSING,
+    default: object = dataclasses.MISSING,
     *,
     choices: Sequence[str | int] | None = None,
     at_least: float | int | None = None,
@@ -31,8 +31,8 @@ def setting(
     below: float | int | None = None,
     finite: bool = True,
     null_is_default: bool = False,
-    **options: Any,
-) -> Any:
+    **options: Any,  # arguments of `equinox.field`
+) -> Any:  # as the class annotates the field
     """Declare a field that a file may set and that is no calibratable number; static in a module.
 
     Args:
@@ -62,15 +62,15 @@ class Named(NamedTuple):
 
     name: str
     kind: type
-    make: Callable[..., Any]
+    make: Callable[..., Any]  # an instance of `kind`, or what a class method makes of it
     is_variant: bool = False
-    preset: Mapping[str, Any] = MappingProxyType({})
+    preset: Mapping[str, object] = MappingProxyType({})
 
 
 _NAMED: list[Named] = []
 
 
-def named(*names: str, **variants: str | Mapping[str, Any]) -> Callable[[K], K]:
+def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], K]:
     """Give a class its name in files; unique among the classes of a field, `large` may be many things.
 
     Args:
@@ -142,10 +142,17 @@ def summary_and_source(kind: type) -> tuple[str, str]:
     return " ".join(text.split("\n\n")[0].split()), " ".join(source[1].split()) if source else ""
 
 
+@runtime_checkable
+class Declaring(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+
+
 _SAID = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
 
 
-def check_settings(module: Any) -> None:
+def check_settings(module: Declaring) -> None:
     """Refuse settings that their declarations exclude.
 
     Args:

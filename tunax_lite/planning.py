@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -129,7 +129,7 @@ class CheckpointingChoice(NamedTuple):
 
 
 def choose_checkpointing(
-    function_of_layout: Callable[[AbstractCheckpointing], Callable[..., Any]],
+    function_of_layout: Callable[[AbstractCheckpointing], Callable[..., PyTree]],
     arguments: tuple,
     memory_budget: int | None = None,
     *,

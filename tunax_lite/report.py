@@ -7,14 +7,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from matplotlib.figure import Figure
 
-from ._types import at_path, iterate_parameters, iterate_vectors
+from ._types import JSON, at_path, iterate_parameters, iterate_vectors
 from .calibration.checks import CheckRow
 from .calibration.cross_validation import (
     CrossValidationRow,
@@ -57,7 +56,7 @@ class RunFolder:
     """A calibration on disk: the content of its files, and its figures by name, as far as they are there."""
 
     path: Path
-    parameters: dict[str, Any]
+    parameters: dict[str, JSON]
     history: xr.Dataset
     figures: Mapping[str, Path]
     cross_validation: tuple[CrossValidationRow, ...] = ()
@@ -85,7 +84,7 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
             "with --resume."
         )
-    parameters: Any = None  # whatever the file holds
+    parameters: JSON = None
     try:
         parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
         complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)
@@ -194,7 +193,7 @@ def _encoded(
         yield {"name": name, "caption": caption, "data": base64.b64encode(buffer.getvalue()).decode()}
 
 
-def parameter_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
+def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
     """A row for each parameter: its numbers, where it lies between its bounds, what it means."""
     entries = run.parameters["parameters"]
     said = _said_of_closure(run) | _said_of_cases(entries)
@@ -237,7 +236,7 @@ def _said_of_cases(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {path: (known[name], "") for path, name in named.items() if name in known}
 
 
-def _change(entry: dict[str, Any]) -> str:
+def _change(entry: dict[str, JSON]) -> str:
     """From the start to the best: in per cent, as a factor, or, from 0 or over it, as a difference."""
     if isinstance(entry["value"], list) or entry["start"] is None:
         return "–"
@@ -247,7 +246,7 @@ def _change(entry: dict[str, Any]) -> str:
     return f"{100.0 * (ratio - 1.0):+.0f} %" if 0.5 < ratio < 2.0 else f"× {ratio:.3g}"
 
 
-def _place(entry: dict[str, Any]) -> float | None:
+def _place(entry: dict[str, JSON]) -> float | None:
     """Between the bounds, 0 to 1; in the logarithm where they are orders of magnitude apart."""
     value, lower, upper = entry["value"], entry["lower"], entry["upper"]
     if isinstance(value, list) or lower is None or upper is None or not math.isfinite(upper - lower):
@@ -257,7 +256,7 @@ def _place(entry: dict[str, Any]) -> float | None:
     return (value - lower) / (upper - lower)
 
 
-def _error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
+def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
     """A row for each case and observed variable: root mean square error at the start and at the best."""
     best = run.parameters["calibration"]["best_iteration"] - 1
     errors = {str(name): each for name, each in run.history.data_vars.items() if str(name).endswith(_ERROR)}
@@ -274,7 +273,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
+def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
     about = dataset.attrs
     drawable = set(POSTERIOR_FIGURES) - {"posterior_bands"}
     information = np.linalg.eigvalsh(dataset["information"].values)
@@ -292,10 +291,13 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, Any]]:
+def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, object]]:
     names = [str(name) for name in dataset["parameter"].values]
-    columns: dict[str, Any] = {"size": dataset.get("effective_size"), "r_hat": dataset.get("r_hat")}
-    columns["deviation"] = np.sqrt(np.diag(dataset["covariance"].values))
+    columns = {
+        "size": dataset.get("effective_size"),
+        "r_hat": dataset.get("r_hat"),
+        "deviation": np.sqrt(np.diag(dataset["covariance"].values)),
+    }
     for path, variable in parameters_of(dataset).items():
         known = {name: values for name, values in columns.items() if path in names and values is not None}
         own = dict.fromkeys(columns) | {k: float(of[names.index(path)]) for k, of in known.items()}

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -139,7 +139,7 @@ def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
     return lax.fori_loop(0, math.ceil(n / chunk), turn, empty)
 
 
-def _map_chunk(function: Callable[[Any], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
+def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
     """Of columns `start` to `start + chunk` of the identity matrix."""
     vectors = (jnp.arange(like.size)[:, None] == start + jnp.arange(chunk)).astype(like.dtype)
     if chunk == 1:  # scalars carried through the loops over levels are faster than vectors of one
@@ -176,7 +176,7 @@ class CompiledJacobian:
         self,
         function: Callable[..., PyTree],
         x: PyTree,
-        *args: Any,
+        *args: PyTree,
         mode: Mode = "auto",
         chunk_size: ChunkSize = "auto",
         memory_budget: int | None = None,
@@ -195,7 +195,7 @@ class CompiledJacobian:
         chunk, self.program = self._choose_chunk(chunk_size, memory_budget)
         self.plan = JacobianPlan(mode, chunk, n_parameters, n_residuals, self.program.memory.total)
 
-    def __call__(self, x: PyTree, *args: Any) -> JacobianResult:
+    def __call__(self, x: PyTree, *args: PyTree) -> JacobianResult:
         """Residuals and matrix at parameters and arguments of the same shapes; nothing is compiled."""
         _check_finite(x)
         residuals, matrix = self.program(x, *args)
@@ -240,7 +240,7 @@ class CompiledJacobian:
     def _compile(self, chunk: int) -> Program:
         by_mode = _forward_mode if self._mode == "forward" else _reverse_mode
 
-        def program(x: PyTree, *args: Any):
+        def program(x: PyTree, *args: PyTree):
             flat, unravel = ravel_pytree(x)
             return by_mode(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
 
@@ -250,7 +250,7 @@ class CompiledJacobian:
 def jacobian(
     function: Callable[..., PyTree],
     x: PyTree,
-    *args: Any,
+    *args: PyTree,
     mode: Mode = "auto",
     chunk_size: ChunkSize = "auto",
     memory_budget: int | None = None,

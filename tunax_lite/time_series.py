@@ -5,7 +5,7 @@ be batched, differentiated and read from a file.
 """
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -103,7 +103,7 @@ def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
     return tuple(int(i) for i in bad[0]) if len(bad) else None
 
 
-def named_leaves(tree: PyTree) -> Iterator[tuple[str, Any]]:
+def named_leaves(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
     """Leaves with what messages call them."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         yield jax.tree_util.keystr(path).lstrip(".") or "the values", leaf

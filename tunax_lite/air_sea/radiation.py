@@ -6,7 +6,7 @@ send back, net into the water [W m-2].
 
 import abc
 import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -242,7 +242,14 @@ class AbstractLongwave(eqx.Module):
     needs_cloud: ClassVar[bool] = True
 
     @abc.abstractmethod
-    def net(self, water_temperature: Scalar, air: MoistAir, cloud: Any, latitude: Any, series: Any) -> Scalar:
+    def net(
+        self,
+        water_temperature: Scalar,
+        air: MoistAir,
+        cloud: ScalarLike,
+        latitude: Scalar | None,
+        series: Scalar | None,
+    ) -> Scalar:
         """Net radiation into the water [W m-2].
 
         Of its temperature [degC], the air, cloud cover from 0 to 1, latitude [degrees north], and the series

@@ -6,10 +6,12 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax.stages import Compiled
+from jaxtyping import PyTree
 
 T = TypeVar("T")
 
@@ -43,12 +45,12 @@ class Program:
         donated: positions of the arguments whose memory a call takes.
     """
 
-    executable: Any
+    executable: Compiled
     trace_seconds: float
     compile_seconds: float
     donated: tuple[int, ...] = ()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> PyTree:
         return self.executable(*args)
 
     @property
@@ -65,7 +67,7 @@ class Program:
         parts = found.argument_size_in_bytes, outputs, *others
         return ProgramMemory(*parts, total=sum(parts))
 
-    def timing(self, *args: Any, repetitions: int = 5) -> Timing:
+    def timing(self, *args: PyTree, repetitions: int = 5) -> Timing:
         """Time so many calls with these arguments, after one that does not count."""
         seconds = []
         for _ in range(repetitions + 1):
@@ -79,7 +81,7 @@ class Program:
 
 
 def compile_program(
-    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = (), **static: Any
+    function: Callable[..., PyTree], *args: PyTree, donate: tuple[int, ...] = (), **static: object
 ) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
@@ -111,9 +113,9 @@ class Shared(Generic[T]):
     """
 
     def __init__(self, most: int | None = None):
-        self._most, self._made = most, dict[Any, T]()
+        self._most, self._made = most, dict[Hashable, T]()
 
-    def get(self, make: Callable[[], T], arguments: Any, *same: Hashable) -> T:
+    def get(self, make: Callable[[], T], arguments: PyTree, *same: Hashable) -> T:
         """What serves arguments, made where there is none; with `same`, only where these are equal too."""
         leaves, structure = jax.tree.flatten(jax.eval_shape(lambda given: given, arguments))
         key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same

@@ -141,7 +141,7 @@ def for_threads(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _setting(name: str) -> Any:
+def _setting(name: str) -> Any:  # of the type that JAX gives each of them
     """A setting of JAX: its attributes are made when it is imported, unknown to type checkers."""
     return getattr(jax.config, f"jax_{name}")
 

@@ -6,7 +6,7 @@ that all columns share is summed over the devices in every step; `jax.shard_map`
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,14 +15,16 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from .memory import Device
+
 AXIS = "column"
 """Name of the mesh axis over which columns are split."""
 
-Devices = Literal["all"] | Sequence[jax.Device]
+Devices = Literal["all"] | Sequence[Device]
 """`"all"` devices of this process, or those given."""
 
 
-def column_mesh(devices: str | Sequence[Any], n_columns: int) -> Mesh:
+def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
     """The devices as a mesh of one axis; no more of them than there are columns.
 
     Raises `ValueError` for no device at all, one named twice, or something else than devices.
@@ -46,7 +48,7 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
-    def sharding(leaf: Any, split: bool) -> NamedSharding:
+    def sharding(leaf: jax.Array, split: bool) -> NamedSharding:
         return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
     # One call for all arrays: one for each takes longer than a short run.
@@ -92,7 +94,7 @@ def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
     return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
 
 
-def _spec(leaf: Any, split: bool) -> PartitionSpec:
+def _spec(leaf: jax.Array, split: bool) -> PartitionSpec:
     return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if split else PartitionSpec()
 
 
@@ -156,7 +158,7 @@ def map_blocks(
     def in_blocks(leaf: jax.Array) -> jax.Array:
         return jnp.moveaxis(_filled_up(leaf, block).reshape(*leaf.shape[:-1], -1, block), -2, 0)
 
-    def joined(leaf: jax.Array, was_split: bool, first: Any) -> jax.Array:
+    def joined(leaf: jax.Array, was_split: bool, first: jax.Array) -> jax.Array:
         if not was_split:
             return leaf[0]
         together = jnp.moveaxis(leaf, 0, -2)

@@ -15,10 +15,11 @@ from typing import Any
 
 import jax
 
+Device = Any  # `jax.Device`, which is a variable to type checkers
 _ROOT = Path("/")
 
 
-def free_memory(device: Any = None, *, root: Path = _ROOT) -> int:
+def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
     """Bytes that this process may still take on a device, by default the first.
 
     The files of Linux are read below `root`. Raises `RuntimeError` for a device or system that does not say.
@@ -41,7 +42,7 @@ def free_on_host(*, root: Path = _ROOT) -> int:
     return max(0, int(free))
 
 
-def used_memory(device: Any = None, *, root: Path = _ROOT) -> int:
+def used_memory(device: Device = None, *, root: Path = _ROOT) -> int:
     """Bytes that this process holds: on a CPU its resident memory, on a GPU that of its arrays.
 
     Arguments and errors are those of `free_memory`.
@@ -55,7 +56,7 @@ def peak_memory(*, root: Path = _ROOT) -> int:
     return 1024 * _numbers(root / "proc/self/status").get("VmHWM:", 0)
 
 
-def _stats(device: Any) -> dict[str, int]:
+def _stats(device: Device) -> dict[str, int]:
     stats = device.memory_stats()
     if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
         raise RuntimeError(
