@@ -89,7 +89,7 @@ def read_argo_profiles(
             raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
     n_levels = max(one.z.shape[1] for _, one in read)
 
-    def joined(name: str) -> Any:
+    def joined(name: str) -> Any:  # a count, names, counts by flag or an array, as the field is
         values = [getattr(one, name) for _, one in read]
         if isinstance(values[0], int | tuple):
             return sum(values[1:], values[0])

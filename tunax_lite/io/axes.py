@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .errors import check_increasing, check_possible, is_path, name_of
+from .errors import Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import Contents, Variable
 from .series import Series, start_of_case
 from .units import conversion
@@ -110,10 +110,10 @@ def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Arr
     return found
 
 
-def as_sources(given: Any) -> list[Any]:
+def as_sources(given: Source | Iterable[Source]) -> list[Source]:
     """One path or dataset, or several, as a list."""
     is_one = isinstance(given, (str, Path)) or hasattr(given, "data_vars")
-    several: list[Any] = list(given) if isinstance(given, Iterable) and not is_one else [given]
+    several: list[Source] = [given] if is_one or not isinstance(given, Iterable) else list(given)
     if not several:
         raise ValueError("paths: expected at least one file, got none.")
     return [Path(source) if is_path(source) else source for source in several]
@@ -208,7 +208,7 @@ def read_time(variable: Variable, given_unit: str | None = None, *, increasing: 
     unit = variable.unit(given_unit, "time")
     interval, _, reference = unit.partition(" since ")
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
-    epoch: Any = None
+    epoch: Any = None  # a date, which the types of netCDF4 take for an array
     options = {"only_use_cftime_datetimes": False, "only_use_python_datetimes": True}
     try:
         scale, _ = conversion("interval", interval)

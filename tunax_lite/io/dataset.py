@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jaxtyping import ArrayLike, PyTree
 
 from .. import closures
 from .._types import iterate_parameters
@@ -38,6 +39,7 @@ SELECTED = "selected_variables"
 
 STATE_NAMES = ("temperature", "salinity", "u", "v")
 _PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
+Coordinate = Any  # values, or (axes, values) as xarray takes them
 _COORDINATES = ("time", "z_center", "z_face")
 
 
@@ -90,11 +92,11 @@ def to_dataset(
     *,
     case: Case | None = None,
     closure: closures.AbstractClosure | None = None,
-    diagnostics: Mapping[str, Any] | None = None,
+    diagnostics: Mapping[str, ArrayLike] | None = None,
     provenance: Provenance | None = None,
     start_time: str | None = None,
     dims: Sequence[str] = (),
-    coordinates: Mapping[str, Any] | None = None,
+    coordinates: Mapping[str, Coordinate] | None = None,
     dates: bool = True,
 ) -> "xr.Dataset":
     """A trajectory with names, units, heights, dates and place, ready to plot or to write.
@@ -145,7 +147,10 @@ def to_dataset(
 
 
 def _variables(
-    trajectory: Trajectory, diagnostics: Mapping[str, Any], batch: tuple[str, ...], start_time: str | None
+    trajectory: Trajectory,
+    diagnostics: Mapping[str, ArrayLike],
+    batch: tuple[str, ...],
+    start_time: str | None,
 ) -> dict[str, tuple]:
     """All that depends on time, and the axes."""
     state, grid = trajectory.state, trajectory.grid
@@ -158,7 +163,9 @@ def _variables(
     places = {grid.n_cells + 1: _PLACES["face"], grid.n_cells: _PLACES["center"]}
     variables: dict[str, tuple] = {}
 
-    def add(name: str, values: Any, place: tuple[str, ...] = _PLACES["center"], **attributes: str) -> None:
+    def add(
+        name: str, values: ArrayLike, place: tuple[str, ...] = _PLACES["center"], **attributes: str
+    ) -> None:
         attributes |= attributes_of(name)
         variables[name] = (("time", *place, *batch), np.asarray(values), attributes)
 
@@ -212,10 +219,11 @@ def _twice(what: str, name: str, why: str) -> ValueError:
 
 
 def class_name(cls: type) -> str:
+    """Module and name of a class, as files keep it."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, Any]]:
+def _closure_fields(clo_state: closures.CloState) -> Iterator[tuple[str, PyTree]]:
     """Names and values of a closure state, and of closure states in it."""
     for field in dataclasses.fields(clo_state):
         values = getattr(clo_state, field.name)
@@ -283,7 +291,7 @@ def _parameters(
     return found
 
 
-def _given(name: str, values: Any, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
+def _given(name: str, values: Coordinate, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
     """A coordinate that the caller gave, checked to lie along the axes of the batch."""
     sizes = dict(zip(dims, shape, strict=True))
     is_pair = isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str | tuple | list)
@@ -311,7 +319,7 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
         dataset.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
 
 
-def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:
+def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: those of `to_dataset`
     """Write a trajectory to NetCDF; the options are those of `to_dataset`, see also `write_dataset`."""
     write_dataset(to_dataset(trajectory, **options, dates=False), path)
 

@@ -199,17 +199,20 @@ def _read_point(
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[Record]] = {}
-    files = [read_contents(source, only=()) for source in sources]
-    if not any(wanted.intersection(file.names) for file in files):
-        expected = (
-            f"a variable among {', '.join(sorted(n for one in parameters.values() for n in one.names))}"
-        )
-        raise files[0].error("file", expected, files[0].listing, "use a NetCDF file of ERA5 on single levels")
-    for source, file in zip(sources, files, strict=True):
-        chosen = wanted.intersection(file.names)
-        for variable, axis in read_at(source, chosen, place, interpolation) if chosen else ():
+    for source in sources:
+        for variable, axis in read_at(source, wanted, place, interpolation):
             record = Record(variable, axis, axis.since(start), variable.values)
             pieces.setdefault(variable.name, []).append(record)
+    if not pieces:
+        file, listed = (
+            read_contents(sources[0], only=()),
+            sorted(n for one in parameters.values() for n in one.names),
+        )
+        expected, advice = (
+            f"a variable among {', '.join(listed)}",
+            "use a NetCDF file of ERA5 on single levels",
+        )
+        raise file.error("file", expected, file.listing, advice)
     found = {}
     for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:

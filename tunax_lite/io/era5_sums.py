@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from .._types import JSON
 from ..air_sea import SolarPosition
 from ..quantities import quantity_of
 from .axes import Record
@@ -37,7 +37,8 @@ class Parameter:
     hint: str = "check the unit"
 
 
-def parameters_of(known: Mapping[str, dict[str, Any]]) -> dict[str, Parameter]:
+def parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, Parameter]:
+    """The parameters of ERA5 in a table of `names.yaml`, by key."""
     found = {}
     for key, one in known.items():
         low, high = quantity_of(one["quantity"]).possible if "quantity" in one else one["possible"]

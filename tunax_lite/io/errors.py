@@ -60,6 +60,9 @@ class ConfigError(ValueError):
     """What is wrong with a configuration: file, key path, expected, got, what to do."""
 
 
+Source = Any  # a path or a dataset of xarray, which takes long to import
+
+
 def is_path(source: object) -> bool:
     """Whether a source is a path; else it is a dataset of xarray, which this need not import."""
     if not isinstance(source, (str, os.PathLike)) and not hasattr(source, "data_vars"):
@@ -68,7 +71,7 @@ def is_path(source: object) -> bool:
     return not hasattr(source, "data_vars")
 
 
-def name_of(source: Any) -> str:
+def name_of(source: Source) -> str:
     """What messages call a source: its path, or where a dataset comes from."""
     if not hasattr(source, "data_vars"):
         return str(source)

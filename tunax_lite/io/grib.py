@@ -6,14 +6,17 @@ the time at which a field holds is that of the start and the step together.
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .errors import FileFormatError, existing_file, is_path
+from .errors import FileFormatError, Source, existing_file, is_path
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
-def opened(sources: list[Any]) -> list[Any]:
+def opened(sources: list[Source]) -> list[Source]:
     """The sources, with the datasets of GRIB files in place of these.
 
     Raises:
@@ -30,7 +33,7 @@ def _is_grib(path) -> bool:
         return stream.read(4) == b"GRIB"
 
 
-def _datasets(path: Path) -> list[Any]:
+def _datasets(path: Path) -> list["xr.Dataset"]:
     try:
         cfgrib = importlib.import_module("cfgrib")
     except (ImportError, RuntimeError) as error:  # of a missing ecCodes
@@ -41,7 +44,7 @@ def _datasets(path: Path) -> list[Any]:
     return [_over_time(dataset).assign_attrs(id=str(path)) for dataset in datasets]
 
 
-def _over_time(dataset: Any) -> Any:
+def _over_time(dataset: "xr.Dataset") -> "xr.Dataset":
     """With the time at which a field holds as its only dimension of time."""
     if "valid_time" not in dataset.variables:
         return dataset

@@ -23,8 +23,10 @@ from .errors import FileFormatError, check_size, existing_file, is_path, name_of
 from .units import conversion
 
 if TYPE_CHECKING:
+    import netCDF4
     import xarray as xr
 
+Attributes = dict[str, Any]  # texts, numbers or arrays, as the file has them
 _FILLS = ("fillvalue", "missingvalue")
 """Names of attributes, without what files add to them: those of WHOI write `FillValue_`."""
 _UNWRITTEN = 9.969209968386869e36
@@ -42,7 +44,7 @@ class Variable:
     name: str
     dims: tuple[str, ...]
     values: np.ndarray
-    attrs: dict[str, Any]
+    attrs: Attributes
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,7 +115,7 @@ class Contents:
 
     path: Path
     variables: dict[str, Variable]
-    attrs: dict[str, Any]
+    attrs: Attributes
     names: tuple[str, ...] = ()
     """Of all variables, where some are left out."""
 
@@ -198,7 +200,7 @@ def read_contents(
 
 def _of_file(
     path: Path,
-    file: Any,
+    file: "netCDF4.Dataset",
     only: Collection[str] | None = None,
     at: _Places = _EVERYWHERE,
     valid_range: bool = False,
@@ -256,7 +258,9 @@ def _of_dataset(
     return Contents(path, variables, dict(source.attrs), tuple(map(str, source.variables)))
 
 
-def _check_sizes(path: Path, variables: Mapping[str, Any], indices: Mapping[str, tuple]) -> None:
+def _check_sizes(
+    path: Path, variables: Mapping[str, "netCDF4.Variable"], indices: Mapping[str, tuple]
+) -> None:
     """Refuse what the memory cannot hold: the variables, or the blocks in which the file keeps them."""
     total = 0
     for name, variable in variables.items():
@@ -272,7 +276,7 @@ def _check_sizes(path: Path, variables: Mapping[str, Any], indices: Mapping[str,
     check_size(path, "file", total)
 
 
-def _read(path: Path, variable: Any, index: tuple, valid_range: bool) -> Variable:
+def _read(path: Path, variable: "netCDF4.Variable", index: tuple, valid_range: bool) -> Variable:
     attributes = {name: variable.getncattr(name) for name in variable.ncattrs()}
     values = np.asarray(variable[index or ...])
     if values.dtype.kind in "fiu":
@@ -283,7 +287,7 @@ def _read(path: Path, variable: Any, index: tuple, valid_range: bool) -> Variabl
     return Variable(path, variable.name, dims, values, attributes)
 
 
-def _decoded(values: np.ndarray, attributes: dict[str, Any], valid_range: bool) -> np.ndarray:
+def _decoded(values: np.ndarray, attributes: Attributes, valid_range: bool) -> np.ndarray:
     """Numbers without fill values and packing; takes the attributes that said so."""
     missing = np.zeros(values.shape, dtype=bool)
     fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []

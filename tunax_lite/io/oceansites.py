@@ -14,7 +14,6 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -390,5 +389,5 @@ def _modelled(
         anomaly=bool(positions),
     )
     absolute = np.where(np.isnan(measured_salinity), np.nan, absolute)
-    modelled: dict[str, Any] = {"temperature": temperature, "salinity": absolute}
+    modelled = {"temperature": temperature, "salinity": absolute}
     return {key: modelled.get(key, values) for key, values in profiles.items()}, notes

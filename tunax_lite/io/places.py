@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +19,14 @@ POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 def read_at(
     source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
 ) -> list[tuple[Variable, TimeAxis]]:
-    """Variables of a file over time at a place [degrees] on its grid, and their times.
+    """Those variables that a file has, over time at a place [degrees] on its grid, and their times.
 
     Only the points around the place are read: a global file need not fit into the memory.
     """
     with opened(source) as read:
         file = read(only=(*TIMES, *POSITIONS))
+        if not set(wanted).intersection(file.names):
+            return []
         axes = [_axis_of(file, axis, place[axis], interpolation) for axis in _AXES]
         time = next((file[n] for n in TIMES if n in file and len(file[n].dims) == 1), None)
         if time is None:
@@ -106,7 +107,7 @@ def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
     return variable.along((time, *names), "choose one member").numbers()
 
 
-def _named(axes: list[_Axis], i: Any, j: Any) -> str:
+def _named(axes: list[_Axis], i, j) -> str:
     latitude, longitude = axes[0].points[i], (axes[1].points[j] + 180.0) % 360.0 - 180.0
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(longitude):g} {'EW'[int(longitude < 0)]}"
 

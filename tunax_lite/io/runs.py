@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,6 +30,7 @@ from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
+    import netCDF4
     import xarray as xr
 
 
@@ -256,7 +257,7 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
                         whole[name][...] = variable[...]
 
 
-def _begin(whole: Any, part: Any) -> None:
+def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset") -> None:
     """Attributes, dimensions and empty variables of a NetCDF file as in its first part."""
     whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
     for name, dimension in part.dimensions.items():

@@ -310,8 +310,12 @@ def read_weather(
     tables = [read_table(path) for path in paths]
     measure = _measure(tables, given, humidity_measure)
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    options: Any = {"start_time": start_time, "time": time, "time_unit": units.get("time")}
-    options["longest_gap"] = longest_gap
+    options: dict[str, Any] = {  # those of `record_of`
+        "start_time": start_time,
+        "time": time,
+        "time_unit": units.get("time"),
+        "longest_gap": longest_gap,
+    }
     found: dict[str, Series | float] = {}
     for field in (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None)):
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field

@@ -23,8 +23,10 @@ from ruamel.yaml.events import (
     NodeEvent,
     ScalarEvent,
 )
+from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
+from .._types import JSON
 from .errors import ConfigError as ConfigError
 from .errors import FileFormatError, read_text, shortened, what_is_at
 from .protection import note_input
@@ -61,7 +63,7 @@ def naming(source: Path, key: str) -> Iterator[None]:
 class Document(NamedTuple):
     """A YAML file: its top-level mapping, where a key was set, by key path (`line 7`), and its name."""
 
-    data: dict[str, Any]  # what a file may hold
+    data: dict[str, JSON]
     origins: dict[tuple[str, ...], str]
     source: str
 
@@ -74,7 +76,7 @@ class _Node(NamedTuple):
     n_values: int = 1
     depth: int = 0
 
-    def plain(self, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> Any:
+    def plain(self, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> JSON:
         """The Python value, a copy for every alias; notes the lines."""
         origins.setdefault(path, f"line {self.line}")
         if isinstance(self.value, list):
@@ -90,7 +92,10 @@ def _at(event: Event, message: str) -> ConfigError:
 
 
 def _composed(
-    event: NodeEvent, events: Iterator[Any], anchors: dict[str, _Node | None], path: tuple[str, ...] = ()
+    event: NodeEvent,
+    events: Iterator[Any],  # of the kind that the one before lets follow
+    anchors: dict[str, _Node | None],
+    path: tuple[str, ...] = (),
 ) -> _Node:
     """The value that begins with an event, of ruamel.yaml as those that follow; an alias shares the node."""
     line = event.start_mark.line + 1
@@ -131,7 +136,7 @@ def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ..
     return event.value
 
 
-def _scalar(event: ScalarEvent) -> Any:
+def _scalar(event: ScalarEvent) -> str | bool | int | float | None:
     tag, text = str(event.tag or "").removeprefix(_TAG), event.value
     if tag not in ("", "!", "str", "int", "float", "bool", "null"):
         raise _at(event, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
@@ -167,7 +172,7 @@ def _node_of(text: str) -> _Node | None:
         return _document(iter(YAML(typ="safe", pure=True).parse(text)))
 
 
-def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
+def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
     origins: dict[tuple[str, ...], str] = {}
     try:
         node = _node_of(text)
@@ -194,7 +199,7 @@ def _parse(text: str) -> tuple[Any, dict[tuple[str, ...], str]]:
 class _Representer(SafeRepresenter):
     """Writes numbers so that readers of YAML 1.1 take them for numbers, too: `1.0e-06`."""
 
-    def represent_float(self, data: float) -> Any:
+    def represent_float(self, data: float) -> ScalarNode:
         text = super().represent_float(data).value
         return self.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
 
@@ -211,7 +216,7 @@ def yaml_text(content: object) -> str:
     return stream.getvalue()
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str) -> JSON:
     """Plain values of a YAML text.
 
     Raises:
@@ -220,7 +225,7 @@ def parse_yaml(text: str) -> Any:
     return _parse(text)[0]
 
 
-NAMES: dict[str, Any] = parse_yaml(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
+NAMES: dict[str, JSON] = parse_yaml(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
 """What files of each format call what they hold."""
 
 
@@ -254,7 +259,7 @@ def read_document(path: Path) -> Document:
 
 
 def with_overrides(
-    document: Document, overrides: Sequence[str] | Mapping[str, Any], source: str = "--set"
+    document: Document, overrides: Sequence[str] | Mapping[str, JSON], source: str = "--set"
 ) -> Document:
     """The document with settings applied.
 
@@ -278,7 +283,7 @@ def with_overrides(
     return Document(data, origins, document.source)
 
 
-def _assign(data: Any, parts: list[str], value: Any, where: str) -> tuple[str, ...]:
+def _assign(data: JSON, parts: list[str], value: JSON, where: str) -> tuple[str, ...]:
     """Set one value in nested mappings and lists; the path of the key that was set."""
     container, rest, path = data, parts, []
     while True:
@@ -292,7 +297,7 @@ def _assign(data: Any, parts: list[str], value: Any, where: str) -> tuple[str, .
         container = container[key]
 
 
-def _next_key(container: Any, rest: list[str], where: str) -> tuple[Any, list[str]]:
+def _next_key(container: JSON, rest: list[str], where: str) -> tuple[str | int, list[str]]:
     if isinstance(container, list):
         if rest[0].isdigit() and int(rest[0]) < len(container):
             return int(rest[0]), rest[1:]
