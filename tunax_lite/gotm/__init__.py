@@ -3,7 +3,6 @@
 from .case import (
     GotmOptions,
     LoadedGotm,
-    ObservedInputs,
     Report,
     Translation,
     load_gotm,
@@ -11,3 +10,4 @@ from .case import (
     translate,
 )
 from .settings import looks_like_gotm
+from .water import ObservedInputs

@@ -3,9 +3,8 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..declarations import setting
+from .._types import JSON
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from .closure import closure_section
 from .interior import interior_section
@@ -14,9 +13,10 @@ from .lakes import depth_of, hypsography
 from .namelists import is_namelist, read_namelists
 from .older import up_to_date
 from .output import read_times
-from .settings import Said, Settings
+from .settings import Content, Said, Settings
 from .surface import draft, ice_section, surface_sections
 from .water import (
+    ObservedInputs,
     absorption,
     coriolis_parameter,
     equation_of_state,
@@ -164,31 +164,14 @@ class Translation:
         origins: where each key was set, by key path: line and key of GOTM's file.
     """
 
-    content: dict[str, Any]
+    content: dict[str, JSON]
     origins: dict[tuple[str, ...], str]
     report: Report
 
 
-@dataclasses.dataclass(frozen=True)
-class ObservedInputs:
-    """Which of the inputs of a case are observations.
-
-    Args:
-        surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
-        surface_interval: only records at multiples of this time since the start [s]; `None` for all.
-        profiles: those of `temperature`.
-        z: heights to interpolate profiles to [m]; `None` for the centers.
-    """
-
-    surface_temperature: bool = True
-    surface_interval: float | None = setting(None, above=0.0)
-    profiles: bool = False
-    z: tuple[float, ...] | None = None
-
-
 def load_gotm(
     path: Path,
-    overrides: Sequence[str] | Mapping[str, Any] = (),
+    overrides: Sequence[str] | Mapping[str, JSON] = (),
     source: str = "--set",
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
@@ -253,7 +236,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         case["restart"] = {"path": Said(path, "restart.load"), "allow_missing": missing}
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
-    model: dict[str, Any] = {"closure": closure}
+    model: dict[str, Content] = {"closure": closure}
     for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
         model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
     model |= {"theta": settings.said("time.cnpar"), "like_gotm": True}
@@ -274,8 +257,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
 
 
 def _plain(
-    content: Any, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
-) -> Any:
+    content: Content, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
+) -> JSON:
     """Values alone; notes the lines and keys of GOTM that they come from."""
     if isinstance(content, Said):
         origins[path] = settings.line(content.key)

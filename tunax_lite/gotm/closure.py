@@ -4,20 +4,20 @@ A closure is a name, options (parts and switches) and parameters (numbers).
 """
 
 import math
-from typing import Any
 
+from .._types import JSON
 from ..closures import GenericLengthScale
 from ..closures.second_moment import StabilityFunctions
 from ..closures.stability import AbstractStability
 from ..declarations import names_of
 from .keys import WORDS
-from .settings import Said, Settings
+from .settings import Content, Said, Settings
 
-_EQUATIONS: dict[str, Any] = WORDS["equations"]
+_EQUATIONS: dict[str, JSON] = WORDS["equations"]
 _PROPERTIES: dict[str, str] = WORDS["properties"]
 
 
-def closure_section(settings: Settings) -> dict[str, Any] | None:
+def closure_section(settings: Settings) -> dict[str, Content] | None:
     """The closure; `None` after a refusal that leaves none."""
     method = settings["turbulence.turb_method"]
     if method == "cvmix":
@@ -42,7 +42,7 @@ def closure_section(settings: Settings) -> dict[str, Any] | None:
     return _two_equations(settings, equation, _numbers(settings, equation), common)
 
 
-def _numbers(settings: Settings, equation: dict[str, Any]) -> dict[str, Said]:
+def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
     """Numbers of a length-scale equation, by GOTM's names, without those that others replace."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
@@ -59,8 +59,8 @@ def _numbers(settings: Settings, equation: dict[str, Any]) -> dict[str, Said]:
 
 
 def _two_equations(
-    settings: Settings, equation: dict[str, Any], given: dict[str, Said], common: dict[str, Any]
-) -> dict[str, Any]:
+    settings: Settings, equation: dict[str, JSON], given: dict[str, Said], common: dict[str, Content]
+) -> dict[str, Content]:
     """A closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
     param, group = "turbulence.turb_param.", equation["group"]
@@ -82,7 +82,7 @@ def _two_equations(
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
     if group == "generic":  # that of k-epsilon in unstable water, whatever stands in the group
         unstable = settings.said("turbulence.keps.ce3plus")
-        exponents: Any = options["exponents"]
+        exponents: Content = options["exponents"]
         _, m, n = exponents
         numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
@@ -100,7 +100,9 @@ def _two_equations(
     return {"name": equation["closure"], "options": options, "parameters": parameters | numbers}
 
 
-def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, Any]) -> dict[str, Any]:
+def _generated(
+    settings: Settings, given: dict[str, Said], stability: dict[str, Content]
+) -> dict[str, Content]:
     """Exponents and constants that follow from properties of turbulence, as GOTM computes them."""
     asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
     try:
@@ -119,7 +121,7 @@ def _generated(settings: Settings, given: dict[str, Said], stability: dict[str, 
     p, m, n = made.exponents
     key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
     names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
-    numbers: dict[str, Any] = {name: Said(float(getattr(made, name)), key) for name in names}
+    numbers: dict[str, Content] = {name: Said(float(getattr(made, name)), key) for name in names}
     return {**numbers, "exponents": [p, m, n]}
 
 
@@ -139,7 +141,7 @@ def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: 
         )
 
 
-def _check_steady_state(settings: Settings, stability: dict[str, Any]) -> None:
+def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
     """Refuse a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
     functions, wanted = _made(stability).stability_functions(), settings["turbulence.turb_param.Ri_st"]
     if not isinstance(functions, StabilityFunctions):
@@ -159,19 +161,19 @@ def _check_steady_state(settings: Settings, stability: dict[str, Any]) -> None:
         )
 
 
-def _made(stability: dict[str, Any]) -> AbstractStability:
+def _made(stability: dict[str, Content]) -> AbstractStability:
     """The stability functions of a section, from which other constants follow."""
     numbers = {key: value.value if isinstance(value, Said) else value for key, value in stability.items()}
     return names_of(AbstractStability)[numbers.pop("name")].make(**numbers)
 
 
-def _common(settings: Settings, method: str) -> dict[str, Any]:
+def _common(settings: Settings, method: str) -> dict[str, Content]:
     """Options and parameters that all closures with an equation for k share."""
     prefix = "turbulence.turb_param."
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     breaking = get("bc.ubc_type") == "tke_injection"
     walls = {key: WORDS["conditions"][get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")}
-    options: dict[str, Any] = {
+    options: dict[str, Content] = {
         "stability": _stability(settings, method),
         "surface": {"tke": walls["k_ubc"], "length_scale": walls["psi_ubc"], "breaking_waves": breaking},
         "bottom": {"tke": walls["k_lbc"], "length_scale": walls["psi_lbc"]},
@@ -198,7 +200,7 @@ def _common(settings: Settings, method: str) -> dict[str, Any]:
     return {"options": options, "parameters": parameters}
 
 
-def _stability(settings: Settings, method: str) -> dict[str, Any]:
+def _stability(settings: Settings, method: str) -> dict[str, Content]:
     """Stability functions of first order, or the constants of a second-order closure."""
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
@@ -209,7 +211,7 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
             del numbers["neutral_prandtl_number"]
         return {"name": name} | numbers
     equilibrium = {"weak_eq_kb_eq": "weak"}.get(get("scnd.method"), "quasi")
-    constants: dict[str, Any] = {}
+    constants: dict[str, Content] = {}
     if get("scnd.scnd_coeff") == "custom":
         constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
         name = "canuto_a"  # with other numbers
@@ -223,8 +225,8 @@ def _stability(settings: Settings, method: str) -> dict[str, Any]:
 
 
 def _one_equation(
-    settings: Settings, length_scale: str, tke: str, common: dict[str, Any]
-) -> dict[str, Any] | None:
+    settings: Settings, length_scale: str, tke: str, common: dict[str, Content]
+) -> dict[str, Content] | None:
     """k with an algebraic length; GOTM takes kappa = 0.4 where it is to be computed."""
     if tke == "mellor_yamada":
         settings.refuse(
@@ -237,7 +239,7 @@ def _one_equation(
             "turbulence.len_scale_method",
             "a sinking parcel is stopped by stratification, as published; in GOTM's code nothing stops it",
         )
-    kappa: Any = 0.4
+    kappa: Content = 0.4
     if not settings["turbulence.turb_param.compute_kappa"]:
         kappa = settings.said("turbulence.turb_param.kappa")
     if settings["turbulence.turb_param.compute_c3"]:
@@ -257,7 +259,7 @@ _LEAST_WAVES = 0.02
 """Height of the waves that GOTM assumes at least [m]."""
 
 
-def kpp_section(settings: Settings) -> dict[str, Any]:
+def kpp_section(settings: Settings) -> dict[str, Content]:
     """The closure: what mixes between its two layers, of which either may be absent."""
     options, parameters = _interior(settings)
     options["closed_base"] = True
@@ -280,7 +282,7 @@ def kpp_section(settings: Settings) -> dict[str, Any]:
     return {"name": "kpp", "options": options, "parameters": parameters}
 
 
-def _layer(settings: Settings, group: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _layer(settings: Settings, group: str) -> tuple[dict[str, Content], dict[str, Content]]:
     """Options and parameters of a boundary layer at one end."""
     shape = settings[f"{group}.match_technique"]
     matches = shape in ("gradient", "both")
@@ -297,7 +299,7 @@ def _layer(settings: Settings, group: str) -> tuple[dict[str, Any], dict[str, An
     return options, settings.renamed(group, names)
 
 
-def _langmuir(settings: Settings) -> dict[str, Any] | None:
+def _langmuir(settings: Settings) -> dict[str, Content] | None:
     method = settings["cvmix.surface_layer.langmuir_method"]
     if method == "none":
         return None
@@ -314,12 +316,12 @@ def _langmuir(settings: Settings) -> dict[str, Any] | None:
     return {"name": WORDS["langmuir"][method], "wave_roughness": 4.0 * height, "wind_direction": direction}
 
 
-def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
+def _interior(settings: Settings) -> tuple[dict[str, Content], dict[str, Content]]:
     """Options and parameters of the mixing below the boundary layer."""
     group = "cvmix.interior"
     get = lambda key: settings[f"{group}.{key}"]  # noqa: E731
-    options: dict[str, Any] = {"shear": None}
-    background: dict[str, Any] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
+    options: dict[str, Content] = {"shear": None}
+    background: dict[str, Content] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
     if not get("use"):
         return options, background
     if get("tidal_mixing.use"):
@@ -341,7 +343,7 @@ def _interior(settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     return options, background
 
 
-def _shear(settings: Settings, group: str) -> dict[str, Any]:
+def _shear(settings: Settings, group: str) -> dict[str, Content]:
     scheme = settings[f"{group}.mix_scheme"]
     name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
     numbers = settings.renamed(group, WORDS["interior_shear"][scheme])

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsInt
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def read_columns(
     return values
 
 
-def iso(seconds: Any) -> str:
+def iso(seconds: SupportsInt) -> str:
     """A time [s] since 1970 as text."""
     return str(np.datetime64(int(seconds), "s")).replace("T", " ")
 

@@ -1,14 +1,13 @@
 """What acts within the column, as the section `interior` of a configuration of the package."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .lakes import level, streams
-from .settings import Said, Settings, is_zero
+from .settings import Content, Said, Settings, is_zero
 
 _MOST_KNOTS = 1_000_000
 """Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
@@ -17,8 +16,8 @@ _DRIFT = "waves.stokes_drift"
 
 
 def interior_section(
-    settings: Settings, times: Mapping[str, Any], *, vertical_velocity: bool
-) -> dict[str, Any]:
+    settings: Settings, times: Mapping[str, Content], *, vertical_velocity: bool
+) -> dict[str, Content]:
     """What acts below the surface, but for relaxation and what is held."""
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
@@ -39,7 +38,9 @@ def interior_section(
     return {name: part for name, part in parts.items() if part is not None}
 
 
-def _constant_tide_or_file(settings: Settings, path: str, group: str, times: Mapping[str, Any]) -> Any:
+def _constant_tide_or_file(
+    settings: Settings, path: str, group: str, times: Mapping[str, Content]
+) -> Content:
     """An input that may also be two harmonics around a constant, with the periods of a group.
 
     Source: GOTM counts the time of tides from midnight of the first day.
@@ -63,7 +64,7 @@ def _constant_tide_or_file(settings: Settings, path: str, group: str, times: Map
     return {"harmonics": harmonics, "constant": constant, "n_times": n_times}
 
 
-def _external_pressure(settings: Settings, times: Mapping[str, Any]) -> dict[str, Any] | None:
+def _external_pressure(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content] | None:
     group = "mimic_3d.ext_pressure"
     kind = settings[f"{group}.type"]
     given = {
@@ -80,7 +81,7 @@ def _external_pressure(settings: Settings, times: Mapping[str, Any]) -> dict[str
 _INTERNAL = "mimic_3d.int_pressure"
 
 
-def _plume(settings: Settings) -> dict[str, Any] | None:
+def _plume(settings: Settings) -> dict[str, Content] | None:
     at_surface = settings[f"{_INTERNAL}.plume.type"] == "surface"
     if settings[f"{_INTERNAL}.type"] != "plume":
         return None
@@ -88,7 +89,7 @@ def _plume(settings: Settings) -> dict[str, Any] | None:
     return {**slopes, "at_surface": at_surface, "from_rest": True}
 
 
-def _gradients(settings: Settings) -> dict[str, Any] | None:
+def _gradients(settings: Settings) -> dict[str, Content] | None:
     group = _INTERNAL
     kind = settings[f"{group}.type"]
     advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
@@ -100,7 +101,7 @@ def _gradients(settings: Settings) -> dict[str, Any] | None:
     return {**settings.inputs(f"{group}.gradients", names), **switches}
 
 
-def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Any] | None:
+def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Content] | None:
     group = "mimic_3d.w"
     is_given = settings[f"{group}.max.method"] != "off"
     if is_given and not carries:
@@ -123,7 +124,7 @@ def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Any] | No
     return {"velocity": velocity, "height": height, "scheme": scheme, "n_substeps": None}
 
 
-def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
+def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
     if settings["bottom.max_it_z0b"] != 1:
         settings.note(
             "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
@@ -138,7 +139,7 @@ def _bottom_friction(settings: Settings) -> dict[str, Any] | None:
     }
 
 
-def _seagrass(settings: Settings) -> dict[str, Any] | None:
+def _seagrass(settings: Settings) -> dict[str, Content] | None:
     """The canopy of a file: the number of levels, and a line for each with height, excursion and friction."""
     if settings["seagrass.method"] == "off":
         return None
@@ -160,13 +161,13 @@ def _seagrass(settings: Settings) -> dict[str, Any] | None:
     return profiles | {"efficiency": settings.said("seagrass.alpha")}
 
 
-def _von_karman(settings: Settings) -> Any:
+def _von_karman(settings: Settings) -> Content:
     """KPP has no wall at the bottom; GOTM takes the kappa of the other closures there."""
     has_wall = settings["turbulence.turb_method"] != "cvmix"
     return None if has_wall else settings.said("turbulence.turb_param.kappa")
 
 
-def _lid_friction(settings: Settings) -> dict[str, Any] | None:
+def _lid_friction(settings: Settings) -> dict[str, Content] | None:
     """Below a plume at the surface GOTM has a lid, whichever its model of ice."""
     if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
         return None
@@ -174,7 +175,7 @@ def _lid_friction(settings: Settings) -> dict[str, Any] | None:
     return {"roughness_length": roughness, "von_karman": _von_karman(settings)}
 
 
-def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:
+def _elevation(settings: Settings, times: Mapping[str, Content]) -> Content:
     """Height of the surface above its level at rest; GOTM moves it only without its ice models."""
     path = "mimic_3d.zeta"
     ice = settings["surface.ice.model"]
@@ -189,7 +190,7 @@ def _elevation(settings: Settings, times: Mapping[str, Any]) -> Any:
     return elevation
 
 
-def _stokes_drift(settings: Settings) -> dict[str, Any] | None:
+def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
     """Drift of the shape of `us`, which is that of `vs` too."""
     shape = settings[f"{_DRIFT}.us.method"]
     shears = {name: settings[f"{_DRIFT}.{name}.method"] for name in ("dusdz", "dvsdz")}
@@ -223,7 +224,7 @@ def _stokes_drift(settings: Settings) -> dict[str, Any] | None:
     return {"kind": "exponential", "decay_depth": settings.input(f"{_DRIFT}.exponential.ds"), **surface}
 
 
-def _wave_height(settings: Settings) -> Any:
+def _wave_height(settings: Settings) -> Content:
     """Of waves that Langmuir turbulence feels in KPP; a constant one is part of the closure."""
     if settings["turbulence.turb_method"] != "cvmix" or settings["waves.Hs.method"] == "constant":
         return None
@@ -232,7 +233,7 @@ def _wave_height(settings: Settings) -> Any:
     return settings.input("waves.Hs")
 
 
-def _wind_drift(settings: Settings) -> dict[str, Any]:
+def _wind_drift(settings: Settings) -> dict[str, Content]:
     """Drift of the wind of its own inputs, or of that of the air-sea fluxes."""
     section = {"kind": "wind_sea", "gravity": settings.said("physical_constants.gravity")}
     paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}

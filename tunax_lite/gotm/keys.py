@@ -8,8 +8,9 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from .._types import JSON
 from ..io.yaml_file import parse_yaml
 
 VERSION = 7
@@ -28,7 +29,7 @@ class Key:
     """
 
     kind: Literal["number", "integer", "flag", "text", "path", "choice"]
-    default: Any
+    default: JSON
     unit: str = "1"
     low: float = -math.inf
     high: float = math.inf
@@ -40,7 +41,7 @@ def _number(default: float, unit: str = "1", low: float | None = None, high: flo
     return Key("number", default, unit, *bounds)
 
 
-def _keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Key]]:
+def _keys(table: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, Key]]:
     """The keys of a table, by their dotted paths."""
     for name, said in table.items():
         path = prefix + name
@@ -63,10 +64,10 @@ def _keys(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Key]]:
 
 def _of_input(
     path: str,
-    values: list[Any],
+    values: list[JSON],
     default: float | None = 0.0,
     methods: dict[str, int] = {"constant": 0, "file": 2},  # noqa: B006
-    **more: Any,
+    **more: JSON,
 ) -> Iterator[tuple[str, Key]]:
     unit, *bounds = values
     yield f"{path}.method", Key("choice", next(iter(methods)), choices=methods)
@@ -81,7 +82,7 @@ def _of_input(
     yield from _keys(more, f"{path}.")
 
 
-def _inputs(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
+def _inputs(table: dict[str, JSON], prefix: str = "") -> Iterator[str]:
     for name, said in table.items():
         if isinstance(said, dict):
             if isinstance(said.get("input"), list):
@@ -89,7 +90,7 @@ def _inputs(table: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _inputs(said, f"{prefix}{name}.")
 
 
-def table(name: str) -> dict[str, Any]:
+def table(name: str) -> dict[str, JSON]:
     """A table of this folder."""
     return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 

@@ -1,11 +1,12 @@
 """What GOTM's lake branch has besides: a hypsograph, and streams by name."""
 
-from typing import Any
+from collections.abc import Iterator
 
+from .._types import JSON
 from ..io import read_hypsography
 from ..io.yaml_file import ConfigError
 from .keys import STREAM
-from .settings import Said, Settings, checked
+from .settings import Content, Said, Settings, checked
 
 _SHORE = 0.1
 """How far the shore of a lake goes on above its hypsograph, over the depth."""
@@ -23,7 +24,7 @@ def depth_of(settings: Settings) -> Said:
     return Said(float(-z[0]), "location.hypsograph")
 
 
-def hypsography(settings: Settings) -> dict[str, Any] | None:
+def hypsography(settings: Settings) -> dict[str, Content] | None:
     """The section `hypsography`."""
     if not settings["location.hypsograph"]:
         return None
@@ -38,7 +39,7 @@ def hypsography(settings: Settings) -> dict[str, Any] | None:
     return section | {"top": top}
 
 
-def level(settings: Settings) -> dict[str, Any] | None:
+def level(settings: Settings) -> dict[str, Content] | None:
     """The section `level` of the interior: of a lake that follows its water."""
     follows = settings["mimic_3d.zeta.method"] == "water_balance"
     if not settings["location.hypsograph"]:
@@ -53,7 +54,7 @@ def level(settings: Settings) -> dict[str, Any] | None:
     return {"initial": settings.said("mimic_3d.zeta.constant_value")} if follows else None
 
 
-def streams(settings: Settings) -> dict[str, Any] | None:
+def streams(settings: Settings) -> dict[str, Content] | None:
     """The section `streams` of the interior; GOTM has them in lakes alone."""
     named, origins = settings.free.get("streams", ({}, {}))
     method = settings["water_balance_method"]
@@ -70,9 +71,9 @@ def streams(settings: Settings) -> dict[str, Any] | None:
     return {str(name): _stream(settings, str(name), keys, origins) for name, keys in named.items()}
 
 
-def _stream(settings: Settings, name: str, keys: dict[str, Any], origins: dict) -> dict[str, Any]:
+def _stream(settings: Settings, name: str, keys: dict[str, JSON], origins: dict) -> dict[str, Content]:
     given = dict(_flat(keys))
-    values: dict[str, Any] = {path: key.default for path, key in STREAM.items()}
+    values: dict[str, JSON] = {path: key.default for path, key in STREAM.items()}
     for path, value in given.items():
         line = origins.get(("streams", name, *path.split(".")), "line ?")
         where = f"{settings.source}: {line}: streams.{name}.{path}"
@@ -83,7 +84,7 @@ def _stream(settings: Settings, name: str, keys: dict[str, Any], origins: dict) 
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from error
 
-    def read(group: str) -> Any:
+    def read(group: str) -> Content:
         at = f"streams.{name}.{group}"
         if values[f"{group}.method"] == "constant":
             return Said(values[f"{group}.constant_value"], f"{at}.constant_value")
@@ -106,7 +107,7 @@ def _stream(settings: Settings, name: str, keys: dict[str, Any], origins: dict) 
     return section
 
 
-def _flat(keys: dict[str, Any], prefix: str = "") -> Any:
+def _flat(keys: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
     for name, value in keys.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")

@@ -5,8 +5,9 @@ A library for namelists is another package in place of seventy lines, and loses 
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from .._types import JSON
 from ..io.errors import read_text
 from ..io.protection import note_input
 from ..io.yaml_file import ConfigError, Document, read_document
@@ -20,7 +21,7 @@ _TRUE, _FALSE = re.compile(r"\.?t(rue)?\.?", re.IGNORECASE), re.compile(r"\.?f(a
 
 
 class _Value(NamedTuple):
-    value: Any
+    value: JSON
     line: str
 
 
@@ -44,7 +45,7 @@ def read_namelists(path: Path) -> Document:
     for name in _TABLE["files"]:
         if (folder / name).is_file():
             given |= _read(folder / name)
-    data: dict[str, Any] = {"version": 6}
+    data: dict[str, JSON] = {"version": 6}
     document = Document(data, {("version",): "line ?"}, str(folder / _TABLE["required"]))
     unused = dict(given)
     _names(given, unused, document)
@@ -154,7 +155,7 @@ def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
     document.data["output"] = {str(name): file}
 
 
-def _put(document: Document, key: str, value: Any, line: str) -> None:
+def _put(document: Document, key: str, value: JSON, line: str) -> None:
     *groups, name = key.split(".")
     section = document.data
     for group in groups:
@@ -163,7 +164,7 @@ def _put(document: Document, key: str, value: Any, line: str) -> None:
     document.origins[tuple(key.split("."))] = line
 
 
-def _word(value: Any) -> str:
+def _word(value: JSON) -> str:
     return str(value).lower()
 
 
@@ -209,7 +210,7 @@ def _read(path: Path) -> dict[str, _Value]:
     return found
 
 
-def _plain(word: str) -> Any:
+def _plain(word: str) -> JSON:
     """A logical, a number, or the word itself."""
     if _TRUE.fullmatch(word) or _FALSE.fullmatch(word):
         return bool(_TRUE.fullmatch(word))

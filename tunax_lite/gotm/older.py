@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from .._types import JSON
 from ..io.yaml_file import ConfigError, Document
 from .keys import VERSION, table
 from .namelists import read_canopy
 
-_STEPS: dict[int, dict[str, Any]] = {int(version): step for version, step in table("older.yaml").items()}
+_STEPS: dict[int, dict[str, JSON]] = {int(version): step for version, step in table("older.yaml").items()}
 _OLDEST = min(_STEPS)
 
-Values = dict[tuple[str, ...], tuple[Any, str]]  # by key path, with the line
+Values = dict[tuple[str, ...], tuple[JSON, str]]  # by key path, with the line
 
 
 def up_to_date(document: Document) -> tuple[Document, str | None]:
@@ -36,7 +36,7 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
     for step in range(version, VERSION):
         values = _next(values, _STEPS[step], document.source)
     _complete(values)
-    data: dict[str, Any] = {}
+    data: dict[str, JSON] = {}
     for path, (value, _) in values.items():
         *groups, name = path
         section = data
@@ -50,8 +50,8 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
 
 
 def _leaves(
-    data: dict[str, Any], above: tuple[str, ...], origins: dict[tuple[str, ...], str]
-) -> Iterator[tuple[tuple[str, ...], tuple[Any, str]]]:
+    data: dict[str, JSON], above: tuple[str, ...], origins: dict[tuple[str, ...], str]
+) -> Iterator[tuple[tuple[str, ...], tuple[JSON, str]]]:
     for name, value in data.items():
         path = (*above, name)
         if isinstance(value, dict) and value and path[0] != "output":
@@ -60,7 +60,7 @@ def _leaves(
             yield path, (value, origins.get(path, "line ?"))
 
 
-def _next(values: Values, step: dict[str, Any], source: str) -> Values:
+def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
     """Settings of one version in the words of the next."""
     names = {tuple(old.lower().split(".")): new for old, new in step["names"].items()}
     changed, dropped = step.get("values", {}), [tuple(name.split(".")) for name in step["dropped"]]

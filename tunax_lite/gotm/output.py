@@ -3,10 +3,10 @@
 import dataclasses
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any
 
+from .._types import JSON
 from ..diagnostics import DIAGNOSTICS
 from ..io.yaml_file import ConfigError
 from ..quantities import QUANTITIES
@@ -78,7 +78,7 @@ def say_intervals(files: list[OutputFile], output_interval: float, settings: Set
             settings.notes.append((f"output.{file.name}", text))
 
 
-def _note(settings: Settings, file: OutputFile, section: dict, get: Any) -> None:
+def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
     """Say what of a file is done in another way."""
     name = file.name
     points = [variable for variable in file.variables if OURS.get(variable) in DIAGNOSTICS]
@@ -95,7 +95,7 @@ def _note(settings: Settings, file: OutputFile, section: dict, get: Any) -> None
         settings.notes.append((f"output.{name}.format", "NetCDF is written"))
 
 
-def _value(settings: Settings, origins: dict, name: Any, section: dict, key: str) -> Any:
+def _value(settings: Settings, origins: dict, name: str, section: dict, key: str) -> JSON:
     try:
         return checked(OUTPUT[key], section.get(key))
     except ValueError as error:
@@ -131,7 +131,7 @@ def _resolved(sources: Iterator[str]) -> Iterator[str]:
                     yield name
 
 
-def read_times(settings: Settings) -> dict[str, Any]:
+def read_times(settings: Settings) -> dict[str, JSON]:
     """Start, length, time step and frames of a run, and what its output asks for beyond the state."""
     if settings["time.method"] != "start_stop":
         raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")

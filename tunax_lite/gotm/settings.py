@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._types import JSON
 from ..io.errors import decimal
 from ..io.yaml_file import ConfigError, Document
 from .keys import FREE_SECTIONS, INPUTS, KEYS, OF_INPUTS, Key
@@ -23,14 +24,17 @@ _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
 
+Content = Any  # of a configuration of the package: what YAML holds, or `Said` in its place
+
+
 class Said(NamedTuple):
     """A value of a configuration of the package, and the key of GOTM that it comes from."""
 
-    value: Any
+    value: JSON
     key: str
 
 
-def is_zero(given: Any) -> bool:
+def is_zero(given: Content) -> bool:
     """Whether an input is the number 0."""
     return not isinstance(given, dict) and (given.value if isinstance(given, Said) else given) == 0.0
 
@@ -51,8 +55,8 @@ class Settings:
         self.source = document.source
         self.folder = Path(document.source).parent
         self.lines: dict[str, str] = {}
-        self.free: dict[str, Any] = {}
-        self.given: dict[str, Any] = {}  # values of the keys that the file sets
+        self.free: dict[str, JSON] = {}
+        self.given: dict[str, JSON] = {}  # values of the keys that the file sets
         self.used: set[str] = set()
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
@@ -95,18 +99,18 @@ class Settings:
                     f"{path} indented below it."
                 )
 
-    def _set(self, path: str, value: Any, problems: list[str]) -> None:
+    def _set(self, path: str, value: JSON, problems: list[str]) -> None:
         try:
             self.given[path] = checked(KEYS[path], value)
         except ValueError as error:
             problems.append(f"{self.where(path)}: {error}")
 
-    def __getitem__(self, path: str) -> Any:
+    def __getitem__(self, path: str) -> JSON:
         """Value of a key, which thereby counts as used."""
         self.used.add(path)
         return self.peek(path)
 
-    def peek(self, path: str) -> Any:
+    def peek(self, path: str) -> JSON:
         """Value of a key without use of it."""
         return self.given.get(path, KEYS[path].default)
 
@@ -114,15 +118,15 @@ class Settings:
         """Value of a key, which thereby counts as used, with the key."""
         return Said(self[path], path)
 
-    def renamed(self, group: str, names: dict[str, str]) -> dict[str, Any]:
+    def renamed(self, group: str, names: dict[str, str]) -> dict[str, Said]:
         """Values of the keys of a group by our names; the table has GOTM's first."""
         return {ours: self.said(f"{group}.{theirs}") for theirs, ours in names.items()}
 
-    def inputs(self, group: str, names: dict[str, str]) -> dict[str, Any]:
+    def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
         """Inputs of a group, likewise."""
         return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
 
-    def input(self, path: str) -> Any:
+    def input(self, path: str) -> Content:
         """What an input is in a configuration of the package: a number, or a column of a file; 0 where off.
 
         What its method does not need is marked as without effect.
@@ -138,7 +142,7 @@ class Settings:
             return Said(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
         if method != "file":
             return 0.0
-        section: dict[str, Any] = {"path": self.file(f"{path}.file")}
+        section: dict[str, Content] = {"path": self.file(f"{path}.file")}
         for key in ("column", "scale_factor", "offset"):
             if self.peek(f"{path}.{key}") != KEYS[f"{path}.{key}"].default or key == "column":
                 section[key] = Said(self.peek(f"{path}.{key}"), f"{path}.{key}")
@@ -187,7 +191,7 @@ class Settings:
         if (path, reason) not in self.refusals:
             self.refusals.append((path, reason))
 
-    def follow(self, rules: list[dict[str, Any]]) -> None:
+    def follow(self, rules: list[dict[str, JSON]]) -> None:
         """Ignore and refuse keys as the rules of `words.yaml` say."""
         for rule in rules:
             holds, hinders = rule.get("if", {}), rule.get("unless", {})
@@ -213,7 +217,7 @@ class Settings:
         return next((reason for reason in found if reason is not None), None)
 
 
-def looks_like_gotm(data: dict[str, Any]) -> bool:
+def looks_like_gotm(data: dict[str, JSON]) -> bool:
     """Whether the top level of a YAML file is that of GOTM, of any version."""
     return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
 
@@ -233,7 +237,7 @@ def _nearest(path: str) -> str:
     return f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(siblings))}"
 
 
-def checked(key: Key, value: Any) -> Any:
+def checked(key: Key, value: JSON) -> JSON:
     """A value of the kind of the key."""
     if value is None:
         return key.default
@@ -252,7 +256,7 @@ def checked(key: Key, value: Any) -> Any:
     return _number(key, value)
 
 
-def _chosen(key: Key, value: Any) -> str:
+def _chosen(key: Key, value: JSON) -> str:
     word = str(value).strip().lower()
     for name, number in key.choices.items():
         # GOTM also takes the long names of choices that have no short one.
@@ -263,8 +267,8 @@ def _chosen(key: Key, value: Any) -> str:
     raise ValueError(f"expected one of {', '.join(key.choices)}, got {str(value)!r}; {hint}.")
 
 
-def _number(key: Key, given: Any) -> float | int:
-    value: Any = given
+def _number(key: Key, given: JSON) -> float | int:
+    value: JSON = given
     if isinstance(given, str):
         with contextlib.suppress(ValueError):  # an exponent may be Fortran's `d`
             value = decimal(given.lower().replace("d", "e"))

@@ -1,9 +1,7 @@
 """What enters through the surface, in the words of the package: fluxes, or weather and air_sea."""
 
-from typing import Any
-
 from .keys import WORDS
-from .settings import Said, Settings, is_zero
+from .settings import Content, Said, Settings, is_zero
 
 _FRESHWATER_DENSITY = 1000.0
 """Of rain in the air-sea fluxes [kg m-3]."""
@@ -11,7 +9,7 @@ _FRESHWATER_DENSITY = 1000.0
 _ZERO_CELSIUS = 273.15
 
 
-def surface_sections(settings: Settings, held: list[str]) -> dict[str, Any]:
+def surface_sections(settings: Settings, held: list[str]) -> dict[str, Content]:
     """The section `fluxes`, or `weather` and `air_sea`; a variable that is held takes no flux."""
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}
@@ -35,7 +33,7 @@ def draft(settings: Settings) -> float:
     return settings["surface.ice.H"] * _ICE_DENSITY / _WATER_OF_DRAFT
 
 
-def ice_section(settings: Settings) -> Any:
+def ice_section(settings: Settings) -> Content:
     """The section `ice`; `None` without a model of it."""
     model = settings["surface.ice.model"]
     if model == "no_ice" or settings["temperature.method"] == "off":
@@ -63,7 +61,7 @@ def ice_section(settings: Settings) -> Any:
     return {"name": model, "initial_thickness": thickness, **falls}
 
 
-def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
+def _prescribed(settings: Settings, held: list[str]) -> dict[str, Content]:
     """Stress, heat, shortwave radiation and fresh water from constants and series."""
     given = settings.inputs("surface.fluxes", {"tx": "stress_u", "ty": "stress_v"})
     if "temperature" not in held:
@@ -76,7 +74,7 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Any]:
     return {name: flux for name, flux in given.items() if not is_zero(flux)}
 
 
-def _prescribed_shortwave(settings: Settings) -> dict[str, Any]:
+def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
     """Shortwave radiation [W m-2], and the albedo of what is downward."""
     if settings["surface.swr.method"] == "calculate":
         settings.note(
@@ -90,7 +88,7 @@ def _prescribed_shortwave(settings: Settings) -> dict[str, Any]:
     return {"shortwave_flux": shortwave, "albedo": _albedo(settings)}
 
 
-def _albedo(settings: Settings) -> Any:
+def _albedo(settings: Settings) -> Content:
     """Of downward radiation: a number, or the name of a formula."""
     if settings["surface.swr.method"] == "constant":
         settings.note(
@@ -100,7 +98,7 @@ def _albedo(settings: Settings) -> Any:
     return settings.said(key) if method == "constant" else method
 
 
-def _times(factor: float, flux: Any) -> Any:
+def _times(factor: float, flux: Content) -> Content:
     """A number or a column, times a factor."""
     if isinstance(flux, dict):
         usual = {"scale_factor": Said(1.0, flux["path"].key)}
@@ -109,7 +107,7 @@ def _times(factor: float, flux: Any) -> Any:
     return flux._replace(value=factor * flux.value) if isinstance(flux, Said) else factor * flux
 
 
-def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
+def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
     """Fluxes of Kondo or Fairall, shortwave radiation and longwave radiation."""
     is_calculated = settings["surface.swr.method"] == "calculate"
     method = settings["surface.longwave_radiation.method"]
@@ -117,7 +115,7 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
     longwave = "net" if method == "constant" else longwave
     has_salinity, rain_acts = "salinity" not in held, settings["surface.precip.flux_impact"]
     weather = _weather(settings, rain_acts=rain_acts, has_salinity=has_salinity)
-    air_sea: dict[str, Any] = {
+    air_sea: dict[str, Content] = {
         "bulk": settings.said("surface.fluxes.method"),
         "longwave": longwave,
         **_shortwave(settings, is_calculated),
@@ -133,7 +131,7 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Any]:
     return {"weather": weather, "air_sea": air_sea}
 
 
-def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict[str, Any]:
+def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict[str, Content]:
     """What the formulae need."""
     measure = settings["surface.hum.type"]
     names = {"u10": "wind_u", "v10": "wind_v", "airt": "air_temperature", "hum": "humidity"}
@@ -160,7 +158,7 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
     return {"format": "series", "humidity_measure": measure, **given}
 
 
-def _rain(settings: Settings, rain_acts: bool) -> dict[str, Any]:
+def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:
     """Precipitation [m s-1], of which the salt flux is GOTM's -S P."""
     rain, density = settings.input("surface.precip"), settings["equation_of_state.rho0"]
     if is_zero(rain) and not rain_acts:
@@ -174,7 +172,7 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Any]:
     return {"precipitation": rain}
 
 
-def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Any]:
+def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Content]:
     if not is_calculated and settings["surface.swr.type"] == "net":
         return {"shortwave": "net"}
     return {"shortwave": "clear_sky" if is_calculated else "downward", "albedo": _albedo(settings)}

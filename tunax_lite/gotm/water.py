@@ -1,15 +1,16 @@
 """Grid, initial profiles, relaxation and the water itself, as a configuration of the package has them."""
 
+import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
+from ..declarations import setting
 from ..io.errors import reading
 from .files import read_columns, read_text
 from .keys import WORDS
 from .lakes import depth_of
-from .settings import Said, Settings
+from .settings import Content, Said, Settings
 
 NO_RELAXATION = 1e15
 """Time scale [s] from which on GOTM's relaxation is off: its default."""
@@ -18,7 +19,7 @@ _TEOS10_HEAT_CAPACITY = 3991.86795711963
 """Of TEOS-10 [J kg-1 K-1]: with it GOTM replaces the one given, unless the equation of state is custom."""
 
 
-def grid_section(settings: Settings) -> dict[str, Any]:
+def grid_section(settings: Settings) -> dict[str, Content]:
     """The section `grid`."""
     method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
     if method == "analytical":
@@ -60,9 +61,9 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
 
 def hydrography(
     settings: Settings, dt: float, *, relax_from_zero: bool
-) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
     """Profiles of the case with their kinds, the section `relaxation`, and what is held."""
-    case: dict[str, Any] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
+    case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
     kind = settings.said("temperature.type")
     case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
@@ -82,7 +83,7 @@ def hydrography(
     return case, {name: rates for name, rates in relaxation.items() if rates is not None}, held
 
 
-def _profile(settings: Settings, name: str) -> Any:
+def _profile(settings: Settings, name: str) -> Content:
     """Profile of temperature or salinity in the measure that the configuration names."""
     method, letter = settings[f"{name}.method"], name[0]
     layers, given = f"{name}.two_layer", settings.input(name)
@@ -108,7 +109,7 @@ def _profile(settings: Settings, name: str) -> Any:
     return {"surface": settings.said(f"{layers}.{letter}_s"), **n_squared}
 
 
-def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
+def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
     """Relaxation of temperature or salinity; `None` where there is none."""
     keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
     read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
@@ -129,7 +130,7 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Any] | None:
     return section
 
 
-def _velocity_rates(settings: Settings) -> dict[str, Any] | None:
+def _velocity_rates(settings: Settings) -> dict[str, Content] | None:
     tau, ramp = settings.said("velocities.relax.tau"), settings.said("velocities.relax.ramp")
     if tau.value >= NO_RELAXATION:
         return None
@@ -145,10 +146,10 @@ def _velocity_rates(settings: Settings) -> dict[str, Any] | None:
     return section | {"fading_period": ramp}
 
 
-def equation_of_state(settings: Settings) -> dict[str, Any]:
+def equation_of_state(settings: Settings) -> dict[str, Content]:
     """The section `equation_of_state`, with GOTM's reference density and gravity."""
     method, group = settings["equation_of_state.method"], "equation_of_state.linear"
-    section: dict[str, Any] = {
+    section: dict[str, Content] = {
         "gravity": settings.said("physical_constants.gravity"),
         "reference_density": settings.said("equation_of_state.rho0"),
         "heat_capacity": _TEOS10_HEAT_CAPACITY,
@@ -162,10 +163,10 @@ def equation_of_state(settings: Settings) -> dict[str, Any]:
     return {"name": "linear", "tangent_to_teos10": tangent | {"form": "specific_volume"}} | section
 
 
-def absorption(settings: Settings) -> dict[str, Any]:
+def absorption(settings: Settings) -> dict[str, Content]:
     """The section `absorption`; what reaches the bottom leaves the column, as in GOTM."""
     method = settings["light_extinction.method"]
-    section: dict[str, Any] = {"name": "two_band", "bottom_absorbs": False}
+    section: dict[str, Content] = {"name": "two_band", "bottom_absorbs": False}
     if method != "custom":
         return section | dict(zip(WORDS["optics"].values(), WORDS["jerlov"][method], strict=True))
     numbers = settings.inputs("light_extinction", WORDS["optics"])
@@ -180,9 +181,26 @@ def coriolis_parameter(settings: Settings) -> float:
     return 4.0 * math.pi / settings["physical_constants.rotation_period"] * math.sin(angle)
 
 
-def observed_section(settings: Settings, observed: Any) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class ObservedInputs:
+    """Which of the inputs of a case are observations.
+
+    Args:
+        surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
+        surface_interval: only records at multiples of this time since the start [s]; `None` for all.
+        profiles: those of `temperature`.
+        z: heights to interpolate profiles to [m]; `None` for the centers.
+    """
+
+    surface_temperature: bool = True
+    surface_interval: float | None = setting(None, above=0.0)
+    profiles: bool = False
+    z: tuple[float, ...] | None = None
+
+
+def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:
     """The section `observations`: which of the inputs of a case are measured."""
-    section: dict[str, Any] = {"format": "inputs", "surface_interval": observed.surface_interval}
+    section: dict[str, Content] = {"format": "inputs", "surface_interval": observed.surface_interval}
     section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
     needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}
     for path, is_needed in needed.items():
