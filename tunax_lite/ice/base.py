@@ -86,6 +86,7 @@ class AbstractIce(eqx.Module):
 
 
 def check_air(ice: AbstractIce, is_known: bool) -> None:
+    """Raise `ValueError` for ice over which the temperature of the air is not known."""
     if not is_known:
         raise ValueError(
             f"{type(ice).__name__}: expected weather, which has the temperature of the air, got fluxes "
@@ -93,7 +94,7 @@ def check_air(ice: AbstractIce, is_known: bool) -> None:
         )
 
 
-def or_zero(flux: Scalar | None, like: Scalar) -> Scalar:
+def flux_like(flux: Scalar | None, like: Scalar) -> Scalar:
     """A flux, zero where there is none, of the shape of a column."""
     return jnp.zeros_like(like) if flux is None else flux + 0.0 * like
 
@@ -129,6 +130,6 @@ def below_cover(
     if sky.shortwave_flux is not None:
         changed["shortwave_flux"] = jnp.where(covered, transmitted, 1.0) * sky.shortwave_flux
     if gained is not None:
-        changed["freshwater_flux"] = or_zero(sky.freshwater_flux, gained) - gained
+        changed["freshwater_flux"] = flux_like(sky.freshwater_flux, gained) - gained
     gases = {name: jnp.where(covered, 0.0, flux) for name, flux in sky.tracer_fluxes.items()}
     return dataclasses.replace(sky, tracer_fluxes=gases, **changed)

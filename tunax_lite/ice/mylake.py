@@ -19,7 +19,7 @@ from ..declarations import named, setting
 from ..forcing import IceSurface
 from ..numerics.elementary import at_least, reciprocal
 from ..state import State
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air, or_zero
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air, flux_like
 
 
 @named("mylake")
@@ -71,8 +71,8 @@ class MyLake(AbstractIce):
         surface = jnp.where(cold, middle, 0.0)
         fluxes = sky(IceSurface(covered, surface, self.albedo))
         transmitted = jnp.exp(-self.light_attenuation * thickness)
-        light = (1.0 - transmitted) * or_zero(fluxes.shortwave_flux, thickness)
-        heat = or_zero(fluxes.heat_flux, thickness) + light
+        light = (1.0 - transmitted) * flux_like(fluxes.shortwave_flux, thickness)
+        heat = flux_like(fluxes.heat_flux, thickness) + light
         grows = covered & cold
         squared = thickness**2 + 2.0 * self.conductivity / latent * dt * (freezing - middle)
         grown = jnp.sqrt(jnp.where(grows, squared, 1.0)) - thickness

@@ -28,7 +28,7 @@ from ..declarations import check_settings, named, setting
 from ..forcing import IceSurface, SurfaceFluxes
 from ..numerics.elementary import at_least, at_most, safe_sqrt
 from ..state import State
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, or_zero
+from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, flux_like
 
 
 class Layers(NamedTuple):
@@ -153,10 +153,10 @@ class Winton(AbstractIce):
 
         def above(surface: Scalar) -> tuple[Scalar, SurfaceFluxes]:
             fluxes = sky(IceSurface(covered, surface, albedo))
-            return or_zero(fluxes.heat_flux, surface), fluxes
+            return flux_like(fluxes.heat_flux, surface), fluxes
 
         heat, slope, fluxes = jax.jvp(above, (before,), (jnp.ones_like(before),), has_aux=True)
-        slope, light = at_least(-slope, 0.0), or_zero(fluxes.shortwave_flux, before)
+        slope, light = at_least(-slope, 0.0), flux_like(fluxes.shortwave_flux, before)
         passing = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
         at_zero = -heat - slope * before - (1.0 - into_bare) * light
         air = Warming(at_zero, slope, (into_bare - passing) * light)
