@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +13,7 @@ from ..calibration.cross_validation import CrossValidationRow
 from ..calibration.posterior import Bands, spectrum_of
 from ..observations import Observations
 from . import style
-from .style import BLUE, RED, FigureTime, in_words
+from .style import BLUE, RED, FigureTime, Option, in_words
 
 _MOST_BINS = 40
 _PREFIX = "parameter "
@@ -56,7 +55,7 @@ def plot_loss(
     whole = np.broadcast_to(np.asarray(of_all_cases, dtype=bool), loss.shape)
     iteration = 1 + np.arange(loss.size)
 
-    def draw(where: np.ndarray, values: np.ndarray, *marker: str, **line: Any) -> None:
+    def draw(where: np.ndarray, values: np.ndarray, *marker: str, **line: Option) -> None:
         panel.plot(iteration[where], values[where], *marker, **line)
 
     if len(scores) > 1:
@@ -149,7 +148,7 @@ def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
         panel.tick_params(labelsize="small")
     axes[0].set_yticks(range(len(cases)), map(in_words, cases))
     axes[0].set_ylim(len(cases) - 0.5, -0.5)
-    legend: dict[str, Any] = {"loc": "outside upper center", "ncols": 2 if len(variables) == 1 else 4}
+    legend: dict[str, Option] = {"loc": "outside upper center", "ncols": 2 if len(variables) == 1 else 4}
     figure.legend(*axes[0].get_legend_handles_labels(), **legend, fontsize="small")
     return figure
 
@@ -258,7 +257,7 @@ def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | No
     return figure
 
 
-_OBSERVED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": ":"}
+_OBSERVED: dict[str, Option] = {"color": "black", "linewidth": 1.0, "linestyle": ":"}
 
 
 def _draw_observed_profile(panel: Axes, observations: Observations, name: str, time: float) -> bool:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -21,7 +20,7 @@ from ..simulation import simulate
 from ..trajectory import Trajectory
 from . import style
 from .runs import MixedLayer
-from .style import BLUE, RED, FigureTime, fields_of
+from .style import BLUE, RED, FigureTime, Option, fields_of
 
 LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of the runs of a fit
 _FEWEST_TIMES = 3  # of observations that are drawn over time
@@ -279,7 +278,7 @@ def plot_series(fit: CaseRuns) -> Figure:
     figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
     times = fit.times
 
-    def draw(panel: Axes, series: _Series, label: str, **line: Any) -> None:
+    def draw(panel: Axes, series: _Series, label: str, **line: Option) -> None:
         marker = "." if np.isfinite(series[1]).sum() < _FEW_VALUES else None
         panel.plot(times.places(series[0]), series[1], label=label, marker=marker, **line)
 

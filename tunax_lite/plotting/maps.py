@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from ..io.errors import FileFormatError
 from . import style
-from .style import STATE, FigureTime
+from .style import STATE, FigureTime, Option
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -88,7 +89,7 @@ class _Ocean:
         colours = _colours(name, *np.percentile(known, [1.0, 99.0]))
         n_columns = 1 if len(values) == 1 else 2
         figure, axes = style.panels(len(values), n_columns, (5.4, 3.0), (1.0, 0.5), sharex=True, sharey=True)
-        drawn: Any = None
+        drawn: Option = None  # the last panel's, for the bar
         for panel, (i, each) in zip(axes.flat, values.items(), strict=False):
             drawn = self._draw(panel, each, colours)
             panel.set_title(self.axis.moment(float(self.time[i])), fontsize="medium")
@@ -100,7 +101,7 @@ class _Ocean:
         bar.set_label(_label(self.store[name]))
         return figure
 
-    def _draw(self, panel: Axes, values: np.ndarray, colours: dict[str, Any]) -> Any:
+    def _draw(self, panel: Axes, values: np.ndarray, colours: dict[str, Option]) -> Collection:
         panel.set_facecolor(_LAND)
         if values.ndim == 1:
             return panel.scatter(self.longitude, self.latitude, c=values, s=30, **colours)
@@ -175,7 +176,7 @@ def _label(variable: "xr.DataArray") -> str:
     return f"{long_name}{mean} [{style.in_math(unit)}]"
 
 
-def _colours(name: str, low: float, high: float) -> dict[str, Any]:
+def _colours(name: str, low: float, high: float) -> dict[str, Option]:
     """Those of a map, from the lowest to the highest value that is no exception."""
     if low < 0.0 < high and "flux" in name:
         return style.around_zero(max(-low, high))

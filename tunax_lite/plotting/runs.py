@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,7 @@ from ..observations import Observations
 from ..physics.stratification import mixed_layer_depth
 from ..trajectory import Trajectory
 from . import style
-from .style import LOGARITHMIC_DECADES, STATE, FigureTime
+from .style import LOGARITHMIC_DECADES, STATE, FigureTime, Option
 
 _DIFFERENCE, _REFERENCE_DEPTH = 0.2, 10.0
 """K, and m: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
@@ -176,8 +175,8 @@ class MixedLayer:
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown in place of yellow and grey.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
 _DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
-_OTHERS: dict[str, Any] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
-_REFERENCE: dict[str, Any] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
+_OTHERS: dict[str, Option] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
+_REFERENCE: dict[str, Option] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
 _ERROR_QUANTILE = 0.995
 _N_COLUMNS = 4
 
@@ -196,7 +195,7 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
     for number, row in enumerate(axes):
         own = labels[number * in_row : (number + 1) * in_row]
         _draw_closures(row, shown, own, [label for label in labels if label not in own])
-        place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+        place: dict[str, Option] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
         row[3].legend(*row[0].get_legend_handles_labels(), **place, fontsize="small", frameon=False)
     title = f"{style.in_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h"
     figure.suptitle(title, fontsize="medium")
@@ -257,7 +256,7 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
     return figure
 
 
-def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **colours: Any) -> QuadMesh:
+def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **colours: Option) -> QuadMesh:
     z = np.asarray(shown.grid.z_center)
     panel.set_title(title, fontsize="small")
     panel.set_ylim(z[0], 0.0)

@@ -37,7 +37,10 @@ def colour_map(name: str) -> Colormap:
     return cmocean.cm.cmap_d[name]
 
 
-def around_zero(largest: float) -> dict[str, Any]:
+Option = Any  # a keyword argument of matplotlib
+
+
+def around_zero(largest: float) -> dict[str, Option]:
     """Colours of differences and velocities."""
     return {"cmap": colour_map("balance"), "norm": Normalize(-(largest or 1.0), largest or 1.0)}
 
@@ -61,7 +64,11 @@ def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") 
 
 
 def panels(
-    n: int, n_columns: int, size: tuple[float, float], margin: tuple[float, float] = (0.0, 0.5), **shared: Any
+    n: int,
+    n_columns: int,
+    size: tuple[float, float],
+    margin: tuple[float, float] = (0.0, 0.5),
+    **shared: Option,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of so many panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
     n_rows = math.ceil(n / n_columns)
@@ -107,7 +114,8 @@ def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]
     return {name: (heights[np.shape(v)[1]], np.asarray(v, dtype=float)) for name, v in found.items()}
 
 
-def colours_of(name: str, values: np.ndarray) -> dict[str, Any]:
+def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
+    """Colour map and scale of a variable: around zero for velocities, logarithmic for what spans orders."""
     if name in ("u", "v"):
         return around_zero(float(np.abs(values).max()))
     variable = QUANTITIES.get(name)
@@ -121,18 +129,22 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Any]:
 
 
 def in_words(name: str) -> str:
+    """A name with spaces."""
     return name.replace("_", " ")
 
 
 def long_name(name: str) -> str:
+    """The long name of a quantity; else the name in words."""
     return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
 
 
 def unit_label(name: str) -> str:
+    """The unit of a quantity in brackets; nothing for other names."""
     return f"[{in_math(QUANTITIES[name].unit)}]" if name in QUANTITIES else ""
 
 
 def name_and_unit(name: str) -> str:
+    """The label of an axis."""
     return f"{long_name(name)} {unit_label(name)}".strip()
 
 
