@@ -73,11 +73,14 @@ def check_inside(value: float, lower: float, upper: float) -> None:
 class _Interval(AbstractPrior):
     """Between two finite bounds: as they are or in the logarithm, by a logistic or a normal distribution.
 
+    Args:
+        lower, upper: bound, in the unit of the parameter.
+
     Raises `ValueError` for bounds that are not finite, not ordered or, in the logarithm, not positive.
     """
 
-    lower: float
-    upper: float
+    lower: float = setting(finite=False)
+    upper: float = setting(finite=False)
     _is_log: ClassVar[bool]
     _is_even: ClassVar[bool]
 
@@ -145,6 +148,7 @@ class LogBounded(_Interval):
     _is_log, _is_even = True, False
 
 
+@named("uniform")
 class Uniform(_Interval):
     """All values between two bounds are equally likely."""
 
@@ -161,6 +165,14 @@ _FAR = 4.0 * (1.0 - 1e-12)
 """Standard deviations between the median and where a prior may be cut, but for round-off."""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Cut(AbstractPrior):
+    """With tails that are cut where the parameter has no meaning."""
+
+    def within(self, lower: float, upper: float) -> "_Cut":
+        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
+
+
 def _check_far(prior: AbstractPrior, distances: tuple[float, float], deviation: float, given: str) -> None:
     """Raise where a prior would be cut, at distances from the median."""
     nearest = min(distance / deviation for distance in distances)
@@ -174,7 +186,7 @@ def _check_far(prior: AbstractPrior, distances: tuple[float, float], deviation: 
 
 @named("normal")
 @dataclasses.dataclass(frozen=True)
-class Normal(AbstractPrior):
+class Normal(_Cut):
     """A value with a symmetric uncertainty.
 
     Args:
@@ -206,13 +218,10 @@ class Normal(AbstractPrior):
         check_inside(value, self.lower, self.upper)
         return (value - self.mean) / self.standard_deviation
 
-    def within(self, lower: float, upper: float) -> "Normal":
-        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
-
 
 @named("log_normal")
 @dataclasses.dataclass(frozen=True)
-class LogNormal(AbstractPrior):
+class LogNormal(_Cut):
     """A positive value that is known but for a factor.
 
     Args:
@@ -251,9 +260,6 @@ class LogNormal(AbstractPrior):
     def to_unconstrained(self, value: float) -> float:
         check_inside(value, self.lower, self.upper)
         return math.log(value / self.median) / self.log_standard_deviation
-
-    def within(self, lower: float, upper: float) -> "LogNormal":
-        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
 
 
 @dataclasses.dataclass(frozen=True)

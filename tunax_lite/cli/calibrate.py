@@ -84,7 +84,7 @@ def _calibrate(
             raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
-def _problem_of(setup: Calibration) -> dict[str, Any]:
+def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
     """What is to be calibrated and how, as arguments."""
     return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes", "n_threads")}
 
@@ -92,7 +92,8 @@ def _problem_of(setup: Calibration) -> dict[str, Any]:
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Parameters and history of a calibration that was interrupted; returns how to go on."""
     # One iteration is done, so that nothing is computed.
-    problem: dict[str, Any] = _problem_of(setup) | {"n_iterations": 1}
+    problem = _problem_of(setup)
+    problem["n_iterations"] = 1
     result = run_calibration(**problem, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")

@@ -15,7 +15,6 @@ from ..config import (
     Calibration,
     ConfigError,
     MapConfig,
-    MapParts,
     Run,
     RunConfig,
     build_calibration,
@@ -29,6 +28,7 @@ from ..forcing import ConstantForcing, WaterSurface
 from ..gotm import load_gotm
 from ..io import replacing
 from ..io.protection import check_outputs
+from ..maps.setup import MapRun
 from ..model import Model
 from ..observations import Observations
 from . import session
@@ -93,18 +93,18 @@ def _describe_run(run: Run) -> None:
     )
 
 
-def _describe_map(parts: MapParts) -> None:
-    columns = parts.columns
-    _describe_model(columns.model(parts.model, slice(0, 1)))
-    case = columns.case(slice(0, 1), 0.0, parts.output_interval)  # what is read of one piece of time
+def _describe_map(run: MapRun) -> None:
+    columns = run.columns
+    _describe_model(columns.model(run.model, slice(0, 1)))
+    case = columns.case(slice(0, 1), 0.0, run.output_interval)  # what is read of one piece of time
     echo(
         f"map: {' x '.join(map(str, columns.shape))} points, {case.grid.n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
     )
     session.say_notes(columns.notes)
     echo(
-        f"time: {parts.duration / parts.dt:.0f} steps of {parts.dt:g} s, "
-        f"{parts.duration / parts.output_interval:.0f} frames of {parts.output_interval:g} s"
+        f"time: {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
+        f"{run.duration / run.output_interval:.0f} frames of {run.output_interval:g} s"
     )
 
 

@@ -7,12 +7,13 @@ import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jax
 from typer import Exit, echo
 
+from .._types import JSON
 from ..runtime import cache_contents, cache_statistics, configuration, free_memory, used_memory
+from ..runtime.memory import Device
 from ..self_test import SelfTest, self_test
 from .limits import n_processors
 from .session import FAILED
@@ -26,8 +27,7 @@ MEMORY_VARIABLES = {
 }
 """What decides how much of a GPU JAX takes, with JAX's defaults."""
 
-Report = dict[str, Any]
-"""A tree that JSON can hold."""
+Report = dict[str, JSON]
 
 
 def doctor(as_json: bool, seconds: float) -> None:
@@ -72,7 +72,7 @@ def describe_machine() -> Report:
     }
 
 
-def _device(device: Any) -> Report:
+def _device(device: Device) -> Report:
     try:
         free, used = free_memory(device), used_memory(device)
     except RuntimeError:  # says nothing about its memory

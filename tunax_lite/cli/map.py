@@ -1,5 +1,6 @@
 """`tunax-lite map`: columns on a map, on one process or many."""
 
+import dataclasses
 import functools
 import re
 import time
@@ -44,10 +45,10 @@ def map_columns(
     loaded, budget = load_map(config, settings), bytes_of(memory)
     with session.precision(loaded), claimed(output):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
-        parts = build_map(loaded, values)
-        session.say_notes(parts.columns.notes)
-        about = session.provenance(loaded, loaded.name, parts.model.closure)
-        run = MapRun(**parts._asdict(), about=about)
+        run = build_map(loaded, values)
+        session.say_notes(run.columns.notes)
+        about = session.provenance(loaded, loaded.name, run.model.closure)
+        run = dataclasses.replace(run, about=about)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
             echo(f"{output}: complete; nothing to do")

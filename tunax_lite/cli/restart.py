@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 import typer
 
 from .. import io
-from .._types import iterate_options
+from .._types import JSON, iterate_options
 from ..config import ConfigError, Run
 from ..io.errors import FileFormatError, check_possible
 from ..io.protection import Provenance, read_provenance
@@ -120,7 +119,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def _settings(text: str, left_out: Sequence[str] = _MAY_DIFFER) -> dict[str, str]:
-    def flat(section: Any, path: str) -> Iterator[tuple[str, str]]:
+    def flat(section: JSON, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(section, Mapping) and section:
             for key, value in section.items():
                 yield from flat(value, f"{path}.{key}".lstrip("."))

@@ -89,6 +89,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
 
 
 def say_notes(notes: Iterable[str]) -> None:
+    """Print a line for each note."""
     for note in notes:
         echo(f"note: {note}")
 
@@ -102,6 +103,7 @@ def say_accounts(targets: Iterable[Target]) -> None:
 
 
 def report_written(paths: Iterable[Path]) -> None:
+    """Print which files were written."""
     for path in paths:
         echo(f"wrote {path}")
 

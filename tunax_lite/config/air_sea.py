@@ -14,7 +14,7 @@ from ..forcing import AbstractForcing
 from ..terms import WindVector
 from ..time_series import TimeSeries
 from .builder import choice, one_of, part_of, section_of
-from .section import Section, invalid, key
+from .section import Annotation, Section, invalid, key
 from .series import Paths, Quantities, Setting, TimedSection, TimedValue, read_together
 
 _HUMIDITY = {"relative": "relative_humidity", "specific": "specific_humidity"}
@@ -29,12 +29,18 @@ LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
 
 
 class SeriesShortwave(Section):
+    """Shortwave radiation that is a series of the weather."""
+
     name: Literal["downward", "net"]
 
 
-ClearSkySection: Any = section_of(air_sea.ClearSky, "name", "clear_sky")
-ShortwaveSection: Any = choice([SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"])
-AlbedoSection: Any = one_of(air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said})
+ClearSkySection: Annotation = section_of(air_sea.ClearSky, "name", "clear_sky")
+ShortwaveSection: Annotation = choice(
+    [SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"]
+)
+AlbedoSection: Annotation = one_of(
+    air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said}
+)
 _FACTORS = "wind_factor heat_factor shortwave_factor"
 _SWITCHES = f"bulk relative_wind conservative_temperature rain_heat rain_stress {_FACTORS} offsets"
 
@@ -196,7 +202,9 @@ def bulk_forcing(
         )
 
 
-def bulk_arguments(section: AirSeaSection, *, implicit_stress: bool, rain: bool) -> dict[str, Any]:
+def bulk_arguments(
+    section: AirSeaSection, *, implicit_stress: bool, rain: bool
+) -> dict[str, Any]:  # of its fields
     """Arguments of `BulkForcing` but for weather, sun and measure of humidity; `rain` is in the weather."""
     is_series = section.longwave in ("downward", "net")
     formula = None if is_series else names_of(air_sea.AbstractLongwave)[section.longwave].make()

@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import io
+from .._types import JSON
 from ..calibration import with_case_parameters, with_parameters
 from ..case import Case
 from ..gotm import GotmOptions, LoadedGotm, ObservedInputs, Report, Translation, load_gotm, translate
@@ -25,7 +26,8 @@ from ..trajectory import Restart
 from .build_site import placed_case
 from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .load import Loaded, validated
-from .schema import ModelSection, NativeGrid, RunConfig
+from .schema import GridSection, ModelSection, NativeGrid, RunConfig
+from .section import SomeCase
 from .series import Place, Setting
 
 
@@ -76,7 +78,7 @@ def _output_interval(
     return step * int(np.gcd.reduce(steps))
 
 
-def _start(section: Any, where: Place, model: Model, case: Case) -> Restart | None:
+def _start(section: SomeCase, where: Place, model: Model, case: Case) -> Restart | None:
     """The turbulence of another run to start with; its water is that of the case."""
     if not isinstance(section, SiteCase) or section.restart is None:
         return None
@@ -87,10 +89,10 @@ def _start(section: Any, where: Place, model: Model, case: Case) -> Restart | No
 
 
 def _in_our_words(
-    case: GotmCase, where: Place, grid: Any, step: float | None
+    case: GotmCase, where: Place, grid: GridSection, step: float | None
 ) -> tuple[Loaded[RunConfig], Report]:
     """The configuration of the package that a case of GOTM is; its own time step where `step` is `None`."""
-    replaced: dict[str, Any] = dict(case.settings)
+    replaced: dict[str, JSON] = dict(case.settings)
     if not isinstance(grid, NativeGrid):
         replaced["grid.method"] = "analytical"  # whatever its file
     if step is not None:
@@ -157,7 +159,7 @@ class BuiltCase(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def build_case(section: Any, grid: Any, where: Place, step: float | None = None) -> BuiltCase:
+def build_case(section: SomeCase, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
     """The case of a section at its place in a configuration; some depend on the time step [s].
 
     Raises:
@@ -197,7 +199,7 @@ def build_case(section: Any, grid: Any, where: Place, step: float | None = None)
         return BuiltCase(case if target is None else case.on(target), observations)
 
 
-def case_name(section: Any, where: Place) -> str:
+def case_name(section: SomeCase, where: Place) -> str:
     """What the case of a section is called; of its files no more is read than says that."""
     if isinstance(section, IdealisedCase | SiteCase):
         return section.name
@@ -221,7 +223,7 @@ def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case,
     return made.case, dataclasses.replace(made.observations, notes=tuple(made.notes))
 
 
-def _read(section: Any, path: Path) -> tuple[Case, Observations]:
+def _read(section: SomeCase, path: Path) -> tuple[Case, Observations]:
     if isinstance(section, LesbraryCase):
         return io.read_lesbrary(path)
     if isinstance(section, LegayCase):
@@ -232,7 +234,7 @@ def _read(section: Any, path: Path) -> tuple[Case, Observations]:
 _KEYS = ("path", "paths", "forcing_file", "run")
 
 
-def data_files(loaded: Loaded[Any]) -> dict[str, str]:
+def data_files(loaded: Loaded) -> dict[str, str]:
     """SHA-256 of the files that a configuration names, by what they are called there; all must exist."""
     found = {}
     for name, required in _names(loaded.config.model_dump()):
@@ -244,7 +246,7 @@ def data_files(loaded: Loaded[Any]) -> dict[str, str]:
     return found
 
 
-def _names(section: Any, required: bool = True) -> Iterator[tuple[str, bool]]:
+def _names(section: JSON, required: bool = True) -> Iterator[tuple[str, bool]]:
     """Names of files, and whether the configuration cannot do without them."""
     if isinstance(section, list | tuple):
         for item in section:

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -164,7 +163,7 @@ def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
     return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
-def evaluation_of(loaded: Loaded[Any]) -> tuple[Model, tuple[Target, ...]]:
+def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
     """A model, and what its errors are computed against: all levels, differences in physical units.
 
     Args:

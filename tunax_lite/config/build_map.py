@@ -1,31 +1,17 @@
 """From the checked configuration of a map to its columns and its model."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from ..io.yaml_file import ConfigError
-from ..maps import ColumnMap
-from ..model import Model
+from ..maps.setup import MapRun
 from .air_sea import bulk_arguments
 from .build import build_model
 from .load import Loaded
 from .maps import MapConfig
 
 
-class MapParts(NamedTuple):
-    """What a map is computed from: the arguments of `MapRun`."""
-
-    model: Model
-    columns: ColumnMap
-    dt: float
-    output_interval: float
-    duration: float
-    variables: tuple[str, ...]
-    means: tuple[str, ...]
-
-
-def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapParts:
-    """The objects of a map; `parameters` of the closure replace those of the configuration.
+def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = None) -> MapRun:
+    """What a map computes; `parameters` of the closure replace those of the configuration.
 
     Raises:
         ConfigError: values that do not fit each other.
@@ -62,7 +48,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # refuses unknown parameters
     output = config.output
-    return MapParts(
+    return MapRun(
         model=model,
         columns=columns,
         dt=config.time.step,

@@ -1,8 +1,6 @@
 """From a checked configuration of a place in the ocean to its case and its observations."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from . import cases
 from .air_sea import bulk_forcing, wind_of
 from .closures import term_of
 from .fluxes import prescribed_forcing
+from .lakes import Measures
 from .observed import Placed, keeps_heights, measured_start, modelled, observations_of, with_numbers, within
 from .profiles import TwoBandSeriesSection, initial_state, profile_series, stratified
 from .series import Setting
@@ -59,7 +58,7 @@ def placed_case(section: Placed, setting: Setting) -> tuple[Case, Observations |
         gap = profiled.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=section.duration)
 
-    def converted(values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
+    def converted(values: Measures, z: np.ndarray) -> Measures:
         return modelled(section, values, z)
 
     profiled = None if isinstance(section.observations, cases.InputObservations) else section.observations

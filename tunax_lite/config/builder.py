@@ -19,22 +19,23 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Optional, Unio
 from pydantic import BeforeValidator, Field, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
 
+from .._types import JSON
 from ..declarations import meanings, name_of, names_of
-from .section import Section
+from .section import Annotation, Section
 
 
 class Made(Section):
     """A section that was derived from a class, and makes it."""
 
-    maker: ClassVar[Any] = None
+    maker: ClassVar[Any] = None  # the class, or a class method
     own_keys: ClassVar[Mapping[str, FieldInfo]] = {}
-    conversions: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    conversions: ClassVar[dict[str, Callable[[Any], object]]] = {}  # each of values of its key's type
 
-    def build(self, **others: Any) -> Any:
+    def build(self, **others: Any) -> Any:  # arguments of the class, and an instance of it
         """The object, with arguments that no file gives; what is not given is left to the class."""
         return type(self).maker(**self.given(), **others)
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:  # each of the type of its field
         """Arguments of the class that the file gives, or whose default is another one in files."""
         fields = type(self).model_fields
         given = {
@@ -54,15 +55,15 @@ class Made(Section):
             self.build()  # raises what only the class knows
 
 
-STANDS_AS: dict[type, Any] = {}
+STANDS_AS: dict[type, Annotation] = {}
 """Sections of their own, with `build`, that stand in files for the classes of a family."""
 
 
 class _Field(NamedTuple):
     """Type of a key, and what makes the argument of its value where it is not the value itself."""
 
-    annotation: Any
-    convert: Callable[[Any], Any] | None = None
+    annotation: Annotation
+    convert: Callable[[Any], object] | None = None  # of what the annotation lets through
 
 
 @functools.cache
@@ -74,6 +75,8 @@ def section_of(
     only: tuple[str, ...] | None = None,
     numbers: bool = True,
     partial: bool = False,
+    prefix: str = "",
+    optional: bool = False,
 ) -> type[Made]:
     """The section of a class.
 
@@ -85,8 +88,10 @@ def section_of(
         numbers: whether calibratable numbers are among them; those that may be absent can be `null`
             either way.
         partial: for a section that something else completes: nothing is made of it to check it.
+        prefix: of the keys, before the names of the fields.
+        optional: whether each key may be `null`, and is by default.
     """
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {}  # types of keys, each with what `Field` returns
     known = names_of(kind)[name] if name else None
     if known is not None:
         fields[tag] = (Literal[name], Field())
@@ -99,13 +104,16 @@ def section_of(
                 continue
             made = _Field(None)
         if made.convert is not None:
-            conversions[field.name] = made.convert
-        default: Any = _default(field, made, {} if known is None else known.preset)
+            conversions[prefix + field.name] = made.convert
+        usual = {} if known is None else known.preset
+        default: Any = _default(field, made, usual)  # arguments of `Field`
         if not numbers and "default_factory" in default:
-            default = dict(default=None)
+            default = {"default": None}
+        if optional:
+            made, default = made._replace(annotation=Optional[made.annotation]), {"default": None}  # noqa: UP045
         meaning = meanings(kind).get(field.name)
         about = None if meaning is None else meaning.removesuffix(".")
-        fields[field.name] = (made.annotation, Field(**default, description=about))
+        fields[prefix + field.name] = (made.annotation, Field(**default, description=about))
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",
         __base__=Made,
@@ -115,7 +123,7 @@ def section_of(
     section.conversions = conversions
     section.own_keys = {key: field for key, field in section.model_fields.items() if key != tag}
     section.null_is_default = frozenset(
-        field.name
+        prefix + field.name
         for field, _ in declared_fields(kind)
         if field.metadata.get("setting", {}).get("null_is_default")
     )
@@ -124,18 +132,28 @@ def section_of(
     return section
 
 
-def part_of(kind: type, only: str = "", tag: str = "", name: str = "", *, partial: bool = True) -> Any:
+def part_of(
+    kind: type,
+    only: str = "",
+    tag: str = "",
+    name: str = "",
+    *,
+    partial: bool = True,
+    prefix: str = "",
+    optional: bool = False,
+) -> Annotation:
     """The section of a class for another to derive from: of all its fields, or of those named in `only`."""
-    return section_of(kind, tag, name, only=tuple(only.split()) or None, partial=partial)
+    chosen = tuple(only.split()) or None
+    return section_of(kind, tag, name, only=chosen, partial=partial, prefix=prefix, optional=optional)
 
 
 def one_of(
     family: type,
     tag: str = "name",
     *,
-    replaced: Mapping[type, Any] = MappingProxyType({}),
-    number: Callable[[Any], Any] | None = None,
-) -> Any:
+    replaced: Mapping[type, Annotation] = MappingProxyType({}),
+    number: Callable[[float], JSON] | None = None,
+) -> Annotation:
     """Type of a key whose value names one of the classes of a family, with its settings.
 
     Args:
@@ -148,16 +166,19 @@ def one_of(
 
 
 def choice(
-    sections: list[Any], tag: str, names: Iterable[str], number: Callable[[Any], Any] | None = None
-) -> Any:
+    sections: list[Annotation],
+    tag: str,
+    names: Iterable[str],
+    number: Callable[[float], JSON] | None = None,
+) -> Annotation:
     """Type of a key for one of several sections, or for the name of one that has nothing else to say."""
 
-    def complete(value: Any) -> Any:
+    def complete(value: JSON) -> JSON:
         if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
             return number(value)
         return {tag: value} if isinstance(value, str) else value
 
-    short: Any = Literal[tuple(names)]
+    short: Annotation = Literal[tuple(names)]
     said = Union[tuple([short, *sections, *([float] if number is not None else [])])]  # noqa: UP007
     before = BeforeValidator(complete, json_schema_input_type=said)
     if len(sections) == 1:
@@ -178,7 +199,7 @@ def is_number(field: dataclasses.Field) -> bool:
     return "valid_range" in field.metadata
 
 
-def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
+def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
     """Type of the key of a field; `None` for one that no file sets."""
     if "vector" in field.metadata or "leading_axes" in field.metadata and not is_number(field):
         return None
@@ -200,7 +221,7 @@ def _field(field: dataclasses.Field, hint: Any) -> _Field | None:
     return _Field(Optional[made.annotation], made.convert)  # noqa: UP045
 
 
-def _of_hint(hint: Any, declared: Any) -> _Field | None:
+def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  # by `setting`
     if declared["choices"] is not None:
         return _Field(Literal[declared["choices"]])
     if hint in (bool, str) or get_origin(hint) in (Literal, dict):
@@ -240,11 +261,13 @@ def _is_complete(kind: type) -> bool:
     )
 
 
-def _may_be_none(hint: Any) -> bool:
+def _may_be_none(hint: Annotation) -> bool:
     return get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
 
 
-def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) -> Any:
+def _default(
+    field: dataclasses.Field, made: _Field, preset: Mapping[str, object]
+) -> dict[str, Any]:  # arguments of `Field`
     """The default as arguments of `Field`; that of a part is made when it is asked for."""
     if field.name in preset:
         return {"default": preset[field.name]}
@@ -255,7 +278,7 @@ def _default(field: dataclasses.Field, made: _Field, preset: Mapping[str, Any]) 
         return {}
     factory = field.default_factory
 
-    def usual() -> Any:
+    def usual() -> object:
         name = name_of(type(factory()))
         return TypeAdapter(made.annotation).validate_python({} if name is None else name)
 

@@ -1,10 +1,11 @@
 """The configuration of a calibration: free parameters, how cases are compared, the method, the posterior."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ..calibration import Adam, ConstantRate, CosineDecay, MultiStart, Target
+from .._types import JSON
+from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
 from ..calibration.known import Tied
 from ..calibration.methods.base import AbstractMethod
 from ..calibration.methods.gradient import AbstractSchedule
@@ -26,7 +27,7 @@ from .schema import (
     Thickness,
     UniformGrid,
 )
-from .section import Section, closest, invalid, key
+from .section import Annotation, Section, closest, invalid, key
 
 
 class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
@@ -35,20 +36,17 @@ class BoundedSection(part_of(FreeParameter, "lower upper start scale")):
     prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
 
 
-_StartedSection: Any = part_of(FreeParameter, "start")
+_StartedSection: Annotation = part_of(FreeParameter, "start")
 
 
-class UniformSection(_StartedSection):
+class UniformSection(part_of(Uniform, tag="prior", name="uniform"), _StartedSection):
     """All values between two bounds are equally likely, or all orders of magnitude."""
 
-    prior: Literal["uniform"]
-    lower: float = key("lower bound")
-    upper: float = key("upper bound")
     scale: Literal["linear", "log"] = key("log for equally likely orders of magnitude", "linear")
 
-    def build(self) -> AbstractPrior:
+    def build(self, **others: float) -> AbstractPrior:
         """The prior."""
-        return (LogUniform if self.scale == "log" else Uniform)(self.lower, self.upper)
+        return (LogUniform if self.scale == "log" else Uniform)(**self.given(), **others)
 
     def _check(self) -> None:
         self.build()
@@ -67,7 +65,7 @@ class CorrelatedNormalSection(
 
     mean: float = key("in the unit of the numbers", 0.0)
 
-    def build(self, **others: Any) -> AbstractPrior:
+    def build(self, **others: float) -> AbstractPrior:
         """The prior."""
         return CorrelatedNormal(self.mean, **self.given(), **others)
 
@@ -84,19 +82,20 @@ class TiedSection(part_of(Tied, "factor offset")):
     tied_to: str = key("dotted name of the free parameter")
 
 
-def free_parameter(path: str, section: Any) -> FreeParameter | Tied:
+def free_parameter(path: str, section: Section) -> FreeParameter | Tied:
     """What a calibration does with the number of a dotted name."""
     if isinstance(section, TiedSection):
         return Tied(path, section.tied_to, **section.given())
     if isinstance(section, BoundedSection):
         return FreeParameter(path, **section.given())
+    assert isinstance(section, UniformSection | NormalSection | CorrelatedNormalSection | LogNormalSection)
     return FreeParameter(path, start=section.start, prior=section.build())
 
 
 _PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
 
 
-def _complete(value: Any) -> Any:
+def _complete(value: JSON) -> JSON:
     if value is None:  # `c_eps_1:` with nothing behind it means all defaults
         return {}
     if isinstance(value, dict) and (prior := value.get("prior", "bounded")) not in _PRIORS:
@@ -104,7 +103,7 @@ def _complete(value: Any) -> Any:
     return value
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """Name of the section, of the content of a file or of a section that was made before."""
     given = value if isinstance(value, dict) else dict(value) if isinstance(value, Section) else {}
     return "tied" if "tied_to" in given else given.get("prior", "bounded")
@@ -128,7 +127,7 @@ Weights = Annotated[
     dict[ObservedVariable, Annotated[float, Field(ge=0.0)]],
     key("weight of each variable [1]", min_length=1),
 ]
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, dict[str, JSON]] = {
     "wagner": {
         "weights": {"buoyancy": 1.0, "u": 1.0, "v": 1.0},
         "driven_velocities_only": True,
@@ -148,7 +147,9 @@ Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS
 """
 
 
-class MisfitSection(part_of(Target, "scale averaging reduction frame_interval")):
+class MisfitSection(
+    part_of(Target, "scale averaging reduction frame_interval"), part_of(Correlation, prefix="correlation_")
+):
     """How model and observations are compared."""
 
     preset: Literal["wagner"] | None = key("protocol of a paper; keys beside it go before it", None)
@@ -159,8 +160,6 @@ class MisfitSection(part_of(Target, "scale averaging reduction frame_interval"))
     score: one_of(AbstractScore) = key(  # pyright: ignore[reportInvalidTypeForm]
         "what is summed over the cases", "root_mean_square", validate_default=True
     )
-    correlation_length: float = key("of errors of observations [m]; 0 for independent ones", 0.0, ge=0.0)
-    correlation_time: float = key("of errors of observations [s]; 0 for independent ones", 0.0, ge=0.0)
     initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
@@ -174,7 +173,7 @@ class MisfitSection(part_of(Target, "scale averaging reduction frame_interval"))
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in(cls, data: Any) -> Any:
+    def _fill_in(cls, data: JSON) -> JSON:
         if not isinstance(data, dict) or data.get("preset") is None:
             return data
         if data["preset"] not in PRESETS:
@@ -203,19 +202,19 @@ class StartsSection(part_of(MultiStart, "spread seed")):
     iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
 
 
-OptimiserSection: Any = one_of(AbstractMethod, replaced={Adam: AdamSection})
+OptimiserSection: Annotation = one_of(AbstractMethod, replaced={Adam: AdamSection})
 
 
-class PosteriorSection(part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed")):
-    """How the distribution of the free parameters is found, and what is believed of the errors."""
+class PosteriorSection(
+    part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed"),
+    part_of(Likelihood, optional=True),
+):
+    """How the distribution of the free parameters is found, and what is believed of the errors.
+
+    Without `noise` and `n_observations` both follow from what the best fit leaves unexplained.
+    """
 
     method: Literal["laplace", "nuts"] = key("normal distribution at the best fit, or sampled", "laplace")
-    noise: float | None = key(
-        "error of observations and model, in units of the scale; null for that of the best fit", None, gt=0.0
-    )
-    n_observations: float | None = key(
-        "independent observations that all cases are worth; null with noise [1]", None, gt=0.0
-    )
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
     n_draws: int | None = key(
         "of each chain, or of the normal distribution; null for 500, or 4000", None, ge=4
@@ -248,7 +247,7 @@ class CheckSection(Section):
     run: str = key("configuration of the run", min_length=1)
     against: Literal["entrainment_law", "observations"] = key("what the run is compared with", "observations")
     name: str | None = key("by default that of the case", None, min_length=1)
-    settings: dict[str, Any] = key(
+    settings: dict[str, JSON] = key(
         "values that replace those of the configuration of the run, by key path", default_factory=dict
     )
     skip_if_missing: bool = key("whether to go without, saying so, where a file is missing", False)
@@ -271,11 +270,11 @@ class TargetSection(Section):
     corrections: CorrectionsSection = key("corrections that `parameters` sets free", CorrectionsSection())
 
 
-def _as_list(value: object) -> list[Any]:
+def _as_list(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else [value]
 
 
-def _as_grids(value: object) -> list[Any]:
+def _as_grids(value: JSON) -> list[JSON]:
     """One grid, several, or one with several numbers of cells, as a list."""
     grids = []
     for grid in _as_list(value):
@@ -303,6 +302,8 @@ _Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type
 
 
 class CalibrationTimeSection(Section):
+    """The time step of the runs of a calibration."""
+
     step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
 
 

@@ -1,9 +1,10 @@
 """Sections of a configuration file that say where a case comes from: a place, numbers, or a file."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from .._types import JSON
 from ..gotm import GotmOptions, ObservedInputs
 from ..ice import AbstractIce
 from ..io.cf_forcing import Mapping
@@ -14,7 +15,7 @@ from .closures import TermSection, flatten
 from .interior import InteriorSection
 from .lakes import HypsographySection
 from .profiles import AbsorptionSection, EquationOfStateSection, Profile, ProfileSection, check_initial
-from .section import Section, closest, invalid, key
+from .section import Annotation, Section, closest, invalid, key
 from .series import (
     CoriolisParameter,
     Paths,
@@ -146,10 +147,10 @@ class FluxesSection(Quantities):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_times(cls, data: Any) -> Any:
+    def _with_times(cls, data: JSON) -> JSON:
         """Lists as series over `time`."""
 
-        def placed(name: str, value: Any) -> Any:
+        def placed(name: str, value: JSON) -> JSON:
             if not isinstance(value, list) or name == "time":
                 return value
             if data.get("time") is None:
@@ -206,7 +207,7 @@ class IdealisedCase(_PlacedCase):
     observations: ClassVar[None] = None
     initial: ClassVar[None] = None
     weather: ClassVar[None] = None
-    series: ClassVar[dict[str, Any]] = {}
+    series: ClassVar[dict[str, NumbersSection]] = {}
     temperature_kind: ClassVar[str] = "conservative"
     salinity_kind: ClassVar[str] = "absolute"
 
@@ -320,7 +321,7 @@ class LegayCase(Section):
         return self.model_dump(exclude={"format", "path"}, exclude_none=True)
 
 
-MappingSection: Any = section_of(Mapping)
+MappingSection: Annotation = section_of(Mapping)
 
 
 class CfNetcdfCase(Section):
@@ -346,7 +347,7 @@ class GotmCase(part_of(GotmOptions, "name salinity_anomaly relax_from_zero verti
 
     format: Literal["gotm"]
     path: DataPath
-    settings: Annotated[dict[str, Any], BeforeValidator(flatten)] = key(
+    settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
         "values that replace those of the file, with GOTM's names", default_factory=dict
     )
     ignore_unsupported: bool = key("whether to run without settings that are not supported", False)

@@ -4,10 +4,11 @@ import functools
 import importlib
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, field_validator
 
+from .._types import JSON
 from ..calibration.known import with_parameters
 from ..closures import AbstractClosure
 from ..declarations import names_of
@@ -15,12 +16,14 @@ from ..terms import AbstractTerm
 from .builder import STANDS_AS, Made, declared_fields, is_number, section_of
 from .section import Located, Section, closest, invalid, key
 
+T = TypeVar("T")
 
-def flatten(value: Any, prefix: str = "") -> Any:
+
+def flatten(value: JSON, prefix: str = "") -> JSON:
     """Nested mappings of parameters with dotted names instead, and lists with the place of each number."""
     if not isinstance(value, Mapping):
         return value
-    flat: dict[str, Any] = {}
+    flat: dict[str, JSON] = {}
     for name, item in value.items():
         if isinstance(item, Mapping):
             below = flatten(item, f"{prefix}{name}.")
@@ -37,7 +40,7 @@ def flatten(value: Any, prefix: str = "") -> Any:
 
 Parameters = Annotated[
     dict[str, float],
-    BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, Any]]),
+    BeforeValidator(flatten, json_schema_input_type=dict[str, float | list[float] | dict[str, JSON]]),
 ]
 """Values by dotted name; nested mappings are accepted too."""
 
@@ -61,7 +64,7 @@ def closure_class(name: str) -> type[AbstractClosure]:
     return _class_of(AbstractClosure, name, "closure")
 
 
-def _class_of(family: type, name: str, what: str) -> Any:
+def _class_of(family: type[T], name: str, what: str) -> type[T]:
     if (known := names_of(family).get(name)) is not None:
         return known.kind
     if ":" not in name:
@@ -81,7 +84,7 @@ def _class_of(family: type, name: str, what: str) -> Any:
     return found
 
 
-def term_of(given: Mapping[str, Any]) -> AbstractTerm:
+def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
     """A term by the name of its class, with its numbers and settings."""
     settings = dict(given)
     kind = _class_of(AbstractTerm, str(settings.pop("name", "")), "term")
@@ -91,7 +94,7 @@ def term_of(given: Mapping[str, Any]) -> AbstractTerm:
         raise invalid("a term that numbers and settings make", str(error), "give what it needs") from error
 
 
-def _checked_term(said: Any) -> Any:
+def _checked_term(said: JSON) -> JSON:
     given = {"name": said} if isinstance(said, str) else said
     if isinstance(given, dict):
         term_of(given)
@@ -99,7 +102,7 @@ def _checked_term(said: Any) -> Any:
 
 
 TermSection = Annotated[
-    dict[str, Any], BeforeValidator(_checked_term, json_schema_input_type=dict[str, Any] | str)
+    dict[str, JSON], BeforeValidator(_checked_term, json_schema_input_type=dict[str, JSON] | str)
 ]
 """A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
 
@@ -111,7 +114,7 @@ def options_of(kind: type[AbstractClosure]) -> type[Made]:
 
 
 def closure_with(
-    name: str, options: Mapping[str, Any], parameters: Mapping[str, float] = MappingProxyType({})
+    name: str, options: Mapping[str, JSON], parameters: Mapping[str, float] = MappingProxyType({})
 ) -> AbstractClosure:
     """A closure by name, with other settings than its default ones.
 
@@ -155,7 +158,9 @@ def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
     return ""
 
 
-def _given(kind: type[AbstractClosure], options: Mapping[str, Any]) -> dict[str, Any]:
+def _given(
+    kind: type[AbstractClosure], options: Mapping[str, JSON]
+) -> dict[str, Any]:  # each of the type of its field
     """Arguments of a closure that its options are."""
     if not options:
         return {}
@@ -178,7 +183,7 @@ class ClosureSection(Section):
     constants: str | None = key(
         "set of constants by its name, `recommended` for one; null for the default ones", None
     )
-    options: dict[str, Any] = key(
+    options: dict[str, JSON] = key(
         "settings of the closure that are not numbers, by name", default_factory=dict
     )
     parameters: Parameters = key("values that differ from the default, by dotted name", default_factory=dict)
@@ -191,7 +196,7 @@ class ClosureSection(Section):
 
     @field_validator("constants")
     @classmethod
-    def _check_constants(cls, constants: str | None, info: Any) -> str | None:
+    def _check_constants(cls, constants: str | None, info: Any) -> str | None:  # Any: of pydantic
         if constants is not None and "name" in info.data:
             sets = constants_of(info.data["name"])
             if constants not in sets:
@@ -201,7 +206,7 @@ class ClosureSection(Section):
 
     @field_validator("options")
     @classmethod
-    def _check_options(cls, options: dict[str, Any], info: Any) -> dict[str, Any]:
+    def _check_options(cls, options: dict[str, JSON], info: Any) -> dict[str, JSON]:  # Any: of pydantic
         if "name" in info.data:  # absent if the name itself was refused
             _given(closure_class(info.data["name"]), options)
         return options
@@ -223,6 +228,6 @@ _NameAlone = BeforeValidator(
 STANDS_AS[AbstractClosure] = Annotated[ClosureSection, _NameAlone]
 
 
-def closure_of(document: dict[str, Any]) -> AbstractClosure:
+def closure_of(document: dict[str, JSON]) -> AbstractClosure:
     """The closure of the content of a configuration file, with the constants it began with."""
     return ClosureSection.model_validate(document.get("model", {}).get("closure", {})).build()

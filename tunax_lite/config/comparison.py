@@ -3,10 +3,11 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from .._types import JSON
 from ..calibration import read_parameters, with_parameters
 from ..closures import AbstractClosure
 from ..comparison import Candidate, Reference, StoredResult
@@ -49,12 +50,12 @@ class ComparedClosureSection(ClosureSection):
         return self.label or self.name
 
 
-def _expanded(value: Any) -> Any:
+def _expanded(value: JSON) -> JSON:
     """Names of closures as sections, and `all` as all names of configurations."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list):
         return items
-    sections: list[Any] = []
+    sections: list[JSON] = []
     for item in items:
         names = closure_names() if item == "all" else [item]
         sections += [{"name": name} if isinstance(name, str) else name for name in names]

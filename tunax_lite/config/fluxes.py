@@ -1,7 +1,6 @@
 """Surface fluxes that a configuration gives, as the forcing that follows from them."""
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +11,12 @@ from ..forcing import AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSerie
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
 from .cases import FluxesSection
+from .section import SomeCase
 from .series import Setting, read_timed
 
 
-def prescribed_forcing(section: FluxesSection, case: Any, setting: Setting, key: str) -> AbstractForcing:
+def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting, key: str) -> AbstractForcing:
+    """The fluxes of a section: series and numbers, or files of ERA5; `ConfigError` for what a file lacks."""
     if section.era5 is not None:
         if case.latitude is None or case.longitude is None or setting.start_time is None:
             raise ConfigError(
@@ -61,7 +62,7 @@ _MOST_STEPS = 2_000_000
 
 
 def _entering(
-    light: Series | float, albedo: AbstractAlbedo, case: Any, setting: Setting, key: str
+    light: Series | float, albedo: AbstractAlbedo, case: SomeCase, setting: Setting, key: str
 ) -> Series | float:
     """Shortwave radiation [W m-2] less the albedo of the sun's height, exact at the end of every step."""
     if not albedo.needs_sun:

@@ -45,7 +45,9 @@ class RelaxationRates(Section):
         if self.time_scale is self.surface_time_scale is self.bottom_time_scale is None:
             raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
 
-    def target(self, name: str, setting: Setting, key: str, sources: Mapping[str, ProfilesOf]) -> Any:
+    def target(
+        self, name: str, setting: Setting, key: str, sources: Mapping[str, ProfilesOf]
+    ) -> terms.RelaxationTarget:
         """What a variable follows, and how fast."""
         profile = getattr(self, name if key == "velocity" else "profile")
         if profile is None and "observations" not in sources:
@@ -82,12 +84,16 @@ Target = Annotated[
 
 
 class TracerRelaxation(RelaxationRates):
+    """Relaxation of temperature or salinity."""
+
     profile: Target = None
     lag: float = key("of what it relaxes to [s], one step in GOTM", 0.0, ge=0.0)
     from_zero: bool = key("whether it relaxes to zero until the lag has passed, as GOTM does", False)
 
 
 class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget, "fading_period")):
+    """Relaxation of both components of the velocity."""
+
     u: Target = None
     v: Target = None
 
@@ -176,6 +182,8 @@ class GradientSection(part_of(terms.BuoyancyGradient, _SWITCHES)):
 
 
 class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesPart):
+    """A vertical velocity that carries the profiles."""
+
     makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
     n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
         "steps of advection in a time step; null for as many as the velocity needs", 1
@@ -183,7 +191,7 @@ class VerticalVelocitySection(part_of(terms.VerticalVelocity, "scheme"), SeriesP
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
-    def read(self, setting: Setting, key: str, wind: Any = None) -> terms.VerticalVelocity:
+    def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.VerticalVelocity:
         """The velocity, in as many steps as it needs."""
         series = self.series(setting, key)
         highest = float(np.max(series.values.height))
@@ -257,7 +265,7 @@ class InteriorSection(
             converted: temperatures and salinities of streams.
         """
 
-        def part(key: str, *needed: Any) -> Any:
+        def part(key: str, *needed: object) -> Any:  # what the section of the key makes
             section = getattr(self, key)
             return None if section is None else section.read(setting, key, *needed)
 

@@ -1,6 +1,6 @@
 """Lakes in a configuration: how large they are at their depths, and what flows into them and out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from .builder import part_of
 from .section import Section, invalid, key
 from .series import Place, Setting, TimedSection, TimedValue, check_keys, check_table, read_together
 
-Converted = Callable[[Mapping[str, Any], np.ndarray], dict[str, Any]]
+Measures = dict[str, Any]  # numbers or arrays, of NumPy or JAX, by quantity
+Converted = Callable[[Measures, np.ndarray], Measures]
 """Temperature and salinity at heights [m], by name, from the kinds of the case to those of the column."""
 
 
@@ -56,7 +57,9 @@ class LevelSection(part_of(terms.LakeLevel, "initial")):
         return terms.LakeLevel(basin, **self.given())
 
 
-def moving_surface(section: Any, setting: Setting) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
+def moving_surface(  # Any: the section `interior`, which imports this file
+    section: Any, setting: Setting
+) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
     """The surface that the interior of a case prescribes, or the level of a lake."""
     elevation, basin = None, setting.basin
     if section.level is not None and basin is None:
@@ -81,6 +84,8 @@ def moving_surface(section: Any, setting: Setting) -> tuple[TimeSeries | None, t
 
 
 class StreamSection(part_of(terms.Stream, "place lower upper density_width")):
+    """A stream into a lake, or out of it."""
+
     discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
     temperature: TimedSection | None = key(
         "of the kind of the case [degC]; null for that of the lake where it enters", None

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import pydantic
+from pydantic_core import ErrorDetails
 
+from .._types import JSON
 from ..closures import AbstractClosure
 from ..io.registry import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
@@ -59,7 +61,7 @@ class Loaded(Generic[ConfigT]):
         return yaml_text(self.config.model_dump(exclude=unset))
 
 
-def load_run(path: Path, overrides: Sequence[str] | Mapping[str, Any] = ()) -> Loaded[RunConfig]:
+def load_run(path: Path, overrides: Sequence[str] | Mapping[str, JSON] = ()) -> Loaded[RunConfig]:
     """Read the configuration of a run.
 
     Args:
@@ -82,12 +84,16 @@ def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
     return _load(path, overrides, MapConfig)
 
 
-def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:
+def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of the kind that the file is
     """Read the configuration of a run, of a calibration if it has `cases`, or of a map if it has `map`."""
     return _load(path, overrides)
 
 
-def _load(path: Path, overrides: Sequence[str] | Mapping[str, Any], model: Any = None) -> Loaded[Any]:
+def _load(
+    path: Path,
+    overrides: Sequence[str] | Mapping[str, JSON],
+    model: Any = None,  # one of those in `_KINDS`
+) -> Loaded[Any]:  # of the same
     """A file of one kind, or of any; one of another kind, known by one of its keys, is refused."""
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
     found = [key for key in _KINDS if key in document.data]
@@ -134,7 +140,7 @@ class _Kind(NamedTuple):
     """A kind of configuration file, and what checks it; one that has a loader of its own has none."""
 
     name: str
-    model: Any
+    model: type[RunConfig | CalibrationConfig | MapConfig] | None
 
 
 _KINDS = {
@@ -155,7 +161,7 @@ def validated(document: Document, model: type[SectionT]) -> SectionT:
         raise ConfigError("\n".join(dict.fromkeys(messages))) from error
 
 
-def _message(problem: Any, document: Document) -> str:
+def _message(problem: ErrorDetails, document: Document) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
     path = _key_path(problem["loc"], document.data, missing=context.get("after") == MISSING)
     below = getattr(context.get("error"), "keys", ())
@@ -175,7 +181,7 @@ def _origin(path: tuple[str, ...], document: Document) -> str:
     return ""
 
 
-def _key_path(location: tuple, data: Any, *, missing: bool) -> tuple[str, ...]:
+def _key_path(location: tuple, data: JSON, *, missing: bool) -> tuple[str, ...]:
     """Location of an error in the file: what pydantic adds to name members of unions is left out."""
     path: list[str] = []
     for depth, key in enumerate(location):

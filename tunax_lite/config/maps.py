@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from .._types import JSON
 from ..ice import AbstractIce
 from ..maps import Gridded, MapInput
 from .air_sea import LONGWAVE, AirSeaSection
@@ -28,12 +29,12 @@ class FieldSection(part_of(Gridded, _FIELD)):
             if name in given and (others := given - {name}):
                 raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
 
-    def build(self, **others: Any) -> Gridded:
+    def build(self, **others: object) -> Gridded:
         """The field."""
         return Gridded(**self.given(), paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
 
 
-def _whole(said: Any) -> Any:
+def _whole(said: JSON) -> JSON:
     """A name, a number or a list stand for a variable, a constant and a sum."""
     if isinstance(said, str):
         return {"variable": said}
@@ -43,7 +44,7 @@ def _whole(said: Any) -> Any:
 
 
 FieldGiven = Annotated[
-    FieldSection, BeforeValidator(_whole, json_schema_input_type=FieldSection | str | float | list[Any])
+    FieldSection, BeforeValidator(_whole, json_schema_input_type=FieldSection | str | float | list[JSON])
 ]
 """A field, or in short the name of its variable, a number, or several that are added up."""
 FieldSection.model_rebuild()
@@ -79,7 +80,7 @@ class MapSection(part_of(MapInput)):
         if isinstance(self.absorption, TwoBandSeriesSection):
             raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
 
-    def _check_radiation(self, weather: Any) -> None:
+    def _check_radiation(self, weather: Any) -> None:  # a section that is derived
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
         sky = self.air_sea.shortwave.name == "clear_sky"
         for name, is_formula in (("longwave", formula), ("shortwave", sky)):

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +15,14 @@ from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from ..observations import Observations
 from . import cases
+from .lakes import Measures
 from .profiles import profile_series
 from .series import Setting, read_timed
 
 Placed = cases.IdealisedCase | cases.SiteCase
 
 
-def modelled(section: Placed, values: Mapping[str, Any], z: np.ndarray) -> dict[str, Any]:
+def modelled(section: Placed, values: Measures, z: np.ndarray) -> Measures:
     """Conservative temperature and absolute salinity of the kinds that are given, at heights [m]."""
     if (section.temperature_kind, section.salinity_kind) == ("conservative", "absolute"):
         return dict(values)
@@ -92,7 +92,7 @@ def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
     return jnp.asarray(rows)
 
 
-def keeps_heights(given: Any) -> bool:
+def keeps_heights(given: object) -> bool:
     """Whether profiles are compared at heights that change from time to time."""
     if isinstance(given, cases.ArgoProfilesSection):
         return given.z == "measured"

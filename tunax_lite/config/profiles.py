@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 from pydantic import BeforeValidator
 
+from .._types import JSON
 from ..grid import Grid
 from ..io.series import Series, on_common_times
 from ..physics import (
@@ -24,7 +25,7 @@ from ..quantities import QUANTITIES
 from ..state import State
 from ..time_series import TimeSeries
 from .builder import one_of, part_of
-from .section import Section, invalid, key
+from .section import Annotation, Section, SomeCase, invalid, key
 from .series import ColumnNumber, Setting, TimedSection, check_keys, check_table, increases, read_together
 
 
@@ -83,7 +84,7 @@ class Profile(Section):
                 raise invalid(expected, f"{self.z}", "sort them, deepest first")
 
 
-def _number_is_surface(said: Any) -> Any:
+def _number_is_surface(said: JSON) -> JSON:
     return {"surface": said} if isinstance(said, float | int) and not isinstance(said, bool) else said
 
 
@@ -126,7 +127,7 @@ def profile_series(
 
 
 def read_profiles(
-    kind: Callable[..., Any],
+    kind: Callable[..., PyTree],
     title: str,
     setting: Setting,
     key: str,
@@ -141,7 +142,7 @@ def read_profiles(
 
 
 def together(
-    kind: Callable[..., Any], title: str, setting: Setting, key: str, series: Mapping[str, Series]
+    kind: Callable[..., PyTree], title: str, setting: Setting, key: str, series: Mapping[str, Series]
 ) -> TimeSeries:
     """Profiles on the cells as one series of a class, for a part of the interior."""
     with setting.naming("interior", key):
@@ -151,7 +152,7 @@ def together(
 
 
 def initial_state(
-    case: Any,
+    case: SomeCase,
     grid: Grid,
     water: AbstractEquationOfState,
     measured: Mapping[str, np.ndarray] = MappingProxyType({}),
@@ -162,7 +163,7 @@ def initial_state(
         ValueError: N² for the temperature of water that does not expand, or a profile that leaves what
             water can be.
     """
-    given: dict[str, Any] = {
+    given: dict[str, Any] = {  # arguments of `State.from_profiles`
         name: (lambda z, values=measured[name]: jnp.asarray(values) + 0.0 * z)
         if name in measured
         else values_of(getattr(case, name))
@@ -232,7 +233,7 @@ def stratified(
     return values
 
 
-def check_initial(case: Any) -> None:
+def check_initial(case: SomeCase) -> None:
     """Refuse initial profiles in another unit, and N² for what is not temperature."""
     profiles = {name: getattr(case, name) for name in ("temperature", "salinity", "u", "v")}
     profiles = {name: profile for name, profile in profiles.items() if profile is not None}
@@ -261,6 +262,8 @@ class TangentSection(Section):
 
 
 class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
+    """A linear equation of state: its numbers, or the tangent to TEOS-10 at a point."""
+
     tangent_to_teos10: TangentSection | None = key(
         "point of TEOS-10 that gives expansion, contraction and reference", None
     )
@@ -271,7 +274,7 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
             got = f"it and {', '.join(both)}"
             raise invalid("tangent_to_teos10 or the numbers that it gives", got, "remove one of them")
 
-    def build(self, **others: Any) -> LinearEquationOfState:
+    def build(self, **others: float) -> LinearEquationOfState:
         """The equation of state."""
         given = self.given() | others
         if self.tangent_to_teos10 is None:
@@ -281,10 +284,14 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
         return LinearEquationOfState.from_teos10(**point, water=water, **given)
 
 
-EquationOfStateSection: Any = one_of(AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection})
+EquationOfStateSection: Annotation = one_of(
+    AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection}
+)
 
 
 class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", name="two_band_series")):
+    """Two bands of light whose numbers change in time."""
+
     infrared_fraction: TimedSection = key("infrared fraction of the light [1]")
     infrared_depth: TimedSection = key("e-folding depth of the infrared light [m]")
     visible_depth: TimedSection = key("e-folding depth of the visible light [m]")
@@ -296,5 +303,5 @@ class TwoBandSeriesSection(part_of(TwoBandSeries, "bottom_absorbs", tag="name", 
         return TwoBandSeries(series, **self.given())
 
 
-AbsorptionSection: Any = one_of(AbstractAbsorption, replaced={TwoBandSeries: TwoBandSeriesSection})
+AbsorptionSection: Annotation = one_of(AbstractAbsorption, replaced={TwoBandSeries: TwoBandSeriesSection})
 """How deep shortwave radiation goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""

@@ -3,12 +3,13 @@
 import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import PyTree
 
-from .._types import ParameterInfo, iterate_parameters
+from .._types import JSON, ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source
 from .builder import is_number
@@ -28,7 +29,7 @@ KINDS = {
 """Kinds of configuration file."""
 
 
-def json_schema(kind: str) -> dict[str, Any]:
+def json_schema(kind: str) -> dict[str, JSON]:
     """The JSON Schema of one of `KINDS` of configuration file, with which editors complete and check."""
     if kind not in KINDS:
         raise ValueError(f"expected a kind of configuration, got '{kind}'; {closest(kind, list(KINDS))}.")
@@ -49,7 +50,7 @@ def _options_name(kind: type) -> str:
     return f"{kind.__name__}Options"
 
 
-def _of_closure(each: Named) -> dict[str, Any]:
+def _of_closure(each: Named) -> dict[str, JSON]:
     """Options, and names and ranges of the numbers, of the closure of a name."""
     numbers = {info.path: _number(info) for info in iterate_parameters(each.make())}
     options = {"$ref": f"#/$defs/{_options_name(each.kind)}"}
@@ -58,7 +59,7 @@ def _of_closure(each: Named) -> dict[str, Any]:
     return {"if": named, "then": {"properties": then}}
 
 
-def _number(info: ParameterInfo) -> dict[str, Any]:
+def _number(info: ParameterInfo) -> dict[str, JSON]:
     keys = ("minimum", "maximum")
     bounds = {key: bound for key, bound in zip(keys, info.valid_range, strict=True) if np.isfinite(bound)}
     return {"description": f"[{info.unit}]", **bounds}
@@ -122,7 +123,7 @@ def _declared_by(each: Named) -> Iterator[Declared]:
     yield from _of_kind(each.kind, made, "")
 
 
-def _of_kind(kind: type, made: Any, prefix: str) -> Iterator[Declared]:
+def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
     """What a class declares, in the order of its fields; its parts behind."""
     parts = []
     for field in dataclasses.fields(kind):
@@ -151,7 +152,7 @@ def _nearest_name(part: eqx.Module) -> str:
     return next(same, type(part).__name__)
 
 
-def _value(field: dataclasses.Field, made: Any) -> Any:
+def _value(field: dataclasses.Field, made: object) -> object:
     if made is not None:
         return getattr(made, field.name)
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
@@ -165,7 +166,7 @@ def _choices(field: dataclasses.Field) -> str:
     return " ".join(f"{signs[name]} {bound:g}" for name, bound in declared["bounds"].items())
 
 
-def _shown(value: Any) -> str:
+def _shown(value: PyTree) -> str:
     if value is dataclasses.MISSING:
         return "to be given"
     if value is None:

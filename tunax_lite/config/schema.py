@@ -27,6 +27,8 @@ _MODEL = (
 
 
 class ModelSection(part_of(Model, _MODEL)):
+    """The closure and the time scheme."""
+
     null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
     closure: ClosureSection = key("how turbulence mixes: name, parameters", ClosureSection())
@@ -38,6 +40,8 @@ Zoom = Annotated[float, key("refinement; 0 for none [1]", ge=0.0, le=20.0)]
 
 
 class UniformGrid(Section):
+    """Cells of equal thickness."""
+
     kind: Literal["uniform"]
     n_cells: NCells | None = None
     cell_thickness: Thickness | None = None
@@ -60,6 +64,8 @@ class UniformGrid(Section):
 
 
 class StretchedGrid(Section):
+    """Cells that are thinner towards the surface or the bottom."""
+
     kind: Literal["stretched"]
     n_cells: NCells
     surface_zoom: Zoom = 0.0
@@ -72,6 +78,8 @@ class StretchedGrid(Section):
 
 
 class NativeGrid(Section):
+    """The grid that a file of a case has."""
+
     kind: Literal["native"]
 
     def of(self, depth: float) -> None:
@@ -79,6 +87,8 @@ class NativeGrid(Section):
 
 
 class FacesGrid(Section):
+    """Cells between given faces."""
+
     kind: Literal["faces"]
     z_face: list[float] = key(
         "heights of the faces, from the bottom up to 0 [m]", min_length=4, max_length=MOST_CELLS + 1
@@ -92,6 +102,8 @@ GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Fi
 
 
 class TimeSection(Section):
+    """Time step, length and frames of a run."""
+
     step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
     output_interval: float = key("time between saved frames [s]", 600.0, gt=0.0)
     duration: float | None = key("length of the run [s]; null for that of the case", None, gt=0.0)

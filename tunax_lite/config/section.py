@@ -5,11 +5,16 @@ import itertools
 import re
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
+
+from .._types import JSON
+
+Annotation = Any  # of a key: a type, or a form of `typing` that is none
+SomeCase = Any  # a section of `cases`, which imports what reads its keys
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -25,7 +30,7 @@ def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
     )
 
 
-def key(meaning: str, default: Any = PydanticUndefined, **checks: Any) -> Any:
+def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # as pydantic's `Field`
     """A key of a section: what it means, its default if it has one, and how pydantic checks it."""
     return Field(default, description=meaning, **checks)
 
@@ -47,7 +52,7 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explain_problems(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+    def _explain_problems(cls, data: JSON, validate: Callable[[JSON], Any]) -> Any:  # an instance
         if isinstance(data, dict):
             data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
         try:
@@ -83,7 +88,7 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
         parts = _in_words(problem, field, fields)
     else:
         error = (
-            kind if kind == "value_error" else PydanticCustomError(kind, cast(Any, problem["msg"]), context)
+            kind if kind == "value_error" else PydanticCustomError(kind, problem["msg"], context)  # pyright: ignore[reportArgumentType]
         )
         return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
     if parts["about"] is None and field is not None:
@@ -95,7 +100,7 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
 
 def _in_words(
     problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]
-) -> dict[str, Any]:
+) -> dict[str, str | None]:
     """What pydantic found, in two parts; `about` is what stands between them, `None` if it is to be said."""
     kind, context, got = problem["type"], problem.get("ctx", {}), f"got {problem['input']!r}"
     below = [] if field is None else _sections(field.annotation)
@@ -126,7 +131,7 @@ def _in_words(
     return {"said": said, "before": before, "after": after, "about": about}
 
 
-def _sections(annotation: Any) -> list[type[BaseModel]]:
+def _sections(annotation: Annotation) -> list[type[BaseModel]]:
     """The sections that an annotation is made of."""
     if get_origin(annotation) in (Annotated, Union, types.UnionType, list, dict):
         return [section for argument in get_args(annotation) for section in _sections(argument)]

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from .. import io
+from .._types import JSON
 from ..gotm.files import Column, Period, SeriesReader
 from ..gotm.profiles import ProfileReader
 from ..grid import Grid, Hypsography
@@ -111,7 +112,7 @@ class TimedValue(Section):
                 raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
 
 
-def _number_is_constant(value: Any) -> Any:
+def _number_is_constant(value: JSON) -> JSON:
     if isinstance(value, str | bool):
         raise invalid("a number, or a mapping such as {path: ..., variable: ...}", repr(value), "correct it")
     return {"constant": value} if isinstance(value, int | float) else value
@@ -240,7 +241,9 @@ class Setting(Place):
             )
         return self.start_time
 
-    def column(self, section: Any, quantity: str, *keys: str) -> Column:
+    def column(  # Any: there are several sections with the keys of a column
+        self, section: Any, quantity: str, *keys: str
+    ) -> Column:
         """The column of a file that a section names."""
         path = self.file(section.path, *keys, "path")
         where = self.at(*keys, "path")
@@ -269,7 +272,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
 
 
 def read_together(
-    section: Any, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
+    section: Section, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
 ) -> TimeSeries[T]:
     """Series of some keys of a section, given with what they are, over common times, as one of a class."""
     given = {
@@ -293,6 +296,7 @@ class SeriesPart(Made):
         title = key.replace("_", " ").replace("stokes", "Stokes")
         return read_together(self, kind, title, setting, "interior", key, **self.quantities)
 
+    # Any: an instance of `makes`; the wind is of `waves`, which imports this file.
     def read(self, setting: Setting, key: str, wind: Any = None) -> Any:
         """The part; some may follow from the wind."""
         return self.makes(self.series(setting, key), **self.given())

@@ -35,7 +35,7 @@ class ExponentialDrift(SeriesPart):
             expected = f"expected a depth from 0.001 to 10000 [m], got {depth:g}"
             raise Located(("decay_depth",), f"{expected}; correct it.")
 
-    def read(self, setting: Setting, key: str, wind: Any = None) -> terms.StokesDrift:
+    def read(self, setting: Setting, key: str, wind: object = None) -> terms.StokesDrift:
         """The drift."""
         series = self.series(setting, key)
         depth = read_timed(self.decay_depth, "height", setting, "interior", key, "decay_depth")
@@ -95,7 +95,7 @@ class ProfiledDrift(Section):
             raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
 
     @property
-    def _components(self) -> dict[str, Any]:
+    def _components(self) -> dict[str, Any]:  # names with `paths`, else profiles
         return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
 
     def read(self, setting: Setting, key: str, wind: Wind) -> terms.DriftProfiles:

@@ -53,6 +53,7 @@ def carried(state: State, clo_state: CloState) -> dict[str, Any]:
 
 
 def of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:
+    """What a frame keeps by these names, carried or diagnosed, with the columns along the last axis."""
     held = carried(restart.state, restart.clo_state)
     now = Snapshot(restart.state, restart.clo_state, restart.step.astype(dt.dtype) * dt, case.grid, case)
     return {name: held[name] if name in held else diagnostic(name)(now) for name in names}
@@ -66,6 +67,7 @@ def _finite(restart: Restart) -> Bool[Array, " column"]:
 
 
 def kept(values: Array) -> Array:
+    """In single precision where values are profiles."""
     return values.astype(jnp.float32) if values.ndim > 2 else values
 
 

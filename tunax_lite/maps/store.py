@@ -104,6 +104,7 @@ class MapStore:
 
 
 def parts_of(path: Path) -> Path:
+    """The folder beside a store for what a map goes on from."""
     return path.with_name(f"{path.name}.parts")
 
 

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ...declarations import setting
 from ...simulation import count_steps
 
 Values = Float[Array, "center *#member"]
@@ -187,12 +188,12 @@ class Correlation:
     """How far the errors of observations are alike; `ValueError` where neither number is positive.
 
     Args:
-        length: L [m]; 0 for errors that are independent in the vertical.
-        time: T [s]; 0 for errors that are independent in time.
+        length: of errors of observations, L [m]; 0 for independent ones.
+        time: of errors of observations, T [s]; 0 for independent ones.
     """
 
-    length: float = 0.0
-    time: float = 0.0
+    length: float = setting(0.0, at_least=0.0)
+    time: float = setting(0.0, at_least=0.0)
 
     def __post_init__(self):
         given = (self.length, self.time)

@@ -108,6 +108,7 @@ def blackjax_module(name: str) -> Any:
 def start_chain(
     method: NUTS, chain: int, position, log_density, gradient, covariance: np.ndarray
 ) -> ChainState:
+    """A chain before its first draw, at a position `(n,)` with its log density and gradient."""
     adaptation = blackjax_module("adaptation.step_size")
     init, *_ = adaptation.dual_averaging_adaptation(method.target_acceptance)
     position, mass = jnp.asarray(position, float), jnp.asarray(covariance, float)
@@ -194,6 +195,7 @@ def _strong(leaf):
 
 
 def draws_like(n_draws: int, n_parameters: int) -> Draw:
+    """So many draws, all of zeros."""
     kinds = float, bool, np.int32, float
     return Draw(np.zeros((n_draws, n_parameters)), *(np.zeros(n_draws, kind) for kind in kinds))
 
