@@ -33,7 +33,7 @@ from tunax_lite.calibration import (
 from tunax_lite.config import build_run, load_run
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.ice import FreezingBound
-from tunax_lite.io import read_hypsography
+from tunax_lite.io import read_hypsography, read_weather
 from tunax_lite.io.sea_water import conservative_temperature
 from tunax_lite.physics import Teos10, TwoBandAbsorption, coriolis_parameter
 from tunax_lite.terms import BottomFriction, Interior
@@ -77,8 +77,8 @@ class Lake:
     """A lake, its weather, and where files have what.
 
     Args:
-        columns: of the weather: date, wind, air temperature, humidity, shortwave, and longwave, pressure,
-            cloud and rain where they are known.
+        columns: of the weather: wind, air temperature, humidity, shortwave, and longwave, pressure, cloud and
+            rain where they are known.
         visible_depth: one over the extinction that others measured there [m].
         periods: that numbers are calibrated on, and that they are judged on.
     """
@@ -102,7 +102,7 @@ class Lake:
             table = read_hypsography(folder() / table, depth)
         grid = tl.Grid.uniform(depth, 2 * round(depth)).with_hypsography(*table)
         temperature = np.interp(-np.asarray(grid.z_center), *profile)
-        values = self._weather(start, end)
+        values = self._weather(start)
         sun = SolarPosition(start.isoformat(), latitude, longitude)
         longwave = Clark() if values.values.longwave is None else DownwardLongwave()
         rains = values.values.precipitation is not None
@@ -120,26 +120,31 @@ class Lake:
             start_time=start.isoformat(),
         )
 
-    def _weather(self, start: datetime.date, end: datetime.date) -> TimeSeries[Weather]:
-        first, last = (datetime.datetime.combine(day, datetime.time()) for day in (start, end))
-        rows, times = [], []
-        with (folder() / self.weather).open(newline="") as file:
-            for row in csv.DictReader(file):
-                moment = datetime.datetime.fromisoformat(row[self.columns["date"]])
-                if first - datetime.timedelta(days=1) <= moment <= last + datetime.timedelta(days=1):
-                    times.append((moment - first).total_seconds())
-                    rows.append([float(row[name]) for key, name in self.columns.items() if key != "date"])
-        series = dict(zip([key for key in self.columns if key != "date"], np.array(rows).T, strict=True))
-        series["wind_v"] = np.zeros(len(times))
-        if "precipitation" in series:
-            series["precipitation"] = series["precipitation"] * 1e-3 / DAY
-        series.setdefault("air_pressure", np.full(len(times), 95500.0))
-        values = Weather(**{name: jnp.asarray(of) for name, of in series.items()})
-        return TimeSeries(jnp.asarray(times), values, self.name)
+    def _weather(self, start: datetime.date) -> TimeSeries[Weather]:
+        given: dict[str, str | float] = {"wind_v": 0.0, "air_pressure": 95500.0, **self.columns}
+        weather, _ = read_weather(
+            folder() / self.weather,
+            start_time=start.isoformat(),
+            variables=given,
+            units=_UNITS,
+            humidity_measure="relative",
+            longwave="downward" if "longwave" in self.columns else None,
+            name=self.name,
+        )
+        return weather
 
 
+_UNITS = {
+    "wind_u": "m s-1",
+    "air_temperature": "degC",
+    "humidity": "%",
+    "shortwave": "W m-2",
+    "longwave": "W m-2",
+    "cloud_cover": "1",
+    "air_pressure": "Pa",
+    "precipitation": "mm day-1",
+}
 _LER = {
-    "date": "datetime",
     "wind_u": "Ten_Meter_Elevation_Wind_Speed_meterPerSecond",
     "air_temperature": "Air_Temperature_celsius",
     "humidity": "Relative_Humidity_percent",
@@ -187,7 +192,6 @@ LAKES = (
         ([-18.288 + 1.3062857 * i for i in range(15)], [45545.82636 * i for i in range(15)]),
         "sparkling/nldas_driver.csv",
         {
-            "date": "time",
             "wind_u": "WindSpeed",
             "air_temperature": "AirTemp",
             "humidity": "RelHum",
