@@ -179,30 +179,39 @@ class TwistedThomas(AbstractTridiagonalMethod):
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
         passing = [None] * len(rhs) if sinking is None else sinking
-        systems = tuple(zip(matrices, rhs, passing, strict=True))
+        systems = tuple(zip(matrices, passing, strict=True))
         n = matrices[0].own.shape[0]
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has one row more; it goes first.
         first = n - 1 - 2 * n_pairs
 
-        def eliminate(j: Any, carry: Any):
-            rows, handed = carry
-            below, above = first + j, n - 1 - j
-            row_below, from_below = _eliminate_at(systems, below, handed[0], 1)
-            row_above, from_above = _eliminate_at(systems, above, handed[1], -1)
-            return _set_row(_set_row(rows, below, row_below), above, row_above), (from_below, from_above)
+        given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
-        rows = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]  # overwritten row by row
-        from_below = nothing
+        def both(rows: Any, below: Any, above: Any) -> tuple[Any, Any]:
+            return _row(rows, below), _row(rows, above)
+
+        def eliminate(j: Any, carry: Any):
+            rows, here, handed = carry
+            below, above = first + j, n - 1 - j
+            row_below, row_above = both(given, below, above) if here is None else here
+            row_below, from_below = _eliminate_at(systems, row_below, below, handed[0], 1)
+            row_above, from_above = _eliminate_at(systems, row_above, above, handed[1], -1)
+            rows = _set_row(_set_row(rows, below, row_below), above, row_above)
+            return rows, None if here is None else both(rows, below + 1, above - 1), (from_below, from_above)
+
+        rows, from_below, nothing = given, *2 * [[_nothing(*row) for row in given]]
         if first:
-            row, from_below = _eliminate_at(systems, 0, nothing, 1)
+            row, from_below = _eliminate_at(systems, _row(rows, 0), 0, nothing, 1)
             rows = _set_row(rows, 0, row)
         handed = from_below, nothing
         if n_pairs:
-            rows, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, handed))
+            # Rows are overwritten, and XLA first copies what is read of them elsewhere. A batch is spared it
+            # by reading each row after the one before has been written; a column runs out of registers.
+            in_batch = jax.tree.leaves(rhs)[0].ndim > 1
+            here = both(rows, first, n - 1) if in_batch else None
+            rows, _, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, here, handed))
 
-        center = [_close(s, middle, *ends) for s, *ends in zip(systems, *handed, strict=True)]
+        center = [_close(row, *ends) for row, *ends in zip(_row(rows, middle), *handed, strict=True)]
         # In place of the right-hand sides: of other arrays XLA would make a copy first.
         ratios, solution = [ratio for ratio, _ in rows], [r for _, r in rows]
         solution = _set_row(solution, middle, center)
@@ -240,14 +249,13 @@ def _set_row(tree: PyTree, index: Any, row: PyTree) -> PyTree:
     )
 
 
-def _eliminate_at(systems: Any, index: Any, handed: Any, step: int) -> tuple[list, list]:
-    """Rows with the volume below (step 1) or above (-1) eliminated, and what they hand to the next one."""
+def _eliminate_at(systems: Any, row: Any, index: Any, handed: Any, step: int) -> tuple[list, list]:
+    """A row with the volume below (step 1) or above (-1) eliminated, and what it hands to the next one."""
     found = []
-    for (matrix, rhs, sinking), given in zip(systems, handed, strict=True):
+    for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):
         if step > 0:
-            own, ahead, back, right, passing = _row((*matrix, rhs, sinking), index)
+            ahead, back, passing = _row((matrix.upward, matrix.downward, sinking), index)
         else:
-            own, right = _row((matrix.own, rhs), index)
             ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
             passing = jax.tree.map(jnp.negative, passing)
         found.append(_eliminate((own, ahead, back), right, passing, given))
@@ -274,10 +282,9 @@ def _eliminate(coefficients: Any, rhs: PyTree, sinking: PyTree, handed: Any) -> 
     return row, ((back * kept) * inverse_pivot, carried)
 
 
-def _close(system: Any, index: int, below: Any, above: Any) -> PyTree:
+def _close(row: Any, below: Any, above: Any) -> PyTree:
     """Solution of the row where the two eliminations meet."""
-    matrix, rhs, _ = system
-    own, rhs = _row((matrix.own, rhs), index)
+    own, rhs = row
     inverse_pivot = 1.0 / (own + below[0] + above[0])
     return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
 
