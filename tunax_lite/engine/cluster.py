@@ -5,6 +5,7 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import logging
 import os
 import pickle
 import queue
@@ -144,6 +145,7 @@ def open_engine(
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
         "distributed.admin.large-graph-warning-threshold": "1TB",
     }
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is an error here is raised
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
         if workers is not None:
             places = _places(workers)
@@ -156,8 +158,6 @@ def open_engine(
 
 
 def _local_cluster(workers: int) -> Any:
-    import logging
-
     import distributed
 
     return distributed.LocalCluster(

@@ -32,9 +32,10 @@ class Watch:
                 return finished.get(timeout=self._every)
 
     def lost(self, error: BaseException) -> WorkersLost:
+        got = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         return WorkersLost(
-            f"{self._address}: expected the Dask scheduler to answer, got: {error or type(error).__name__}; "
-            "start it again, and go on with what is saved."
+            f"{self._address}: expected the Dask scheduler to answer, got: {got}; start it again, and go on "
+            "with what is saved."
         )
 
     def _look(self) -> None:
