@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,7 +117,8 @@ def test_without_workers_or_a_scheduler_it_is_said(monkeypatch):
 
     monkeypatch.setattr(watch, "PATIENCE", 0.5)
     with distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", processes=False) as cluster:
-        with open_engine(scheduler=cluster.scheduler_address, time_limit=2.0) as engine:
+        address: Any = cluster.scheduler_address  # pyright: ignore[reportAttributeAccessIssue]
+        with open_engine(scheduler=address, time_limit=2.0) as engine:
             with pytest.raises(WorkersLost, match="expected workers of the Dask scheduler, got none for"):
                 engine.map(slow_square(), [1])
     with pytest.raises(ValueError, match="--time-limit 5: expected a number of seconds above 0, with"):

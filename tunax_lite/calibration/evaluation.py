@@ -74,19 +74,19 @@ class GradientEvaluator(AbstractEvaluator):
 
     def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
         """Fit and gradient at an unconstrained vector, of all cases or of a few."""
-        problem, n_cases, x = self._problem, len(self._problem.weights), np.asarray(x)
+        problem, n_cases, vector = self._problem, len(self._problem.weights), np.asarray(x)
         weights = None if batch is None else batch.weights(problem.weights)
         cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
-        scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, x.size))
+        scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
         mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        found = self._engine.map(self._work, [(case, x) for case in cases])
+        found = self._engine.map(self._work, [(case, vector) for case in cases])
         for case, ((score, of_case), gradient) in zip(cases, found, strict=True):
             scores[case], mean_squares[case] = score, of_case
             gradients[case] = problem.of_cases[case].spread(gradient)
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
         if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * x
-        return Evaluation(problem.fit(x, scores, mean_squares, weights), gradient)
+            gradient = gradient + problem.prior_weight * vector
+        return Evaluation(problem.fit(vector, scores, mean_squares, weights), gradient)
 
 
 def _value_and_gradient(problem: Problem, index: int, checkpointing: AbstractCheckpointing):
@@ -141,20 +141,22 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
-        problem, engine, x = self._problem, self._engine, np.asarray(x)
-        results = engine.map(self._runs, [(index, x) for index in range(len(problem.weights))])
+        problem, engine, vector = self._problem, self._engine, np.asarray(x)
+        results = engine.map(self._runs, [(index, vector) for index in range(len(problem.weights))])
         scores = np.array([float(score) for score, *_ in results])
-        fit = problem.fit(x, scores, [mean_squares for _, mean_squares, _ in results])
+        fit = problem.fit(vector, scores, [mean_squares for _, mean_squares, _ in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
-        gradients, matrices = zip(*engine.map(self._equations, [(case, x) for case in cases]), strict=True)
+        gradients, matrices = zip(
+            *engine.map(self._equations, [(case, vector) for case in cases]), strict=True
+        )
         weights = problem.weights[cases]
         gradient = problem.weighted_sum(gradients, weights)
         matrix = problem.weighted_sum(matrices, weights)
         if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * np.asarray(x, float)
-            matrix = matrix + problem.prior_weight * np.eye(x.size)
+            gradient = gradient + problem.prior_weight * vector
+            matrix = matrix + problem.prior_weight * np.eye(vector.size)
         return Evaluation(fit, gradient, matrix)
 
 

@@ -194,8 +194,8 @@ def cross_validate(
 def _cross_validate(
     setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str], engine: Engine
 ) -> cross_validation.CrossValidation:
-    names = [target.case.name for target in setup.targets if target.weight > 0.0]
-    total = setup.n_iterations * (1 + len(cross_validation.left_out_together(names)))
+    groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
+    total = setup.n_iterations * (1 + len(cross_validation.left_out_together(groups)))
     done, alone = dict[str | None, int](), threading.Lock()
     options = {"folder": folder, "overwrite": overwrite, "attributes": attributes}
     opening = open_engine(*engine, n_threads=setup.n_threads)

@@ -21,7 +21,7 @@ class Watch:
         self._address = client.scheduler.address
         self._every = 5.0 if time_limit is None else min(5.0, max(0.2, 0.1 * time_limit))
         self._lock, self._next_look = threading.Lock(), 0.0
-        self._last_worker = time.monotonic()
+        self._none_since: float | None = None
         self._held: dict[str, tuple[frozenset[str], float]] = {}
 
     def wait_for(self, finished: "queue.SimpleQueue[Any]") -> Any:
@@ -48,9 +48,8 @@ class Watch:
                 held = self._client.processing()
             except (OSError, concurrent.futures.CancelledError, RuntimeError) as error:
                 raise self.lost(error) from error
-            if held:
-                self._last_worker = now
-            elif now - self._last_worker > PATIENCE:
+            self._none_since = None if held else self._none_since or now
+            if self._none_since is not None and now - self._none_since > PATIENCE:
                 raise WorkersLost(
                     f"{self._address}: expected workers of the Dask scheduler, got none for "
                     f"{PATIENCE:.0f} s; start some, and go on with what is saved."
