@@ -98,3 +98,7 @@ class SyntheticMap(ColumnMap):
 
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         return model
+
+    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        lat = self.latitude[columns]
+        return 20.0 - 0.2 * np.abs(lat) - 0.02 * times[:, None] / HOUR

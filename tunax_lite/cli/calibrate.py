@@ -27,6 +27,7 @@ from ..engine import open_engine
 from ..interrupts import Interrupted, advise, ordered_end
 from ..io.writing import claimed
 from . import session
+from .map import calibrate_map
 from .options import Engine
 from .outputs import check_calibration_outputs
 from .progress import fraction_of, progress_of
@@ -42,6 +43,9 @@ def calibrate(
     overwrite: bool,
 ) -> None:
     """As `commands.calibrate` says."""
+    if session.is_map(config):
+        calibrate_map(config, settings, output, engine, resume=resume, overwrite=overwrite)
+        return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     with session.precision(loaded):

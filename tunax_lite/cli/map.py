@@ -7,13 +7,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from typer import Exit, echo
 
-from ..config import ConfigError, build_map, load_map
+from ..calibration.files import check_folder
+from ..config import ConfigError, build_map, build_map_fit, load_map
 from ..engine import AbstractEngine, open_engine
 from ..interrupts import advise
 from ..io.writing import claimed
+from ..maps import fitted
 from ..maps import store as stores
+from ..maps.calibration import MapFit, Progress, fit_map
 from ..maps.plan import planned
 from ..maps.run import Broken, MapReport, run_map
 from ..maps.setup import MapRun
@@ -103,6 +107,64 @@ def _run(
         f"{_size(report.peak_memory)} of memory for a process"
     )
     return report
+
+
+def calibrate_map(
+    config: Path,
+    settings: Sequence[str],
+    output: Path | None,
+    engine: Engine,
+    *,
+    resume: bool,
+    overwrite: bool,
+) -> None:
+    """`tunax-lite calibrate` of a map."""
+    loaded = load_map(config, settings)
+    with session.precision(loaded):
+        fit, section = build_map_fit(loaded), loaded.config.calibration
+        assert section is not None  # or there is no fit
+        folder = output or Path(section.folder or Path("results") / loaded.name)
+        held = [name for name in fitted.FILES if (folder / name).exists()]
+        check_folder("calibration", folder, held, resume, overwrite)
+        columns, path = fit.run.columns, folder / fitted.ITERATIONS_NAME
+        session.say_notes(columns.notes)
+        names = ", ".join(fit.free.paths)
+        echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
+        with claimed(folder, folder=True):
+            if overwrite:
+                path.unlink(missing_ok=True)
+            with open_engine(*engine) as opened:
+                progress = _fit(fit, section.n_iterations, opened, path)
+            about = session.provenance(loaded, loaded.name, fit.run.model.closure)
+            written = fitted.write_fit(fit, progress, folder, about)
+    _say_fit(fit, progress)
+    session.report_written(written)
+
+
+def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> Progress:
+    number, loss = 0, ""
+    with fraction_of("calibration") as show:
+
+        def part(done: float) -> None:
+            show((number + done) / n_iterations, f"evaluation {number + 1} of {n_iterations}{loss}")
+
+        def note(progress: Progress) -> None:
+            nonlocal number, loss
+            number, loss = len(progress.losses), f", lowest loss {progress.loss:.4g} K2"
+
+        return fit_map(fit, n_iterations, engine, path=path, begin=note, report=note, part=part)
+
+
+def _say_fit(fit: MapFit, progress: Progress) -> None:
+    if progress.n_left_out:
+        echo(f"{progress.n_left_out} columns broke down at the start, and are left out")
+    echo(f"loss: {progress.losses[0]:.4g} K2 at the start, {progress.loss:.4g} K2 at the best")
+    used = progress.weight > 0.0
+    size = float(np.sqrt(np.sum(progress.weight[used] * progress.correction[used] ** 2)))
+    echo(f"  correction of the heat flux: {size:.3g} W m-2 (root mean square over the area)")
+    values = zip(fit.free.numbers, fit.values(progress.x), strict=True)
+    for number, value in values:
+        echo(f"  {number.path}: {number.start:.4g} -> {value:.4g} [{number.unit}]")
 
 
 def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:

@@ -36,7 +36,7 @@ from ..config import (
 from ..gotm import LoadedGotm, looks_like_gotm, read_set_up
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.protection import Provenance, protecting
-from ..io.yaml_file import naming
+from ..io.yaml_file import naming, read_document
 from ..runtime import configure, is_own_flag
 from ..runtime.memory import lift_limits
 
@@ -168,6 +168,11 @@ def _in_utf_8(text: str) -> str:
 def is_gotm(config: Path) -> bool:
     """Whether a file is a configuration of GOTM."""
     return looks_like_gotm(read_set_up(config).data)
+
+
+def is_map(config: Path) -> bool:
+    """Whether a file is the configuration of a map."""
+    return "map" in read_document(config).data
 
 
 def build_source(

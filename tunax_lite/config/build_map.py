@@ -1,8 +1,10 @@
 """From the checked configuration of a map to its columns and its model."""
 
+import dataclasses
 from pathlib import Path
 
 from ..io.yaml_file import ConfigError
+from ..maps.calibration import MapFit
 from ..maps.setup import MapRun
 from .air_sea import bulk_arguments
 from .build import build_model
@@ -57,3 +59,21 @@ def build_map(loaded: Loaded[MapConfig], parameters: dict[str, float] | None = N
         variables=tuple(output.variables),
         means=tuple(output.means),
     )
+
+
+def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
+    """What `calibrate` fits on a map.
+
+    Raises:
+        ConfigError: a map without `calibration`, or values that do not fit each other.
+        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
+    """
+    section, place = loaded.config.calibration, loaded.place
+    if section is None:
+        expected = "a configuration with what `calibrate` is to find (`calibration`)"
+        raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map alone; add it.")
+    with place.naming("calibration"):
+        run = dataclasses.replace(build_map(loaded), variables=(), means=())
+        fit = MapFit(run, section.free(run.model.closure), section.penalty, section.start)
+        _ = fit.times, run.steps_per_frame  # raise what does not fit
+    return fit

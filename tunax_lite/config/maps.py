@@ -5,10 +5,13 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from .._types import JSON
+from ..calibration import FreeParameter, FreeParameters, ResolvedParameters, Tied
+from ..closures import AbstractClosure
 from ..ice import AbstractIce
 from ..maps import Gridded, MapInput
 from .air_sea import LONGWAVE, AirSeaSection
 from .builder import STANDS_AS, one_of, part_of
+from .calibration import FreeParameterSection, free_parameter
 from .profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from .schema import GridSection, ModelSection, NativeGrid, Precision, StretchedGrid, TimeSection
 from .section import Section, invalid, key
@@ -107,6 +110,24 @@ class MapOutputSection(Section):
     means: list[str] = key("of the state and the closure, as means over every interval", [])
 
 
+class MapCalibrationSection(Section):
+    """What `calibrate` finds on a map: a correction of the heat flux for each column, and parameters."""
+
+    parameters: dict[str, FreeParameterSection] = key(
+        "of the closure, the same in all columns, by dotted name", min_length=1
+    )
+    penalty: float = key("misfit that a correction counts as [K m2 W-1]", 0.002, ge=0.0)
+    start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
+    n_iterations: int = key("evaluations of the misfit and its derivatives", 8, ge=1, le=10_000)
+    folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
+
+    def free(self, closure: AbstractClosure) -> ResolvedParameters:
+        """What is free, in a closure."""
+        built = [free_parameter(path, section) for path, section in self.parameters.items()]
+        parameters = tuple(each for each in built if isinstance(each, FreeParameter))
+        return FreeParameters(parameters, tuple(t for t in built if isinstance(t, Tied))).resolve(closure)
+
+
 class MapConfig(Section):
     """One model on the columns of a map."""
 
@@ -119,7 +140,18 @@ class MapConfig(Section):
     time: TimeSection = key("time step and output", TimeSection(step=3600.0, output_interval=5 * 86400.0))
     precision: Precision = "float64"
     output: MapOutputSection = key("what is kept", MapOutputSection())
+    calibration: MapCalibrationSection | None = key("what `calibrate` finds", None)
 
     def _check(self) -> None:
+        if self.calibration is not None:
+            self._check_calibration(self.calibration)
         if isinstance(self.grid, NativeGrid):
             raise invalid("a grid of kind uniform, stretched or faces", "native", "choose one of these")
+
+    def _check_calibration(self, section: MapCalibrationSection) -> None:
+        if self.map.observed is None:
+            raise invalid("map.observed, which `calibration` compares columns with", "none", "add it")
+        try:
+            section.free(self.model.closure.build())
+        except ValueError as error:
+            raise ValueError(f"calibration.parameters: {error}") from None

@@ -53,3 +53,12 @@ class ColumnMap(abc.ABC):
     @abc.abstractmethod
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         """The model with the parameters that these columns have of their own; the same if there are none."""
+
+    @abc.abstractmethod
+    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`.
+
+        Raises:
+            ValueError: a map without observations.
+            FileFormatError: as `case`.
+        """

@@ -35,7 +35,7 @@ from ..state import State
 from ..terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ..time_series import TimeSeries
 from .columns import ColumnMap
-from .fields import AnyField, finest
+from .fields import AnyField, between, finest
 from .located import Located, locate
 from .settings import MapInput, SurfaceTargets
 from .sources import Sources
@@ -171,20 +171,34 @@ class GriddedColumns(ColumnMap):
     def _restoring(
         self, given: SurfaceTargets, chosen: np.ndarray, start: float, stop: float
     ) -> SurfaceRestoring:
-        time, values = self._series(self._found.groups["restoring"], chosen, start, stop)
+        time, found = self._surface_water("restoring", chosen, start, stop)
+        targets = {
+            name: TimeSeries(time, jnp.asarray(each, dtype=float), f"restoring of {name}")
+            for name, each in found.items()
+        }
+        velocities = given.temperature_velocity, given.salinity_velocity
+        return SurfaceRestoring(targets.get("temperature"), targets.get("salinity"), *velocities)
+
+    def _surface_water(
+        self, group: str, chosen: np.ndarray, start: float, stop: float
+    ) -> tuple[Any, dict[str, Any]]:
+        """Conservative temperature and absolute salinity of the surface, which of them there are."""
+        time, values = self._series(self._found.groups[group], chosen, start, stop)
         kinds, salinity = self._kinds, values.get("salinity")
         if salinity is None:  # which the conversion of a temperature needs
             salinity = np.asarray(self._start(chosen)[1].salinity[-1])
             kinds = kinds | {"salinity_kind": "absolute"}
         temperature = values.get("temperature", np.full_like(salinity, 10.0))
         both = self._modelled(temperature, salinity, np.zeros(chosen.size), chosen, kinds)
-        targets = {
-            name: TimeSeries(time, jnp.asarray(each, dtype=float), f"restoring of {name}")
-            for name, each in zip(("temperature", "salinity"), both, strict=True)
-            if name in values
-        }
-        velocities = given.temperature_velocity, given.salinity_velocity
-        return SurfaceRestoring(targets.get("temperature"), targets.get("salinity"), *velocities)
+        named = zip(("temperature", "salinity"), both, strict=True)
+        return time, {name: each for name, each in named if name in values}
+
+    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        if self.given.observed is None:
+            raise ValueError("observed: expected a field to compare columns with, got none; give it.")
+        chosen = np.arange(self.n_columns)[columns]
+        time, found = self._surface_water("observed", chosen, float(times[0]), float(times[-1]))
+        return between(np.asarray(time), np.asarray(found["temperature"]), times)
 
     def _forcing(
         self, chosen: np.ndarray, latitude: Any, longitude: Any, start: float, stop: float

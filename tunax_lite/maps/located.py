@@ -109,7 +109,7 @@ class _Maker:
 
     def groups(self) -> dict[str, dict[str, AnyField]]:
         """The fields of all parts of the map; those that change cover its time."""
-        names = ("weather", "fluxes", "flux_corrections", "restoring", "stokes_drift")
+        names = ("weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed")
         parts = {name: getattr(self.given, name) for name in names}
         found = {
             name: {key: self.field(key, each) for key, each in part.given().items()}

@@ -151,6 +151,17 @@ class SurfaceTargets(_Fields):
 
 
 @dataclass(frozen=True)
+class ObservedFields(_Fields):
+    """What a calibration compares columns with.
+
+    Args:
+        temperature: of the uppermost cell, of the kind of the map [degC].
+    """
+
+    temperature: Gridded = setting()
+
+
+@dataclass(frozen=True)
 class DriftFields(_Fields):
     """Stokes drift of the waves.
 
@@ -273,6 +284,7 @@ class MapInput(_Fields):
         flux_corrections: added to the fluxes.
         restoring: values that the uppermost cell is drawn to.
         stokes_drift: of surface waves.
+        observed: what a calibration compares columns with; only where it has values there are columns.
         parameters: fields of parameters that differ from column to column, by the path of the parameter: of
             the closure, or of the case behind `case.`, such as `case.absorption.visible_depth`.
     """
@@ -295,6 +307,7 @@ class MapInput(_Fields):
     flux_corrections: CorrectionFields | None = setting(None)
     restoring: SurfaceTargets | None = setting(None)
     stokes_drift: DriftFields | None = setting(None)
+    observed: ObservedFields | None = setting(None)
     parameters: Mapping[str, Gridded] = setting(default_factory=dict)
 
     def __post_init__(self):
@@ -317,6 +330,7 @@ _PARTS = {
     "flux_corrections": CorrectionFields,
     "restoring": SurfaceTargets,
     "stokes_drift": DriftFields,
+    "observed": ObservedFields,
 }
 
 

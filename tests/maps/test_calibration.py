@@ -1,0 +1,157 @@
+"""Corrections of columns and shared parameters are fitted together, and read again as they were found."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from tests.maps.synthetic import HOUR, SyntheticMap
+from tunax_lite import Model, simulate
+from tunax_lite.calibration import FreeParameter, FreeParameters, read_parameters
+from tunax_lite.closures import Constant
+from tunax_lite.corrections import CorrectedForcing
+from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.io.protection import Provenance
+from tunax_lite.maps.calibration import Equations, MapFit, _Item, equations_of, fit_map, step
+from tunax_lite.maps.fitted import write_fit
+from tunax_lite.maps.setup import MapRun
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed(SyntheticMap):
+    """A map with observations at 6-hourly times, `(n_times, n_columns)`."""
+
+    values: Any = None
+
+    def observed(self, columns, times):
+        return self.values[np.round(times / (6 * HOUR)).astype(int)][:, columns]
+
+
+SHAPE = 3, 6
+N = SyntheticMap(shape=SHAPE).n_columns
+TRUTH, CORRECTION = 3e-3, np.linspace(-60.0, 90.0, N)
+MODEL = Model(Constant())
+FREE = FreeParameters((FreeParameter("diffusivity", 1e-4, 1.0, scale="log"),))
+
+
+def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarray:
+    """Of all columns at all times, by `simulate`."""
+    case = SyntheticMap(shape=SHAPE).case(np.arange(N), 0.0, 48 * HOUR)
+    case = dataclasses.replace(
+        case, forcing=CorrectedForcing(case.forcing, None, heat_flux_bias=jnp.asarray(correction)[None])
+    )
+    model = Model(Constant(1e-3, diffusivity))
+    found = simulate(model, case, dt=HOUR, output_interval=6 * HOUR)
+    return np.asarray(found.state.temperature[:, -1])
+
+
+@pytest.fixture(scope="module")
+def fit() -> MapFit:
+    columns = Observed(shape=SHAPE, values=surface_temperature(TRUTH, CORRECTION))
+    run = MapRun(MODEL, columns, HOUR, 6 * HOUR, 48 * HOUR, ())
+    return MapFit(run, FREE.resolve(MODEL.closure), penalty=1e-6, begin=6 * HOUR)
+
+
+@pytest.fixture(scope="module")
+def fitted(fit):
+    return fit_map(fit, 8, ThisProcess())
+
+
+def test_a_twin_is_recovered(fit, fitted):
+    assert fitted.losses[-1] < 1e-6 * fitted.losses[0] and fitted.n_left_out == 0
+    np.testing.assert_allclose(fitted.correction, CORRECTION, atol=0.5)
+    np.testing.assert_allclose(fit.values(fitted.x), TRUTH, rtol=0.02)
+
+
+def test_equations_are_those_of_differences(fit):
+    """Of columns that `simulate` runs; central differences are good to the square of their step."""
+    diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
+    x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
+    found = equations_of(fit, x, _Item(np.arange(N), correction))
+    observed = fit.run.columns.values[2:]  # type: ignore
+
+    def residuals(shift, more):
+        (value,) = fit.values(x + shift)
+        return surface_temperature(value, correction + more)[2:] - observed
+
+    rows = residuals(1e-3, 0.0) - residuals(-1e-3, 0.0), residuals(0.0, 0.1) - residuals(0.0, -0.1)
+    jacobian = np.stack(rows) / np.array([2e-3, 0.2])[:, None, None]
+    base = residuals(0.0, 0.0)
+    np.testing.assert_allclose(found.mean_square, np.mean(base**2, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.gradient, np.mean(jacobian * base, axis=1), rtol=1e-4, atol=1e-9)
+    matrix = np.mean(jacobian[:, None] * jacobian[None], axis=2)
+    np.testing.assert_allclose(found.matrix, matrix, rtol=1e-4, atol=1e-9)
+
+
+def test_a_step_is_that_of_all_equations_together():
+    """Against the solution of the whole matrix of all corrections and shared numbers."""
+    random, n, m, damping = np.random.default_rng(0), 7, 3, 0.3
+    jacobian = 0.2 * random.standard_normal((m + 1, 20, n))
+    residuals = 0.1 * random.standard_normal((20, n))
+    gradient = np.mean(jacobian * residuals, axis=1)
+    matrix = np.mean(jacobian[:, None] * jacobian[None], axis=2)
+    area, dampings = random.random(n), random.random(n)
+    area /= area.sum()
+    whole, right = np.zeros((n + m, n + m)), np.zeros(n + m)
+    for i in range(n):
+        own = [*range(m), m + i]
+        whole[np.ix_(own, own)] += area[i] * matrix[:, :, i]
+        whole[m + i, m + i] += area[i] * dampings[i] * matrix[-1, -1, i]
+        right[own] += area[i] * gradient[:, i]
+    whole[range(m), range(m)] *= 1.0 + damping
+    expected = np.linalg.solve(whole, -right)
+    shared, own = step(Equations(np.zeros(n), gradient, matrix), area, damping, dampings)
+    assert np.abs(expected[:m]).max() < 0.5  # or the step is shortened
+    np.testing.assert_allclose(shared, expected[:m], rtol=1e-9)
+    np.testing.assert_allclose(own, expected[m:], rtol=1e-9)
+
+
+def same(one, two) -> None:
+    assert one.losses == two.losses
+    np.testing.assert_array_equal(one.x, two.x)
+    np.testing.assert_array_equal(one.correction, two.correction)
+
+
+def test_a_fit_goes_on_to_the_same_bits(fit, fitted, tmp_path):
+    path = tmp_path / "iterations.npz"
+    fit_map(fit, 3, ThisProcess(), path=path)
+    begun = []
+    same(fit_map(fit, 8, ThisProcess(), path=path, begin=begun.append), fitted)
+    assert len(begun[0].losses) >= 3
+    with pytest.raises(ValueError, match="expected the iterations of this calibration"):
+        fit_map(dataclasses.replace(fit, penalty=1.0), 8, ThisProcess(), path=path)
+    path.write_bytes(b"half")
+    with pytest.raises(ValueError, match="expected the iterations of a calibration on a map"):
+        fit_map(fit, 8, ThisProcess(), path=path)
+
+
+@pytest.mark.long
+def test_workers_give_the_bits_of_one_process(fit, fitted):
+    with open_engine(workers=2) as engine:
+        same(fit_map(fit, 8, engine), fitted)
+
+
+def test_columns_that_break_down_are_left_out(fit, fitted):
+    broken = dataclasses.replace(fit.run.columns, broken=(4, 6 * HOUR))
+    other = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=broken))
+    found = fit_map(other, 8, ThisProcess())
+    assert found.n_left_out == 1 and np.isnan(found.first[4]) and found.correction[4] == 0.0
+    others = np.delete(np.arange(N), 4)
+    np.testing.assert_allclose(found.correction[others], CORRECTION[others], atol=0.5)
+
+
+def test_what_was_found_is_written_for_maps_and_runs(fit, fitted, tmp_path):
+    paths = write_fit(fit, fitted, tmp_path, Provenance(case="twin"))
+    with xr.open_dataset(paths[0]) as found:
+        values = found.heat_flux_correction
+        assert values.dims == ("lat", "lon") and values.units == "W m-2"
+        np.testing.assert_array_equal(values.values.ravel()[fit.run.columns.index], fitted.correction)
+        assert int(values.isnull().sum()) == np.prod(SHAPE) - N
+        assert float(found.misfit_after.max()) < 0.1 * float(found.misfit_before.max())
+        np.testing.assert_array_equal(found.loss, fitted.losses)
+        assert found.attrs["tunax_lite_case"] == "twin"
+    values = read_parameters(paths[1], "Constant")
+    assert values == {"diffusivity": pytest.approx(TRUTH, rel=0.02)}
