@@ -1,6 +1,7 @@
 """Columns that break down, and what the command, the engine and the figures say."""
 
 import dataclasses
+import fcntl
 import pickle
 import shutil
 from pathlib import Path
@@ -121,6 +122,9 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
     assert "results: 0.0242 MB" in said and f"wrote {store}" in said
     assert "got the complete store of a map; add --overwrite" in run(2, *command)
     assert "complete; nothing to do" in run(0, *command, "--resume")
+    with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "expected to be the only process that writes there" in run(2, *command, "--resume")
     assert "got that of another one" in run(2, *command, "--resume", "--set", "time.step=900")
     assert "expected at least" in run(1, *command, "--overwrite", "--memory", "1MB")
     drawn = run(0, "plot", store, "--output", folder)

@@ -264,6 +264,34 @@ BAD = {
         {},
         "thetao: expected coordinates of latitude and longitude, got lon",
     ),
+    "depths upward that are said to be downward": (
+        lambda: ocean().assign_coords(depth=("depth", -DEPTH, {"units": "m", "positive": "down"})),
+        {},
+        "depth: expected levels at or below the surface, got 120 m, positive upward; check 'positive'",
+    ),
+    "negative depth of the sea": (
+        lambda: ocean().assign(floor=(("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})),
+        {"depth": "floor"},
+        "floor: expected depths of the sea, positive where there is water, got -80 to -80 m; say that it is",
+    ),
+    "longitude twice": (
+        lambda: ocean(longitude=[*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]),
+        {},
+        "lon: expected an axis whose values differ, got 330 twice; leave one of the two out",
+    ),
+    "no latitude on Earth": (
+        lambda: ocean(latitude=np.arange(-40.0, 41.0, 10.0) + 100.0),
+        {},
+        "lat: expected latitudes from -90 to 90 degrees, got 140",
+    ),
+    "weather without wind": (
+        lambda: ocean(),
+        {
+            "fluxes": None,
+            "weather": {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidity": 80.0},
+        },
+        "VWND: expected a variable for wind_v, got only thetao, so, heat, taux.*; name it",
+    ),
     "parameter": (
         lambda: ocean(),
         {"parameters": {"case.depth_of_sea": 3.0}},

@@ -17,11 +17,13 @@ from tests.maps.synthetic import HOUR, SyntheticMap
 from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.diagnostics import diagnose
 from tunax_lite.engine import ThisProcess, open_engine
+from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.protection import OverwriteError
 from tunax_lite.maps import store as stores
 from tunax_lite.maps.plan import planned
 from tunax_lite.maps.run import run_map, run_tile
 from tunax_lite.maps.setup import Layout, MapRun
+from tunax_lite.maps.sources import open_source
 
 VARIABLES = "temperature", "eddy_diffusivity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
 RUN = MapRun(
@@ -110,6 +112,8 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     other = dataclasses.replace(RUN, dt=900.0)
     with pytest.raises(OverwriteError, match=r"got that of another one"):
         stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
+    with pytest.raises(FileFormatError, match=r"expected the complete store of a map, got one that is being"):
+        open_source(str(path), Path)  # as the input of another map
     store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
     run_map(RUN, path, SMALL, plan.variables, ThisProcess(), store=store)
     assert_identical(path, whole)

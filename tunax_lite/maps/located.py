@@ -185,6 +185,11 @@ class _Maker:
         is_up = header.attrs.get("standard_name") in _ELEVATIONS or header.attrs.get("positive") == "up"
         depth = reader.block(np.zeros(1, dtype=int))[0] * (-1.0 if is_up else 1.0)
         wet = np.isfinite(depth) & (depth > 0.0)
+        if not wet.any():
+            known = depth[np.isfinite(depth)]
+            got = f"{known.min():g} to {known.max():g} m" if known.size else "missing values alone"
+            advice = "say that it is an elevation (attribute positive: up), or give a factor of -1"
+            raise header.error("depths of the sea, positive where there is water", got, advice)
         matrix = weights(reader.placing.points, target, self.given.remapping)
         share = matrix @ wet.astype(float)
         return share, (matrix @ np.where(wet, depth, 0.0)) / np.where(share > 0.0, share, 1.0)

@@ -1,8 +1,8 @@
 """Files of a map: how they are opened, where a variable lies in them, which of them is meant."""
 
+import dataclasses
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..io.netcdf import Variable, read_contents
 from ..io.registry import resolve
 from ..io.yaml_file import NAMES
 from ..quantities import quantity_of
-from .points import Points
+from .points import TINY, Points
 from .settings import Gridded
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def open_source(given: Any, find: Callable[[str], Path]) -> "xr.Dataset":
         with reading(text, "a Zarr store"):
             found = xr.open_dataset(at, engine="zarr", chunks=None, **options)
         found.encoding["source"] = at
+        if found.attrs.get("tunax_lite_complete", True) is False:
+            expected, got = "the complete store of a map", "one that is being written, or was interrupted"
+            raise FileFormatError(text, "store", expected, got, "wait, or go on with that map (--resume)")
         return found
     path = find(text)
     read_contents(path, only=())  # refuses what is no NetCDF file, or damaged
@@ -71,7 +74,7 @@ class Sources:
         return found
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Placing:
     """How a variable lies in its files.
 
@@ -191,6 +194,8 @@ def _points(
             values = [np.asarray(one.values, dtype=float) for one in (latitude, longitude)]
             if not all(np.all(np.abs(each) <= 720.0) for each in values):
                 continue  # masked
+            for one, axis in zip(values, (latitude, longitude), strict=True):
+                _check_places(header, str(axis.name), one, axis is latitude)
             own, other = (tuple(map(str, one.dims)) for one in (latitude, longitude))
             if own == other:
                 order = tuple(dim for dim in rest if dim in own)
@@ -204,6 +209,18 @@ def _points(
     got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise header.error("coordinates of latitude and longitude", got, advice)
+
+
+def _check_places(header: Variable, name: str, values: np.ndarray, is_latitude: bool) -> None:
+    """Raise `FileFormatError` for latitudes that are none, and an axis that has a value twice."""
+    own = dataclasses.replace(header, name=name)
+    if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
+        got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
+        raise own.error("latitudes from -90 to 90 degrees", got, "repair the file")
+    known, counts = np.unique(values, return_counts=True)
+    if values.ndim == 1 and name in header.dims and np.any(counts > 1):
+        got = f"{known[counts > 1][0]:g} twice"
+        raise own.error("an axis whose values differ", got, "leave one of the two out")
 
 
 def _edges(axis: Any) -> np.ndarray | None:
