@@ -1,7 +1,9 @@
 """Maps run in tiles and pieces as `simulate` does their columns, on many workers, whatever happens."""
 
+import contextlib
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -173,30 +175,74 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
     assert_identical(path, whole)
 
 
-LATER = [pytest.param(2, 8, marks=pytest.mark.long)]
-
-
-@pytest.mark.parametrize(("workers", "n_kills"), [(1, 1), *LATER])
-def test_a_client_that_is_killed_goes_on(workers, n_kills, plan, whole, tmp_path):
-    path, script = tmp_path / "map.zarr", tmp_path / "run.py"
-    script.write_text(KILLED)
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    killed = 0
-    for moment in np.random.default_rng(workers).uniform(0.0, 0.5, n_kills):
-        process = subprocess.Popen([sys.executable, str(script), str(path), str(workers)], env=environment)
-        before = time.time_ns()
-        wait_for(lambda since=before, one=process: one.poll() is not None or _has_saved(path, since))
-        time.sleep(moment)
-        process.kill()
-        killed += process.wait() == -signal.SIGKILL
-        with xr.open_zarr(path, chunks=None) as store:
-            store.load()  # whole, whatever is missing
-    assert killed >= 1
-    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
-    assert store is not None
-    if not store.is_complete:
-        run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
+def test_a_client_that_is_killed_goes_on(plan, whole, tmp_path):
+    path, script = tmp_path / "map.zarr", _script(tmp_path)
+    process = _started(script, path, workers=1)
+    wait_for(lambda: process.poll() is not None or _has_saved(path, 0))
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    with xr.open_zarr(path, chunks=None) as store:
+        store.load()  # whole, whatever is missing
+    _go_on(path, plan)
     assert_identical(path, whole)
+
+
+@pytest.mark.long
+def test_twenty_kills_of_client_and_workers_at_random_moments(plan, whole, tmp_path):
+    """Each round a worker or the client is killed; a map that is complete is compared, and begun anew."""
+    path, script, random = tmp_path / "map.zarr", _script(tmp_path), np.random.default_rng(1)
+    n_of_client = n_of_workers = 0
+    process = _started(script, path)
+    while n_of_client + n_of_workers < 20:
+        before = time.time_ns()
+        wait_for(lambda one=process, since=before: one.poll() is not None or _has_saved(path, since))
+        time.sleep(random.uniform(0.0, 1.0))
+        workers = _workers_of(process.pid)
+        if process.poll() is not None:  # it came to its end
+            assert process.returncode == 0
+            assert_identical(path, whole)
+            shutil.rmtree(path)
+        elif workers and random.random() < 0.5:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(random.choice(workers)), signal.SIGKILL)
+                n_of_workers += 1
+            continue
+        else:
+            process.kill()
+            n_of_client += process.wait() == -signal.SIGKILL
+            with xr.open_zarr(path, chunks=None) as store:
+                store.load()
+        process = _started(script, path)
+    process.kill()
+    process.wait()
+    _go_on(path, plan)
+    assert_identical(path, whole)
+    assert min(n_of_client, n_of_workers) >= 4
+
+
+def _script(folder: Path) -> Path:
+    (folder / "run.py").write_text(KILLED)
+    return folder / "run.py"
+
+
+def _started(script: Path, path: Path, workers: int = 2) -> subprocess.Popen:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen([sys.executable, str(script), str(path), str(workers)], env=environment)
+
+
+def _workers_of(pid: int) -> list[int]:
+    """The spawned processes that a process started."""
+    with contextlib.suppress(OSError):  # it ended meanwhile
+        threads = Path(f"/proc/{pid}/task").glob("*/children")
+        found = [int(one) for thread in threads for one in thread.read_text().split()]
+        return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    return []
+
+
+def _go_on(path: Path, plan) -> None:
+    store = stores.prepare(path, SLOW.fingerprint, resume=True, overwrite=False)
+    if store is None or not store.is_complete:
+        run_map(SLOW, path, SMALL, plan.variables, ThisProcess(), store=store)
 
 
 def _has_saved(path: Path, since: int) -> bool:

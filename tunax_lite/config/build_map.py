@@ -75,5 +75,5 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
     with place.naming("calibration"):
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
         fit = MapFit(run, section.free(run.model.closure), section.penalty, section.start)
-        _ = fit.times, run.steps_per_frame  # raise what does not fit
+        _ = run.steps_per_frame, run.columns.observed(slice(0, 1), fit.times)  # raise what does not fit
     return fit

@@ -2,12 +2,12 @@
 
     loss = sum_i a_i [ mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2 ] / sum_i a_i
 
-T_i is the temperature of the uppermost cell at the ends of the frames, a_i the area of a column, and q_i its
-correction, which is constant in time. Columns do not see each other. So the residuals of column i depend on
-q_i and on the m shared numbers x alone: m + 1 tangents through the time loop, each for all columns at once,
-are the whole Jacobian by n + m numbers, and its normal equations are diagonal but for m rows and columns.
-Corrections are eliminated from them column by column, which leaves m equations for x (Gauss and Newton, with
-the damping of Levenberg and Marquardt).
+over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
+the area of a column, and q_i its correction, which is constant in time. Columns do not see each other. So the
+residuals of column i depend on q_i and on the m shared numbers x alone: m + 1 tangents through the time loop,
+each for all columns at once, are the whole Jacobian by n + m numbers, and its normal equations are diagonal
+but for m rows and columns. Corrections are eliminated from them column by column, which leaves m equations
+for x (Gauss and Newton, with the damping of Levenberg and Marquardt).
 
 Blocks of columns are evaluated anywhere; sums go over all columns in their order, so that iterates are the
 same to the bit on any number of workers.
@@ -47,6 +47,8 @@ LARGEST_CORRECTION = 150.0
 """Change of a correction in one step [W m-2]."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
 _GROWTH, _SHRINKAGE = 8.0, 0.25
+_LITTLE = 0.1
+"""Part of the loss; where a step of the corrections alone gains less, the next one is joint."""
 _FORMAT = 1
 
 
@@ -150,6 +152,8 @@ _programs: Shared[Program] = Shared(most=1)
 def _equations(fit: MapFit, x: Any, correction: Any, batch: tuple[Model, Case], observed: Any) -> Equations:
     model, case = batch
     m, (n,) = x.shape[0], correction.shape
+    there = jnp.isfinite(observed)
+    number = jnp.maximum(jnp.sum(there, axis=0), 1).astype(x.dtype)
 
     def residuals(x, correction):
         calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
@@ -165,27 +169,28 @@ def _equations(fit: MapFit, x: Any, correction: Any, batch: tuple[Model, Case], 
             checkpointing=Auto(),
             save=lambda restart: restart.state.temperature[-1],
         )
-        return temperature[-observed.shape[0] :] - observed
+        return jnp.where(there, temperature[-observed.shape[0] :] - observed, 0.0)
 
     # Every column has numbers of its own that are equal, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
     directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
     push = lambda d: jax.jvp(residuals, at, (d[:m], d[m]))  # noqa: E731
     found, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
-    mean_square = jnp.mean(found**2, axis=0)
-    gradient = jnp.mean(jacobian * found, axis=1)
-    matrix = jnp.mean(jacobian[:, None] * jacobian[None], axis=2)
+    mean_square = jnp.sum(found**2, axis=0) / number
+    gradient = jnp.sum(jacobian * found, axis=1) / number
+    matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2) / number
     return Equations(mean_square, gradient, matrix)  # pyright: ignore[reportArgumentType]
 
 
 def step(
-    equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray
+    equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray, *, is_joint: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The step of the shared numbers and of all corrections to the minimum of the damped quadratic function.
 
     Args:
         equations: with the penalty; area: of each column, as a part of all.
         damping: that the diagonal of the shared numbers grows by [1]; dampings: of each correction.
+        is_joint: whether the shared numbers change at all.
     """
     gradient, matrix = equations.gradient, equations.matrix
     own = matrix[-1, -1] * (1.0 + dampings)
@@ -195,7 +200,7 @@ def step(
     reduced += damping * np.diag(np.sum(area * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
     right = np.sum(area * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
     shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
-    shared *= min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
+    shared *= float(is_joint) * min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
     change = -(gradient[-1] + shared @ border) * inverse
     return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
 
@@ -208,6 +213,8 @@ class Progress:
         x: unconstrained shared numbers; correction: of each column [W m-2].
         losses, trials, accepted: of all evaluations, in their order.
         first: misfit of each column at the start [K2].
+        weight: of each column in the loss; 0 of those that broke down at the start.
+        is_joint: whether the trial, which is evaluated next, changes the shared numbers, too.
     """
 
     x: np.ndarray
@@ -220,6 +227,7 @@ class Progress:
     accepted: list[bool]
     first: np.ndarray
     weight: np.ndarray
+    is_joint: bool
     trial: tuple[np.ndarray, np.ndarray]
 
     @property
@@ -231,6 +239,12 @@ class Progress:
     def n_left_out(self) -> int:
         """Columns that broke down at the start."""
         return int(np.sum(self.weight == 0.0))
+
+    def note(self, loss: float, x: np.ndarray, accepted: bool) -> None:
+        """Remember an evaluation."""
+        self.losses.append(loss)
+        self.trials.append(x)
+        self.accepted.append(accepted)
 
 
 Report = Callable[[Progress], None]
@@ -272,7 +286,8 @@ def fit_map(
             progress = _begun(fit, *trial, equations, found.is_finite)
         else:
             _learn(progress, *trial, equations)
-        change = step(progress.equations, progress.weight, progress.damping, progress.dampings)
+        dampings = progress.damping, progress.dampings
+        change = step(progress.equations, progress.weight, *dampings, is_joint=progress.is_joint)
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
             _write(path, fit, progress)
@@ -303,9 +318,9 @@ def _begun(
     equations = _without(equations, there)
     begun = Progress(
         x, correction, equations, _FIRST_DAMPING, np.full(there.size, _FIRST_DAMPING), [], [], [],
-        np.where(there, equations.mean_square, np.nan), weight / weight.sum(), (x, correction),
+        np.where(there, equations.mean_square, np.nan), weight / weight.sum(), True, (x, correction),
     )  # fmt: skip
-    _note(begun, x, equations, True)
+    begun.note(float(np.sum(begun.weight * equations.mean_square)), x, True)
     return begun
 
 
@@ -314,30 +329,33 @@ def _without(equations: Equations, there: np.ndarray) -> Equations:
     return Equations(*(np.where(there, part, 0.0) for part in equations))
 
 
-def _note(progress: Progress, x: np.ndarray, equations: Equations, accepted: bool) -> None:
-    progress.losses.append(float(np.sum(progress.weight * equations.mean_square)))
-    progress.trials.append(x)
-    progress.accepted.append(accepted)
+def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
+    """Take what lowers the loss: of a joint step all or nothing, of corrections alone column by column.
 
-
-def _learn(progress: Progress, x: np.ndarray, correction: np.ndarray, equations: Equations) -> None:
-    """Take a step whose loss is lower; of columns that it does not help the next ones are shorter."""
-    used = progress.weight > 0.0
-    before = progress.equations.mean_square
-    after = np.where(used, equations.mean_square, 0.0)
-    better = np.isfinite(after) & (after <= before)
-    factor = np.where(better, _SHRINKAGE, _GROWTH)
-    progress.dampings = np.clip(progress.dampings * factor, _LEAST_DAMPING, _MOST_DAMPING)
-    loss = float(np.sum(progress.weight * after)) if np.isfinite(after).all() else float("inf")
-    accepted = loss < progress.loss
-    progress.damping = float(
-        np.clip(progress.damping * (_SHRINKAGE if accepted else _GROWTH), _LEAST_DAMPING, _MOST_DAMPING)
-    )
-    _note(progress, x, equations._replace(mean_square=after), accepted)
-    progress.losses[-1] = loss
+    After a joint step that does not lower the loss corrections go on by themselves, until that gains little.
+    """
+    used, before, was_joint = progress.weight > 0.0, progress.loss, progress.is_joint
+    misfit = np.where(used & np.isfinite(found.mean_square), found.mean_square, np.inf)
+    loss = float(np.sum(progress.weight[used] * misfit[used]))
+    taken = better = misfit < progress.equations.mean_square
+    if was_joint:
+        taken = used & (loss < before)
+        progress.damping = float(_damped(progress.damping, loss < before))
+    if taken.any() or not was_joint:
+        progress.dampings = _damped(progress.dampings, better)
+    accepted = bool(taken.any())
     if accepted:
-        progress.x, progress.correction = x, correction
-        progress.equations = _without(equations, used)
+        progress.x, progress.correction = x, np.where(taken, correction, progress.correction)
+        both = zip(found, progress.equations, strict=True)
+        progress.equations = Equations(*(np.where(taken, new, old) for new, old in both))
+    if not was_joint:
+        loss = float(np.sum(progress.weight * progress.equations.mean_square))
+    progress.note(loss, x, accepted)
+    progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
+
+
+def _damped(damping: Any, is_better: Any) -> Any:
+    return np.clip(damping * np.where(is_better, _SHRINKAGE, _GROWTH), _LEAST_DAMPING, _MOST_DAMPING)
 
 
 _ARRAYS = ("x", "correction", "dampings", "first", "weight")
@@ -348,7 +366,14 @@ def _write(path: Path, fit: MapFit, progress: Progress) -> None:
     known |= {f"equations_{name}": part for name, part in progress.equations._asdict().items()}
     known |= {"trial_x": progress.trial[0], "trial_correction": progress.trial[1]}
     known |= {"losses": progress.losses, "trials": progress.trials, "accepted": progress.accepted}
-    header = json.dumps({"format": _FORMAT, "fingerprint": fit.fingerprint, "damping": progress.damping})
+    header = json.dumps(
+        {
+            "format": _FORMAT,
+            "fingerprint": fit.fingerprint,
+            "damping": progress.damping,
+            "is_joint": progress.is_joint,
+        }
+    )
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, header=header, **known)
 
@@ -371,6 +396,7 @@ def _read(path: Path, fit: MapFit) -> Progress:
         **{name: held[name] for name in _ARRAYS},
         equations=equations,
         damping=header["damping"],
+        is_joint=header["is_joint"],
         losses=held["losses"].tolist(),
         trials=list(held["trials"]),
         accepted=held["accepted"].tolist(),

@@ -56,9 +56,9 @@ class ColumnMap(abc.ABC):
 
     @abc.abstractmethod
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`.
+        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where there is none.
 
         Raises:
-            ValueError: a map without observations.
+            ValueError: a map without observations, or with none at these times.
             FileFormatError: as `case`.
         """

@@ -196,9 +196,17 @@ class GriddedColumns(ColumnMap):
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
         if self.given.observed is None:
             raise ValueError("observed: expected a field to compare columns with, got none; give it.")
-        chosen = np.arange(self.n_columns)[columns]
-        time, found = self._surface_water("observed", chosen, float(times[0]), float(times[-1]))
-        return between(np.asarray(time), np.asarray(found["temperature"]), times)
+        chosen, records = (
+            np.arange(self.n_columns)[columns],
+            self._found.groups["observed"]["temperature"].times,
+        )
+        there = np.ones(times.shape, dtype=bool)
+        if records is not None and not records.repeats:
+            there = (times >= records.seconds[0]) & (times <= records.seconds[-1])
+        some = times[there] if there.any() else times  # which is refused
+        time, found = self._surface_water("observed", chosen, float(some[0]), float(some[-1]))
+        values = between(np.asarray(time), np.asarray(found["temperature"]), times)
+        return np.where(there[:, None], values, np.nan)
 
     def _forcing(
         self, chosen: np.ndarray, latitude: Any, longitude: Any, start: float, stop: float
