@@ -197,10 +197,13 @@ def persistence_errors(comparison: Comparison) -> dict[str, float]:
         forcing=in_precision(ConstantForcing(SurfaceFluxes()), precision),
         interior=Interior(),
         terms={},
+        background_viscosity=None,
+        background_diffusivity=None,
         coriolis_parameter=0.0 * case.coriolis_parameter,
     )
     frame = comparison.dt * comparison.steps_per_frame
-    still = dataclasses.replace(comparison, case=undisturbed, dt=frame, steps_per_frame=1)
+    steps = None if comparison.steps is None else jnp.minimum(comparison.steps, 1)
+    still = dataclasses.replace(comparison, case=undisturbed, dt=frame, steps_per_frame=1, steps=steps)
     constant = Constant(viscosity=0.0, diffusivity=0.0)
     nothing = Model(constant, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return root_mean_square_errors(in_precision(nothing, precision), still)

@@ -24,7 +24,7 @@ from ..run import Run
 from ..simulation import start_of
 from ..trajectory import Restart
 from .build_site import placed_case
-from .cases import GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
+from .cases import CfNetcdfCase, GotmCase, IdealisedCase, LegayCase, LesbraryCase, SiteCase
 from .load import Loaded, validated
 from .schema import GridSection, ModelSection, NativeGrid, RunConfig
 from .section import SomeCase
@@ -191,12 +191,26 @@ def build_case(section: SomeCase, grid: GridSection, where: Place, step: float |
         setting = Setting(**vars(where), grid=own_grid, basin=basin, **common, elevation=elevation)
         with where.naming():
             return BuiltCase(*placed_case(section, setting), tuple(setting.warnings))
+    return on_grid(read_case(section, where), grid, where)
+
+
+FromFile = LesbraryCase | LegayCase | CfNetcdfCase
+"""Cases of which everything comes from one file."""
+
+
+def read_case(section: FromFile, where: Place) -> BuiltCase:
+    """The case of a file, on its own grid; errors as those of `build_case`."""
     path = where.file(section.path, "path")
     with where.naming():
         case, observations = _read(section, path)
+    return BuiltCase(case, observations, observations.notes)
+
+
+def on_grid(read: BuiltCase, grid: Any, where: Place) -> BuiltCase:
+    """A case that was read on the grid of a configuration."""
     with where.whole.naming("grid"):
-        target = grid.of(float(case.grid.depth))
-        return BuiltCase(case if target is None else case.on(target), observations)
+        target = grid.of(float(read.case.grid.depth))
+        return read if target is None else read._replace(case=read.case.on(target))
 
 
 def case_name(section: SomeCase, where: Place) -> str:

@@ -20,7 +20,15 @@ from ..io.yaml_file import ConfigError
 from ..model import Model
 from ..observations import Observations
 from ..runtime.memory import check_steps
-from .build import build_case, build_model, build_run, with_observations
+from .build import (
+    FromFile,
+    build_case,
+    build_model,
+    build_run,
+    on_grid,
+    read_case,
+    with_observations,
+)
 from .calibration import AdamSection, CalibrationConfig, CheckSection
 from .load import Loaded, load_run
 from .maps import MapConfig
@@ -56,6 +64,8 @@ def build_calibration(
     """
     config, place = loaded.config, loaded.place
     targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
+    if config.misfit.padded:
+        targets = tuple(_padded(targets, build_model(config.model, place)))
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -93,6 +103,18 @@ def build_calibration(
     )
 
 
+def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
+    """Targets that share programs where their grids have the same number of cells."""
+    n_frames = max(target.times.size for target in targets)
+    n_levels = max(one.values.shape[1] for target in targets for one in target.sampled.values())
+    own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
+    some_have = any(getattr(target.case, name) is not None for target in targets for name in own)
+    for target in targets:
+        missing = {name: value for name, value in own.items() if getattr(target.case, name) is None}
+        case = dataclasses.replace(target.case, **missing) if some_have else target.case
+        yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
+
+
 def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
     """What to know where priors with a most probable value are given, and do not pull."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
@@ -111,9 +133,11 @@ def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case on every grid and with every time step; with several, their names say which."""
     section, where = config.cases[index], place.below("cases", str(index))
+    here = where.below("case")
+    read = read_case(section.case, here) if isinstance(section.case, FromFile) else None
     for grid, step in itertools.product(config.grid, config.time.step):
-        here = where.below("case")
-        case, observations = with_observations(build_case(section.case, grid, here, step), here)
+        made = build_case(section.case, grid, here, step) if read is None else on_grid(read, grid, here)
+        case, observations = with_observations(made, here)
         with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)

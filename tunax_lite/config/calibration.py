@@ -148,7 +148,8 @@ Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS
 
 
 class MisfitSection(
-    part_of(Target, "scale averaging reduction frame_interval"), part_of(Correlation, prefix="correlation_")
+    part_of(Target, "scale averaging reduction frame_interval most_times"),
+    part_of(Correlation, prefix="correlation_"),
 ):
     """How model and observations are compared."""
 
@@ -164,6 +165,11 @@ class MisfitSection(
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
     times: Literal["all", "last"] = key("whether all observed times count, or the last one only", "all")
+    padded: bool = key(
+        "whether cases are padded with what does not count, to share programs: compiles less, for methods in "
+        "forward mode and times that are multiples of the step",
+        False,
+    )
     lowest: float | None = key("lowest height that counts [m]", None, le=0.0)
     bottom_fraction: float = key(
         "fraction of the column above the bottom that is left out [1]", 0.0, ge=0.0, lt=1.0

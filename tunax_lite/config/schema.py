@@ -45,11 +45,13 @@ class UniformGrid(Section):
     kind: Literal["uniform"]
     n_cells: NCells | None = None
     cell_thickness: Thickness | None = None
+    powers_of_two: bool = key("whether numbers of cells that follow from it are powers of two", False)
 
     def of(self, depth: float) -> Grid:
         if self.cell_thickness is None:
             return Grid.uniform(depth, self.n_cells or 3)
         n = max(3, round(depth / self.cell_thickness))
+        n = 2 ** max(2, round(math.log2(depth / self.cell_thickness))) if self.powers_of_two else n
         if n > MOST_CELLS:
             raise ValueError(
                 f"expected cells of which at most {MOST_CELLS} fill the depth, {depth:g} m, got a "

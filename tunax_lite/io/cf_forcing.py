@@ -125,7 +125,8 @@ def read_forcing(
     for flux in _ALWAYS:
         if flux not in series:
             constants.setdefault(flux, 0.0)
-    if not series:
+    if all(np.all(one.values == one.values[0]) for one in series.values()):  # as in idealised simulations
+        constants |= {flux: float(one.values[0]) for flux, one in series.items()}
         return ConstantForcing(SurfaceFluxes(**constants))
     try:
         time, values = on_common_times(series, 0.0)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
 from ..._types import Scalar
 from ...case import Case
@@ -26,7 +26,7 @@ from ...declarations import named
 from ...model import Model
 from ...numerics.elementary import safe_sqrt
 from ...observables import ColumnState, observable
-from ...simulation import batched_case, run_frames, start_of
+from ...simulation import advance, batched_case, run_frames, start_of
 from ...trajectory import Restart
 from .operators import AbstractOperator, Interpolation, Whitening
 
@@ -55,6 +55,7 @@ class Comparison(eqx.Module):
     in_time: Interpolation | None  # to the observed times; `None` where these are frames of the model
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
+    steps: Int[Array, " frame"] | None = None  # of each frame instead, where forward mode shares programs
 
 
 class AtOneTime(eqx.Module):
@@ -98,7 +99,13 @@ def misfit(
     """Score of a model of one column on `Target.comparison`, and the mean square errors by variable.
 
     These are in the squared units of the variables. Checkpointing: what reverse mode keeps of the time loop.
+    Raises `ValueError` for a padded comparison, whose steps only forward mode can follow.
     """
+    if comparison.steps is not None:
+        raise ValueError(
+            "misfit: expected cases with own programs for a method in reverse mode, got padded ones; "
+            "choose levenberg_marquardt or ensemble_kalman, or leave misfit.padded out."
+        )
 
     # Frame by frame inside of the loop: reverse mode then does not hold all profiles of the run.
     def squares(differences: Differences, given: AtOneTime):
@@ -191,6 +198,25 @@ def _after_time(comparison: Comparison, name: str, whitened: Float[Array, "time 
     return whitened if white is None or white.in_time is None else white.in_time(whitened)
 
 
+def _run_of_steps(
+    model: Model,
+    case: Case,
+    start: Restart,
+    comparison: Comparison,
+    *,
+    save: Callable[..., PyTree],
+    inputs: PyTree,
+) -> PyTree:
+    """As `run_frames`, with numbers of steps that are data."""
+
+    def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
+        n_steps, observed = given
+        following = advance(model, case, current, comparison.dt, n_steps)
+        return following, save(following, observed)
+
+    return jax.lax.scan(frame, start, (comparison.steps, inputs))[1]
+
+
 def _compare(
     model: Model,
     comparison: Comparison,
@@ -227,6 +253,8 @@ def _compare(
     length = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
     of_case = functools.partial(run_frames, model, case, start, comparison.dt)
     run = functools.partial(of_case, **length, checkpointing=checkpointing)
+    if comparison.steps is not None:
+        run = functools.partial(_run_of_steps, model, case, start, comparison)
 
     def after_start(of_start: PyTree, later: PyTree) -> PyTree:
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)

@@ -116,6 +116,24 @@ def sample(
     return _points(case, _profile_at_points(case, observations, variable), observations, window)
 
 
+def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
+    """A profile with so many levels, the last without a value, by a matrix; numbers stay as they are."""
+    if isinstance(sampled.operator, operators.OneNumber):
+        return sampled
+    more = n_levels - sampled.values.shape[1]
+    if more < 0 or sampled.moving is not None:
+        expected = f"at most {n_levels} levels, at the same heights at all times, where programs are shared"
+        raise ValueError(f"{case.name}: expected {expected}, got others; pad it with more.")
+    matrix = np.asarray(sampled.operator(jnp.eye(case.grid.n_cells)))
+    return dataclasses.replace(
+        sampled,
+        values=np.pad(sampled.values, ((0, 0), (0, more)), constant_values=np.nan),
+        z=np.pad(sampled.z, (0, more), mode="edge"),
+        operator=operators.Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
+        inside=np.pad(sampled.inside, ((0, 0), (0, more))),
+    )
+
+
 def can_be_observed(observations: Observations, variable: str) -> bool:
     """Whether the observations have a variable, or what an observable is computed from."""
     if variable in observations.names:

@@ -24,7 +24,7 @@ from ...observables import observable
 from ...observations import Observations
 from .comparison import Comparison
 from .operators import Correlation, Interpolation, place_in_time, whitening
-from .sampled import Sampled, can_be_observed, sample
+from .sampled import Sampled, can_be_observed, sample, with_levels
 
 
 class AbstractScale(abc.ABC):
@@ -149,6 +149,10 @@ class Target:
             are centers of cells, and the finer of the two is averaged over the cells of the other.
         correlation: of the errors of observations, whose squares then sum to a Mahalanobis distance; `None`
             for errors that are independent.
+        most_times: of the observed times that count, so many at most, evenly spread.
+        padded: numbers of frames and of levels, at least those of the target, that it gets by values that do
+            not count, so that targets of different ones share programs in forward mode; observed times are
+            then multiples of the step.
         reduction: `mean` of the squares by variable, or `sum`, which with a correlation, or with the scale of
             an uncertainty, is twice the negative logarithm of a normal likelihood.
     """
@@ -166,6 +170,8 @@ class Target:
     averaging: str = setting("points", choices=("points", "cell_means"))
     correlation: Correlation | None = None
     reduction: str = setting("mean", choices=("mean", "sum"))
+    most_times: int | None = setting(None, at_least=1)
+    padded: tuple[int, int] | None = None
 
     @functools.cached_property
     def comparison(self) -> Comparison:
@@ -176,17 +182,23 @@ class Target:
         in_time, n_frames, steps_per_frame, rows = place_in_time(
             times, name=name, dt=self.dt, duration=case.duration, frame_interval=self.frame_interval
         )
-        n_rows = times.size if in_time is not None else n_frames + 1
+        n_rows, steps = times.size if in_time is not None else n_frames + 1, None
+        if self.padded is not None:
+            n_frames, steps, rows = _padded_in_time(self, times)
+            n_rows, in_time, steps_per_frame = n_frames + 1, None, 0
         parts = {variable: _prepared(self, variable, rows, n_rows) for variable in self.sampled}
-        length = n_frames * steps_per_frame * self.dt
+        length = (n_frames * steps_per_frame if steps is None else int(steps.sum())) * self.dt
         case.check_covers(0.0, length)
         by_variable: dict[str, Any] = {
             key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
             for key in next(iter(parts.values()))
         }
         # A common name, date and duration: they are part of what is compiled.
-        unlabelled, dt = dataclasses.replace(case.unlabelled(), duration=length), jnp.asarray(self.dt, float)
+        unlabelled, dt = case.unlabelled(), jnp.asarray(self.dt, float)
+        if steps is None:
+            unlabelled = dataclasses.replace(unlabelled, duration=length)
         by_variable |= {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}
+        by_variable["steps"] = None if steps is None else jnp.asarray(steps, jnp.int32)
         comparison = Comparison(case=unlabelled, dt=dt, **by_variable)
         return in_precision(comparison, precision_of(case=case))
 
@@ -200,7 +212,9 @@ class Target:
                 f"{self.case.name}: expected a time_window [s] with observations in it, got {first:g} to "
                 f"{last:g}; they reach from {times[0]:g} to {times[-1]:g}."
             )
-        return inside
+        if self.most_times is None or inside.size <= self.most_times:
+            return inside
+        return inside[np.rint(np.linspace(0.0, inside.size - 1.0, self.most_times + 1)[1:]).astype(int)]
 
     def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:
         """Arguments of `simulate` [s] for a run to the last observation that counts."""
@@ -215,7 +229,28 @@ class Target:
     def sampled(self) -> Mapping[str, Sampled]:
         """Observed values by variable, and how the model gives them."""
         given = self.averaging, self.depth_window
-        return {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
+        found = {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
+        if self.padded is None:
+            return found
+        return {name: with_levels(one, self.case, self.padded[1]) for name, one in found.items()}
+
+
+def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """Frames, the steps between them, 0 after the last observed time [s], and where the times are placed."""
+    n_frames, name = (target.padded or (0, 0))[0], target.case.name
+    ends = np.rint(times / target.dt).astype(int)
+    if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
+        expected = f"observed times at multiples of the step, {target.dt:g} s, where programs are shared"
+        raise ValueError(f"{name}: expected {expected}, got others; choose another step, or leave it out.")
+    if target.correlation is not None or target.frame_interval is not None:
+        expected = "neither correlations nor a frame_interval where programs are shared"
+        raise ValueError(f"{name}: expected {expected}, got one of them; leave one of the two out.")
+    starts_at_rest = int(ends[0] == 0)
+    steps = np.diff(ends if starts_at_rest else np.append(0, ends))
+    if steps.size > n_frames:
+        raise ValueError(f"{name}: expected at least {steps.size} frames, got {n_frames}; pad it with more.")
+    rows = np.arange(times.size) + 1 - starts_at_rest
+    return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
 
 def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, Any]:

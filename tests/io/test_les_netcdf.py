@@ -1,0 +1,161 @@
+"""CF NetCDF files of large-eddy simulations: background mixing, Stokes drift, means of velocities."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import tunax_lite as tl
+from tunax_lite.closures import Constant, KEpsilon
+from tunax_lite.closures.base import ClosureInputs
+from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf
+from tunax_lite.terms import DriftProfiles, DriftVectors, Interior
+from tunax_lite.time_series import TimeSeries
+
+LEVELS = np.arange(-39.0, 0.0, 2.0)
+DRIFT = 0.1 * np.exp(LEVELS / 5.0)
+
+
+def les_dataset(*, drift: np.ndarray | None = None, comment: str = "") -> xr.Dataset:
+    """Twenty cells of 2 m at 0, 15 and 30 min; a drift is `(z)` or `(time, z)`."""
+    time = ("time", [0.0, 900.0, 1800.0], {"units": "seconds since 2000-01-01", "standard_name": "time"})
+    z = ("z", LEVELS, {"units": "m", "positive": "up", "standard_name": "height"})
+    profile = np.broadcast_to(20.0 + 0.01 * LEVELS, (3, LEVELS.size))
+    of_z = ("time", "z")
+    variables = {
+        "temperature": (of_z, profile, {"units": "degC", "standard_name": "sea_water_potential_temperature"}),
+        "u": (of_z, 0.0 * profile + 0.05, {"units": "m s-1"}),
+        "v": (of_z, 0.0 * profile, {"units": "m s-1"}),
+        "surface_stress_u": ("time", [0.1, 0.1, 0.1], {"units": "N m-2"}),
+        "surface_stress_v": ("time", [0.0, 0.0, 0.0], {"units": "N m-2"}),
+        "surface_heat_flux": ("time", [-75.0, -75.0, -75.0], {"units": "W m-2"}),
+    }
+    if drift is not None:
+        dims = of_z if drift.ndim == 2 else ("z",)
+        variables["stokes_drift_u"] = (dims, drift, {"units": "m s-1"})
+    attributes = {"title": "horizontally averaged large-eddy simulation", "comment": comment}
+    attributes |= {"coriolis_parameter": 1e-4, "thermal_expansion": 2e-4, "gravity": 9.81}
+    attributes |= {"reference_density": 1026.0, "heat_capacity": 3991.0}
+    attributes |= {"background_viscosity": 1e-4, "background_diffusivity": 2e-5}
+    return xr.Dataset(variables, {"time": time, "z": z}, attributes)
+
+
+def test_background_mixing_replaces_that_of_the_model():
+    case, observations = read_cf_netcdf(les_dataset())
+    assert (float(case.background_viscosity), float(case.background_diffusivity)) == (1e-4, 2e-5)
+    assert case.interior.stokes_drift is None and not observations.notes
+    assert isinstance(case.forcing, tl.forcing.ConstantForcing)
+    closure = Constant(viscosity=0.0, diffusivity=0.0)
+    same = tl.Model(closure, molecular_viscosity=1e-4, molecular_diffusivity=2e-5)
+    without = dataclasses.replace(case, background_viscosity=None, background_diffusivity=None)
+    runs = [
+        tl.simulate(model, one) for model, one in ((tl.Model(closure), case), (same, without), (same, case))
+    ]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.state.temperature, runs[0].state.temperature)
+        np.testing.assert_array_equal(run.state.u, runs[0].state.u)
+    molecular = tl.simulate(tl.Model(closure), without)
+    assert np.abs(np.asarray(molecular.state.u - runs[0].state.u)).max() > 1e-3
+
+
+def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
+    over_time = np.stack([DRIFT, 2.0 * DRIFT, 4.0 * DRIFT])
+    drifts = [
+        read_cf_netcdf(les_dataset(drift=drift))[0].interior.stokes_drift for drift in (DRIFT, over_time)
+    ]
+    case, _ = read_cf_netcdf(les_dataset(drift=over_time))
+    np.testing.assert_allclose(drifts[0].at(case.grid, 1e6)[0], DRIFT, rtol=1e-12)
+    np.testing.assert_allclose(drifts[1].at(case.grid, 1350.0)[0], 3.0 * DRIFT, rtol=1e-12)
+    np.testing.assert_array_equal(drifts[1].at(case.grid, 1350.0)[1], 0.0)
+    # Linearly from the two uppermost levels, at -3 and -1 m.
+    np.testing.assert_allclose(drifts[0].at_surface(0.0)[0], 1.5 * DRIFT[-1] - 0.5 * DRIFT[-2], rtol=1e-12)
+    for n_cells in (10, 40, 33):
+        moved = case.on(tl.Grid.uniform(40.0, n_cells))
+        (u, v), grid = moved.interior.stokes_drift.at(moved.grid, 0.0), moved.grid
+        assert u.shape == v.shape == (n_cells,)
+        np.testing.assert_allclose(jnp.sum(u * grid.cell_thickness), 2.0 * DRIFT.sum(), rtol=1e-12)
+        centers = np.asarray(grid.z_center)
+        inside = centers > -36.0
+        assert np.all(np.diff(np.asarray(u)[inside]) > 0.0)
+
+
+def test_a_linear_drift_is_linear_on_a_finer_grid():
+    case, _ = read_cf_netcdf(les_dataset(drift=0.002 * (LEVELS + 40.0)))
+    fine = case.on(tl.Grid.uniform(40.0, 60))
+    u, _ = fine.interior.stokes_drift.at(fine.grid, 0.0)
+    np.testing.assert_allclose(u, 0.002 * (fine.grid.z_center + 40.0), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("comment", "mapping", "mean"),
+    [
+        ("u and v are Lagrangian means: no Stokes-Coriolis force", Mapping(), "lagrangian"),
+        ("u and v are Eulerian means", Mapping(), "eulerian"),
+        ("Lagrangian", Mapping(velocities="eulerian"), "eulerian"),
+    ],
+)
+def test_the_file_or_the_mapping_says_what_velocities_are(comment, mapping, mean):
+    case, observations = read_cf_netcdf(les_dataset(drift=DRIFT, comment=comment), mapping)
+    assert case.interior.velocities == mean and not observations.notes
+
+
+def test_velocities_of_which_nothing_is_said_and_of_which_too_much():
+    case, observations = read_cf_netcdf(les_dataset(drift=DRIFT))
+    assert case.interior.velocities == "eulerian"
+    assert "taken as eulerian" in observations.notes[0]
+    with pytest.raises(FileFormatError, match="attributes with both words"):
+        read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian, or Eulerian"))
+
+
+def test_a_drift_with_a_gap_or_on_other_levels():
+    drift = np.stack([DRIFT] * 3)
+    drift[1, 4] = np.nan
+    with pytest.raises(
+        FileFormatError, match="stokes_drift_u: expected a Stokes drift without gaps, got nan at"
+    ):
+        read_cf_netcdf(les_dataset(drift=drift))
+    dataset = les_dataset()
+    dataset["stokes_drift_u"] = ("depth_of_waves", DRIFT[:5], {"units": "m s-1"})
+    with pytest.raises(FileFormatError, match="on the levels of the profiles"):
+        read_cf_netcdf(dataset)
+
+
+def test_lagrangian_velocities_turn_alone():
+    closure, f = Constant(viscosity=0.0, diffusivity=0.0), 1e-4
+    for mean in ("lagrangian", "eulerian"):
+        case, _ = read_cf_netcdf(les_dataset(drift=DRIFT, comment=mean))
+        still = {"forcing": tl.ConstantForcing(tl.SurfaceFluxes()), "background_viscosity": 0.0}
+        end = tl.simulate(tl.Model(closure), dataclasses.replace(case, **still), duration=1800.0).state
+        drift = 0.0 if mean == "lagrangian" else DRIFT
+        speed = 0.05 + drift + 0.0 * DRIFT
+        np.testing.assert_allclose(end.u[-1], speed * np.cos(f * 1800.0) - drift, rtol=1e-6)
+        np.testing.assert_allclose(end.v[-1], -speed * np.sin(f * 1800.0), rtol=1e-6)
+
+
+def test_the_shear_of_lagrangian_velocities_holds_that_of_the_drift():
+    """All production together is nu |dU/dz|², of which nu dU/dz . dU_s/dz is that of the waves."""
+    case, _ = read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian"))
+    model = tl.Model(KEpsilon())
+    state = dataclasses.replace(case.initial_state, u=jnp.asarray(0.3 * np.exp(LEVELS / 9.0)))
+    start = model.init(case)
+    nu = jnp.full_like(start.eddy_viscosity, 0.01)
+    turbulence = eqx.tree_at(lambda one: one.eddy_viscosity, start, nu)
+    inputs, _ = model.inputs_of_closure(state, turbulence, state, case, 0.0, 60.0)
+    assert isinstance(inputs, ClosureInputs) and inputs.waves.in_velocity
+    production = model.closure.prepare().production(turbulence, inputs)
+    waves = jnp.diff(state.u) * jnp.diff(jnp.asarray(DRIFT)) / 4.0
+    np.testing.assert_allclose(production.stokes, 0.01 * waves, rtol=1e-12)
+    total = production.shear + production.stokes
+    np.testing.assert_allclose(total, 0.01 * inputs.shear_squared, rtol=1e-12)
+
+
+def test_a_drift_on_a_batch_of_columns_moves_too():
+    case, _ = read_cf_netcdf(les_dataset(drift=DRIFT))
+    values = jnp.stack([jnp.asarray(DRIFT)] * 2)[:, :, None] * jnp.asarray([1.0, 2.0])
+    profiles = DriftProfiles(TimeSeries(jnp.asarray([0.0, 1e4]), DriftVectors(values, 0.0 * values)))
+    moved = dataclasses.replace(case, interior=Interior(stokes_drift=profiles)).on(tl.Grid.uniform(40.0, 10))
+    u, _ = moved.interior.stokes_drift.at(moved.grid, 0.0)
+    np.testing.assert_allclose(u[:, 1], 2.0 * u[:, 0], rtol=1e-12)
