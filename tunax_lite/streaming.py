@@ -21,7 +21,7 @@ import numpy as np
 
 from .case import Case
 from .diagnostics import OF_THE_STEP, diagnose
-from .io.dataset import to_dataset
+from .io.dataset import frames_of
 from .io.protection import Provenance
 from .io.runs import Parts, read_trajectory
 from .io.writing import claims
@@ -117,17 +117,16 @@ def run_to_file(
                 start = restart_of(model, case)
             last = compute(frames, start)
             further = diagnose(last, model.completed(case), diagnostics, model)
-            found = to_dataset(
+            found = frames_of(
                 last,
                 case=case,
                 closure=model.closure,
                 diagnostics=further,
                 provenance=provenance,
                 start_time=start_time,
-                dates=False,
             )
             # The first frame of a piece is the last of the one before.
-            parts.add(found if done == 0 else found.isel(time=slice(1 + again, None)))
+            parts.add(found if done == 0 else found.after(1 + again))
             done += frames - again
             report(Progress(begin + done * output_interval, begin + duration, last))
             if done < n_frames and parts.are_due(part - piece):

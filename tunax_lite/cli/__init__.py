@@ -5,12 +5,15 @@ configuration or parameters that cannot be used; 3 a data file that is missing o
 and 143 ended by SIGHUP, Ctrl-C and SIGTERM.
 """
 
+import gc
+
 from .. import interrupts
 
 
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
     interrupts.install()  # before what takes long to import
+    gc.disable()  # what is imported is no garbage: searching it for some takes a quarter of a short run
     from .application import prepare_terminal
     from .commands import app
 

@@ -127,16 +127,14 @@ def command(when_interrupted: str = "", *, name: str | None = None) -> Callable[
 def _import_session():
     """What commands share, and with it JAX, where the limits of the process let it start."""
     check_limits()
-    was_enabled = gc.isenabled()
-    gc.disable()  # what is imported is no garbage, and searching it for some takes a tenth of the time
     try:
         from . import session
     except ValueError as error:  # JAX reads its variables while it is imported
         echo(f"tunax-lite: error: {error}; correct the variable of the environment or unset it.", err=True)
         raise Exit(2) from None
-    finally:
-        if was_enabled:
-            gc.enable()
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
     return session
 
 

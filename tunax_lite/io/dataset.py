@@ -25,6 +25,7 @@ from ..grid import Grid
 from ..observables import variable_of
 from ..quantities import GRID_NAMES
 from ..trajectory import Means, Trajectory
+from .frames import Frames, write_frames
 from .protection import Provenance
 from .writing import replacing
 
@@ -121,6 +122,34 @@ def to_dataset(
     """
     import xarray as xr  # takes long
 
+    frames = frames_of(
+        trajectory,
+        case=case,
+        closure=closure,
+        diagnostics=diagnostics,
+        provenance=provenance,
+        start_time=start_time,
+        dims=dims,
+        coordinates=coordinates,
+    )
+    dataset = xr.Dataset(*frames)
+    if not frames.attributes["start_time"] or not dates:
+        return dataset
+    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
+
+
+def frames_of(
+    trajectory: Trajectory,
+    *,
+    case: Case | None = None,
+    closure: closures.AbstractClosure | None = None,
+    diagnostics: Mapping[str, Any] | None = None,
+    provenance: Provenance | None = None,
+    start_time: str | None = None,
+    dims: Sequence[str] = (),
+    coordinates: Mapping[str, Any] | None = None,
+) -> Frames:
+    """What `to_dataset` makes a dataset of, by the same arguments."""
     start_time = start_time or (None if case is None else case.start_time)
     shape = np.shape(trajectory.state.u)[2:]
     own = tuple("column" if i == 0 else f"column_{i}" for i in range(len(shape)))
@@ -139,11 +168,7 @@ def to_dataset(
         if name in variables:
             raise _twice("coordinate", name, ", which is a variable; rename it")
     found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
-    attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
-    dataset = xr.Dataset(variables, found, attributes)
-    if start_time is None or not dates:
-        return dataset
-    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
+    return Frames(variables, found, _global_attributes(trajectory, provenance or Provenance(), start_time))
 
 
 def _variables(
@@ -321,7 +346,7 @@ def write_dataset(dataset: "xr.Dataset", path) -> None:
 
 def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: those of `to_dataset`
     """Write a trajectory to NetCDF; the options are those of `to_dataset`, see also `write_dataset`."""
-    write_dataset(to_dataset(trajectory, **options, dates=False), path)
+    write_frames(frames_of(trajectory, **options), path)
 
 
 def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:

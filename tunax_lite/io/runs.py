@@ -23,15 +23,15 @@ from ..quantities import GRID_NAMES
 from ..state import State
 from ..trajectory import Trajectory
 from .axes import read_time
-from .dataset import SELECTED, STATE_NAMES, class_name, write_dataset
+from .dataset import SELECTED, STATE_NAMES, class_name
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
+from .frames import Frames, joined, write_frames
 from .netcdf import Contents, read_contents
 from .writing import clear_left_over, replacing
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
     import netCDF4
-    import xarray as xr
 
 
 def _find_state_class(file: Contents, name: str) -> type[closures.CloState]:
@@ -174,7 +174,7 @@ class Parts:
     def __init__(self, path: Path, identity: str):
         self.path, self.folder, self._identity = path, parts_folder(path), identity
         self._note = self.folder / _NOTE
-        self._pieces: list["xr.Dataset"] = []
+        self._pieces: list[Frames] = []
         self._clock = time.monotonic()
         self.paths: list[Path] = []
         if not self._note.exists():
@@ -196,12 +196,12 @@ class Parts:
         """Frames on disk, the start not counted."""
         return sum(count_frames(part) for part in self.paths) - bool(self.paths)
 
-    def add(self, piece: "xr.Dataset") -> None:
+    def add(self, piece: Frames) -> None:
         self._pieces.append(piece)
 
     def are_due(self, n_frames: int) -> bool:
         """Whether more than so many frames, or frames of more than a minute, are not written yet."""
-        held = sum(piece.sizes["time"] for piece in self._pieces)
+        held = sum(piece.n_frames for piece in self._pieces)
         return held > n_frames or time.monotonic() - self._clock > _LONGEST_UNWRITTEN
 
     def write(self) -> None:
@@ -212,14 +212,14 @@ class Parts:
             with replacing(self._note) as temporary:
                 temporary.write_text(json.dumps({"identity": self._identity}), encoding="utf-8")
         part = self.folder / f"{len(self.paths):06d}.nc"
-        write_dataset(self._taken(), part)
+        write_frames(self._taken(), part)
         self.paths.append(part)
         self._clock = time.monotonic()
 
     def finish(self) -> None:
         """Make the file of the run, of all there is."""
         if not self.paths:
-            write_dataset(self._taken(), self.path)
+            write_frames(self._taken(), self.path)
             return
         self.write()
         join_parts(self.paths, self.path)
@@ -229,14 +229,9 @@ class Parts:
         with contextlib.suppress(OSError):  # it holds what is not of this package
             self.folder.rmdir()
 
-    def _taken(self) -> "xr.Dataset":
+    def _taken(self) -> Frames:
         pieces, self._pieces = self._pieces, []
-        if len(pieces) == 1:
-            return pieces[0]
-        import xarray as xr  # takes long
-
-        same: dict = dict.fromkeys(("compat", "join", "combine_attrs"), "override")
-        return xr.concat(pieces, "time", data_vars="minimal", coords="minimal", **same)
+        return joined(pieces)
 
 
 def join_parts(parts: Sequence[Path], path: Path) -> None:
@@ -257,12 +252,17 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
                         whole[name][...] = variable[...]
 
 
-def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset") -> None:
-    """Attributes, dimensions and empty variables of a NetCDF file as in its first part."""
+def _begin(
+    whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None = None
+) -> None:
+    """Attributes, dimensions and empty variables of a NetCDF file as in another, or those of them wanted."""
     whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
+    chosen = {name: one for name, one in part.variables.items() if wanted is None or name in wanted}
+    of_them = {dim for variable in chosen.values() for dim in variable.dimensions}
     for name, dimension in part.dimensions.items():
-        whole.createDimension(name, None if name == "time" else len(dimension))
-    for name, variable in part.variables.items():
+        if name in of_them:
+            whole.createDimension(name, None if name == "time" else len(dimension))
+    for name, variable in chosen.items():
         packed = variable.ndim > 1 and variable.dtype is not str
         made = whole.createVariable(name, variable.dtype, variable.dimensions, zlib=packed, complevel=1)
         made.setncatts({key: variable.getncattr(key) for key in variable.ncattrs()})
@@ -278,17 +278,22 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     Raises:
         ValueError: a name that the file does not have.
     """
-    import xarray as xr  # takes long
+    import netCDF4  # takes long
 
-    with xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False) as source:
+    with netCDF4.Dataset(path) as source:
         absent = [name for name in names if name not in source.variables]
         if absent:
-            got, there = ", ".join(absent), ", ".join(map(str, source.variables))
+            got, there = ", ".join(absent), ", ".join(source.variables)
             raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
-        of_places = " ".join(str(one.attrs.get("coordinates", "")) for one in source.variables.values())
-        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *of_places.split(), *source.dims}
-        kept = source[[name for name in source.variables if name in wanted]]
-        write_dataset(kept.assign_attrs({SELECTED: " ".join(names)}), path)
+        of_places = " ".join(getattr(one, "coordinates", "") for one in source.variables.values())
+        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES}
+        wanted |= {*of_places.split(), *source.dimensions}
+        with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as kept:
+            _begin(kept, source, wanted)
+            kept.setncattr(SELECTED, " ".join(names))
+            for name in kept.variables:
+                source[name].set_auto_maskandscale(False)
+                kept[name][...] = source[name][...]
 
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
