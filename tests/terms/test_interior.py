@@ -25,9 +25,9 @@ from tunax_lite import (
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.physics import LinearEquationOfState
 from tunax_lite.terms import (
-    BottomHeat,
     AdvectionScheme,
     BottomFriction,
+    BottomHeat,
     BuoyancyGradient,
     DriftVector,
     HorizontalGradient,

@@ -77,7 +77,8 @@ def calibrate(
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
-    Of a map, find a correction of the heat flux for every column, and parameters that all share. Interrupted at any moment, --resume goes on with the same iterates.
+    Of a map, find a correction of the heat flux for every column, and parameters that all share.
+    Interrupted at any moment, --resume goes on with the same iterates.
     """
     from .calibrate import calibrate
 

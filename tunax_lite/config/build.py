@@ -206,7 +206,7 @@ def read_case(section: FromFile, where: Place) -> BuiltCase:
     return BuiltCase(case, observations, observations.notes)
 
 
-def on_grid(read: BuiltCase, grid: Any, where: Place) -> BuiltCase:
+def on_grid(read: BuiltCase, grid: GridSection | NativeGrid, where: Place) -> BuiltCase:
     """A case that was read on the grid of a configuration."""
     with where.whole.naming("grid"):
         target = grid.of(float(read.case.grid.depth))

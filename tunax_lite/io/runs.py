@@ -252,9 +252,7 @@ def join_parts(parts: Sequence[Path], path: Path) -> None:
                         whole[name][...] = variable[...]
 
 
-def _begin(
-    whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None = None
-) -> None:
+def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None = None) -> None:
     """Attributes, dimensions and empty variables of a NetCDF file as in another, or those of them wanted."""
     whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
     chosen = {name: one for name, one in part.variables.items() if wanted is None or name in wanted}
